@@ -1,0 +1,103 @@
+// swift-tools-version: 6.2
+import CompilerPluginSupport
+import Foundation
+import PackageDescription
+
+// The settings of every Swift target. `TREBUCHET_STRICT=1` (set by scripts/test) makes warnings errors.
+let strict = ProcessInfo.processInfo.environment["TREBUCHET_STRICT"] == "1"
+let settings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func test(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+}
+
+// The macros build against the swift-syntax that ships inside the toolchain, so no package has to be fetched.
+let host = toolchainHostLibraries()
+let syntaxLibraries = [
+    "SwiftBasicFormat", "SwiftCompilerPluginMessageHandling", "SwiftDiagnostics", "SwiftOperators", "SwiftParser",
+    "SwiftParserDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion", "SwiftSyntaxMacros",
+]
+let syntaxSwiftSettings: [SwiftSetting] = [.unsafeFlags(["-I", host])]
+let syntaxLinkerSettings: [LinkerSetting] = [
+    .unsafeFlags(["-L", host] + syntaxLibraries.map { "-l" + $0 } + ["-Xlinker", "-rpath", "-Xlinker", host])
+]
+
+let package = Package(
+    name: "Trebuchet",
+    products: [
+        .library(name: "Trebuchet", targets: ["Trebuchet"]),
+        .library(name: "WebSockets", targets: ["WebSockets"]),
+        .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
+        .executable(name: "trebuchet", targets: ["TrebuchetCLI"]),
+    ],
+    targets: [
+        // Floor 0: system headers, bytes, macros.
+        .systemLibrary(name: "CEpoll"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        library("Bytes"),
+        .macro(
+            name: "TrebuchetMacros",
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        // Floor 1
+        library("Relays"),
+        library("Networking", ["Bytes", "CEpoll"]),
+        // Floor 2
+        library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
+        library("TrebuchetWire", ["Bytes"]),
+        // Floor 3
+        library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
+        // Beside the floors: what tests and previews of an app need.
+        library("TrebuchetTesting", ["Trebuchet"]),
+        // Floor 5: the executable.
+        .executableTarget(
+            name: "TrebuchetCLI",
+            dependencies: ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"],
+            swiftSettings: settings),
+
+        test("BytesTests", ["Bytes"]),
+        test("RelaysTests", ["Relays"]),
+        test("NetworkingTests", ["Networking", "Bytes"]),
+        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
+        test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        .testTarget(
+            name: "TrebuchetMacrosTests",
+            dependencies: ["TrebuchetMacros"],
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        test("TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+        test("TrebuchetCLITests", ["TrebuchetCLI"]),
+        test("IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+        test("ConformanceTests", []),
+        test("SeedExampleTests", ["Trebuchet", "TrebuchetTesting"]),
+        test("TidyTests", []),
+    ]
+)
+
+/// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`.
+func toolchainHostLibraries() -> String {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    for folder in path.split(separator: ":") {
+        let compiler = URL(fileURLWithPath: String(folder)).appendingPathComponent("swiftc")
+        guard FileManager.default.isExecutableFile(atPath: compiler.path) else { continue }
+        let host = compiler.resolvingSymlinksInPath()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("lib/swift/host")
+        let module = host.appendingPathComponent("SwiftSyntax.swiftmodule")
+        if FileManager.default.fileExists(atPath: module.path) { return host.path }
+    }
+    fatalError(
+        "Trebuchet's macros need the swift-syntax modules of a Swift 6.2 (or later) toolchain: no swiftc on PATH has "
+            + "../lib/swift/host/SwiftSyntax.swiftmodule beside it. Install a toolchain from swift.org and put its usr/bin on PATH.")
+}

@@ -1,0 +1,25 @@
+internal import Glibc
+
+/// Bytes that never change and that many connections send at once: an encoded state goes to a thousand subscribers
+/// from one place in memory.
+public final class SharedBytes: Sendable {
+    /// The memory; written in `init` alone and freed in `deinit`, so readers on any thread see the same bytes.
+    private nonisolated(unsafe) let base: UnsafeMutableRawPointer?
+    public let count: Int
+
+    public init(_ source: UnsafeRawBufferPointer) {
+        count = source.count
+        guard let from = source.baseAddress, count > 0 else {
+            base = nil
+            return
+        }
+        base = malloc(count)
+        guard let base else { fatalError("out of memory: \(source.count) shared bytes") }
+        memcpy(base, from, count)
+    }
+
+    deinit { free(base) }
+
+    /// The bytes; valid while the object is held.
+    public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+}
