@@ -1,0 +1,43 @@
+internal import CEpoll
+internal import Glibc
+internal import Synchronization
+
+/// The reactors that a server or a client runs on.
+///
+/// Reactors are shared by everything in the process that asks for them and live as long as it, so ten servers in a test
+/// run on the same few threads.
+public struct ReactorGroup: Sendable {
+    public let reactors: [Reactor]
+
+    private static let servers = Mutex<[Reactor]>([])
+    private static let clients = Mutex<[Reactor]>([])
+
+    /// The first `count` of the process's reactors for servers; as many as the machine has cores unless told.
+    public static func servers(count: Int? = nil) throws(TransportError) -> ReactorGroup {
+        try take(count ?? coreCount, from: servers, named: "reactor")
+    }
+
+    /// The reactor for clients: one, apart from those of servers, so that both can run in one process.
+    public static func clients(count: Int = 1) throws(TransportError) -> ReactorGroup {
+        try take(count, from: clients, named: "client")
+    }
+
+    /// Cores that this process may use.
+    package static var coreCount: Int {
+        var set = [UInt8](repeating: 0, count: 128)
+        guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else { return max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+        return max(1, set.reduce(0) { $0 + $1.nonzeroBitCount })
+    }
+
+    private static func take(
+        _ count: Int, from pool: borrowing Mutex<[Reactor]>, named name: String
+    ) throws(TransportError) -> ReactorGroup {
+        guard (1...1024).contains(count) else {
+            throw TransportError(.system, "\(count) reactors were asked for; it must be between 1 and 1024")
+        }
+        return try pool.withLock { (reactors: inout [Reactor]) throws(TransportError) -> ReactorGroup in
+            while reactors.count < count { reactors.append(try Reactor(name: "\(name)-\(reactors.count)")) }
+            return ReactorGroup(reactors: Array(reactors.prefix(count)))
+        }
+    }
+}

@@ -1,0 +1,10 @@
+/// What a reactor calls when a descriptor is ready; always on the reactor's thread.
+package class ReadinessHandler {
+    /// `events` are the bits of `EPOLLIN`, `EPOLLOUT`, `EPOLLERR`, `EPOLLHUP`, `EPOLLRDHUP`.
+    func ready(_ events: UInt32) {}
+}
+
+/// What is to be done once when the reactor has handled everything that was ready.
+package protocol EndOfTurn: AnyObject {
+    func endOfTurn()
+}

@@ -1,0 +1,58 @@
+internal import CEpoll
+internal import Glibc
+
+/// A failure of a connection or a listener: wider than any one call.
+public struct TransportError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is; new kinds may come.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String { case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, system }
+        private let kind: Kind
+
+        /// The port is taken by another program.
+        public static let addressInUse = Code(kind: .addressInUse)
+        /// The host name does not resolve, or the address is not one of this machine.
+        public static let addressInvalid = Code(kind: .addressInvalid)
+        /// Nobody listens there.
+        public static let refused = Code(kind: .refused)
+        public static let timedOut = Code(kind: .timedOut)
+        /// The connection is closed.
+        public static let closed = Code(kind: .closed)
+        /// A limit on sizes was passed.
+        public static let tooLarge = Code(kind: .tooLarge)
+        /// The peer does not speak the protocol expected of it.
+        public static let handshake = Code(kind: .handshake)
+        /// Any other error of the operating system.
+        public static let system = Code(kind: .system)
+
+        public var description: String { kind.rawValue }
+    }
+
+    public let code: Code
+    /// What happened, to which thing, and what can be done.
+    public let message: String
+    public let cause: (any Error)?
+
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    public var description: String { message }
+
+    /// The error of a system call, as `connecting to 127.0.0.1:8080: Connection refused (connect: ECONNREFUSED)`.
+    package static func system(_ call: String, _ number: Int32, _ context: String) -> TransportError {
+        let code: Code
+        switch number {
+        case EADDRINUSE: code = .addressInUse
+        case EADDRNOTAVAIL, EAFNOSUPPORT: code = .addressInvalid
+        case ECONNREFUSED: code = .refused
+        case ETIMEDOUT: code = .timedOut
+        case EPIPE, ECONNRESET, ECONNABORTED: code = .closed
+        default: code = .system
+        }
+        let text = String(cString: strerror(number))
+        let name = gnu_strerrorname(number).map { String(cString: $0) } ?? "errno \(number)"
+        return TransportError(code, "\(context): \(text) (\(call): \(name))")
+    }
+}

@@ -1,0 +1,95 @@
+internal import Bytes
+internal import Glibc
+
+/// Bytes of a connection that the socket did not take yet, in order.
+///
+/// Own bytes are copied in; large shared bytes are only referred to, so that a state of a megabyte behind a thousand
+/// slow subscribers lies in memory once. Empty, it holds no memory.
+struct WriteQueue {
+    /// Own bytes gathered in one piece of memory.
+    private final class Piece {
+        var buffer = ByteBuffer()
+    }
+
+    private enum Chunk {
+        case own(Piece)
+        case shared(SharedBytes)
+
+        var bytes: UnsafeRawBufferPointer {
+            switch self {
+            case .own(let piece): piece.buffer.bytes
+            case .shared(let shared): shared.bytes
+            }
+        }
+    }
+
+    private var chunks: [Chunk] = []
+    /// Bytes of the first chunk that have been sent.
+    private var sent = 0
+    /// Bytes that wait.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Lets `body` write at the end.
+    mutating func append<R>(_ body: (inout ByteBuffer) throws -> R) rethrows -> R {
+        let piece = lastOwnPiece()
+        let before = piece.buffer.count
+        defer { count += piece.buffer.count - before }
+        return try body(&piece.buffer)
+    }
+
+    mutating func append(_ shared: SharedBytes) {
+        guard shared.count > 0 else { return }
+        chunks.append(.shared(shared))
+        count += shared.count
+    }
+
+    private mutating func lastOwnPiece() -> Piece {
+        // A piece of which a part was sent may still grow; one over 64 KiB is left alone, so that growing does not copy
+        // a long backlog.
+        if case .own(let piece) = chunks.last, piece.buffer.count < 64 << 10 { return piece }
+        let piece = Piece()
+        chunks.append(.own(piece))
+        return piece
+    }
+
+    /// Sends as much as the socket takes. 0, or the error (EAGAIN is none).
+    mutating func flush(to socket: Socket) -> Int32 {
+        while count > 0 {
+            let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 32) { pieces in
+                var used = 0
+                for chunk in chunks.prefix(pieces.count) {
+                    var bytes = chunk.bytes
+                    if used == 0 { bytes = UnsafeRawBufferPointer(rebasing: bytes[sent...]) }
+                    pieces[used] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+                    used += 1
+                }
+                return socket.send(UnsafeMutableBufferPointer(rebasing: pieces[..<used]))
+            }
+            if result < 0 {
+                let error = Int32(-result)
+                if error == EINTR { continue }
+                return error == EAGAIN ? 0 : error
+            }
+            consume(result)
+        }
+        return 0
+    }
+
+    private mutating func consume(_ bytes: Int) {
+        count -= bytes
+        guard count > 0 else {
+            chunks = []
+            sent = 0
+            return
+        }
+        sent += bytes
+        var gone = 0
+        while gone < chunks.count, sent >= chunks[gone].bytes.count {
+            sent -= chunks[gone].bytes.count
+            gone += 1
+        }
+        chunks.removeFirst(gone)
+    }
+}

@@ -1,0 +1,81 @@
+import Bytes
+import Testing
+
+@testable import Networking
+
+/// Sends back what it gets.
+private final class Echo: ByteChannelDelegate {
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        channel.write { $0.append(UnsafeRawBufferPointer(bytes)) }
+    }
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+}
+
+/// Gathers what it gets; used on its reactor alone.
+private final class Gather: ByteChannelDelegate, @unchecked Sendable {
+    var received: [UInt8] = []
+    let wanted: Int
+    let done: CheckedContinuation<[UInt8], any Error>
+
+    init(wanted: Int, done: CheckedContinuation<[UInt8], any Error>) {
+        self.wanted = wanted
+        self.done = done
+    }
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        received.append(contentsOf: bytes)
+        if received.count >= wanted { channel.close() }
+    }
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        if let error { done.resume(throwing: error) } else { done.resume(returning: received) }
+    }
+}
+
+@Suite struct ByteChannelTests {
+    @Test("bytes go to a server and back, over IPv4 and IPv6", arguments: ["127.0.0.1", "::1", "localhost"])
+    func echo(host: String) async throws {
+        let reactors = try ReactorGroup.servers(count: 2).reactors
+        let listener = try Listener.bind(host: host, port: 0, reactors: reactors) { channel in
+            try? channel.start(Echo())
+        }
+        let reactor = try ReactorGroup.clients().reactors[0]
+        let channel = try await Connector.connect(
+            host: listener.address.host, port: listener.address.port, on: reactor)
+        let sent = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let received = try await withCheckedThrowingContinuation { continuation in
+            reactor.execute {
+                let gather = Gather(wanted: sent.count, done: continuation)
+                try! channel.start(gather)
+                sent.withUnsafeBytes { channel.write(shared: SharedBytes($0)) }
+            }
+        }
+        #expect(received == sent)
+        await listener.close()
+    }
+
+    @Test("connecting to a port that nobody listens on is refused, with a message that says where")
+    func refused() async throws {
+        let reactor = try ReactorGroup.clients().reactors[0]
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { _ in }
+        let port = listener.address.port
+        await listener.close()
+        let error = await #expect(throws: TransportError.self) {
+            _ = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
+        }
+        #expect(error?.code == .refused)
+        #expect(error?.message.contains("127.0.0.1:\(port)") == true)
+    }
+
+    @Test("a second server on a port that is taken gets an error that names the port")
+    func portTaken() async throws {
+        let reactors = try ReactorGroup.servers(count: 2).reactors
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { _ in }
+        let error = #expect(throws: TransportError.self) {
+            _ = try Listener.bind(host: "127.0.0.1", port: listener.address.port, reactors: reactors) { _ in }
+        }
+        #expect(error?.code == .addressInUse)
+        #expect(error?.message.contains("\(listener.address.port)") == true)
+        await listener.close()
+    }
+}

@@ -1,0 +1,40 @@
+import Testing
+
+@testable import Networking
+
+@Suite struct TimerQueueTests {
+    @Test("timers fire in the order of their deadlines, cancelled ones not at all")
+    func order() {
+        var queue = TimerQueue()
+        var fired: [UInt64] = []
+        var timers: [Timer] = []
+        for deadline: UInt64 in [50, 10, 40, 20, 30, 20] {
+            let timer = Timer(deadline: deadline) { fired.append(deadline) }
+            timers.append(timer)
+            queue.add(timer)
+        }
+        timers[4].cancel()
+        #expect(queue.nextDeadline() == 10)
+        while let work = queue.popDue(at: 40) { work() }
+        #expect(fired == [10, 20, 20, 40])
+        #expect(queue.nextDeadline() == 50)
+        #expect(queue.popDue(at: 49) == nil)
+    }
+
+    @Test("ten thousand cancelled timers do not stay in memory")
+    func sweep() {
+        var queue = TimerQueue()
+        final class Held {}
+        weak var last: Held?
+        for deadline in 0..<10_000 {
+            let held = Held()
+            last = held
+            let timer = Timer(deadline: UInt64(deadline)) { _ = held }
+            queue.add(timer)
+            timer.cancel()
+        }
+        #expect(last == nil)
+        #expect(queue.nextDeadline() == nil)
+    }
+}
+
