@@ -13,6 +13,9 @@ public struct EventOverflow: Error, Hashable, CustomStringConvertible {
     /// The number of events that the subscriber's buffer holds.
     public let bufferLimit: Int
 
+    @usableFromInline
+    init(bufferLimit: Int) { self.bufferLimit = bufferLimit }
+
     public var description: String {
         "the subscriber fell more than \(bufferLimit) events behind; read faster, subscribe with a larger buffer, "
             + "or choose to drop events"

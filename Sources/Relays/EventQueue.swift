@@ -1,6 +1,8 @@
 /// The events one subscriber has yet to read: bounded, first in, first out.
+@usableFromInline
 struct EventQueue<Event: Sendable>: Sendable {
     /// What a reader does next.
+    @usableFromInline
     enum Step: Sendable {
         case event(Event)
         case overflow(EventOverflow)
@@ -8,6 +10,7 @@ struct EventQueue<Event: Sendable>: Sendable {
     }
 
     /// What became of an event, so that the caller can wake readers and release events outside its lock.
+    @usableFromInline
     enum Outcome: Sendable {
         case kept
         case dropped(Event)
@@ -16,27 +19,30 @@ struct EventQueue<Event: Sendable>: Sendable {
         case ignored
     }
 
-    private enum Ending {
+    @usableFromInline
+    enum Ending: Sendable {
         case finished
         case overflown
     }
 
-    let limit: Int
-    let policy: EventOverflowPolicy
+    @usableFromInline let limit: Int
+    @usableFromInline let policy: EventOverflowPolicy
     /// Events lost to overflow, the one that ended the subscription included.
-    private(set) var droppedCount: UInt64 = 0
-    private var ending: Ending?
+    @usableFromInline var droppedCount: UInt64 = 0
+    @usableFromInline var ending: Ending?
     /// A ring that grows to `limit` only when it has to: most subscribers keep up.
-    private var ring: [Event?] = []
-    private var head = 0
-    private(set) var count = 0
+    @usableFromInline var ring: [Event?] = []
+    @usableFromInline var head = 0
+    @usableFromInline var count = 0
 
+    @inlinable
     init(limit: Int, policy: EventOverflowPolicy) {
         precondition(limit > 0, "an event buffer must hold at least one event, not \(limit)")
         self.limit = limit
         self.policy = policy
     }
 
+    @inlinable
     mutating func offer(_ event: Event) -> Outcome {
         guard ending == nil else { return .ignored }
         if count < limit {
@@ -58,6 +64,7 @@ struct EventQueue<Event: Sendable>: Sendable {
     }
 
     /// Nil when the reader has read all there is and more may come.
+    @inlinable
     mutating func step() -> Step? {
         if let event = popFirst() { return .event(event) }
         switch ending {
@@ -70,17 +77,20 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
+    @inlinable
     mutating func finish() {
         if ending == nil { ending = .finished }
     }
 
-    private mutating func append(_ event: Event) {
+    @inlinable
+    mutating func append(_ event: Event) {
         if count == ring.count { grow() }
         ring[(head + count) % ring.count] = event
         count += 1
     }
 
-    private mutating func popFirst() -> Event? {
+    @inlinable
+    mutating func popFirst() -> Event? {
         guard count > 0 else { return nil }
         let event = ring[head].take()
         head = (head + 1) % ring.count
@@ -88,7 +98,8 @@ struct EventQueue<Event: Sendable>: Sendable {
         return event
     }
 
-    private mutating func grow() {
+    @inlinable
+    mutating func grow() {
         let size = Swift.min(limit, Swift.max(4, ring.count * 2))
         let ordered = ring[head...] + ring[..<head]
         ring = Array(ordered) + [Event?](repeating: nil, count: size - ring.count)

@@ -4,13 +4,15 @@
 /// buffer means is said by each subscriber's overflow policy. Usable from any isolation. When the relay is freed its
 /// subscriptions end as after `finish()`.
 public final class EventRelay<Event: Sendable>: Sendable {
-    private let subscribers = EventSubscribers<Event>()
+    @usableFromInline let subscribers = EventSubscribers<Event>()
 
+    @inlinable
     public init() {}
 
     deinit { finish() }
 
     /// The number of subscriptions that are held by somebody and have not ended.
+    @inlinable
     public var subscriberCount: Int { subscribers.count }
 
     /// Begins a subscription: it gets each event sent from now until it is released.
@@ -18,6 +20,7 @@ public final class EventRelay<Event: Sendable>: Sendable {
     /// - Parameters:
     ///   - bufferLimit: How many unread events are kept, at least 1.
     ///   - overflow: What happens when one more arrives.
+    @inlinable
     public func subscribe(
         bufferLimit: Int = 256, onOverflow overflow: EventOverflowPolicy
     ) -> EventSubscription<Event> {
@@ -26,11 +29,13 @@ public final class EventRelay<Event: Sendable>: Sendable {
     }
 
     /// Hands an event to all subscribers. After `finish()` it does nothing.
+    @inlinable
     public func send(_ event: Event) {
         subscribers.send(event)
     }
 
     /// Ends all subscriptions: each reader still gets what is in its buffer.
+    @inlinable
     public func finish() {
         subscribers.finish()
     }

@@ -1,21 +1,31 @@
-import Synchronization
+public import Synchronization
 
 /// The subscribers of one event relay, and the lock that gives all of them the same order of events.
 ///
 /// The lock is taken before a queue's own, never after it. Readers are resumed and events released once both are free.
+@usableFromInline
 final class EventSubscribers<Event: Sendable>: Sendable {
-    typealias Queue = EventSubscription<Event>.Queue
+    @usableFromInline typealias Queue = EventSubscription<Event>.Queue
 
-    private struct Members {
-        var queues: [UInt64: Queue] = [:]
-        var lastID: UInt64 = 0
-        var isFinished = false
+    @usableFromInline
+    struct Members {
+        @usableFromInline var queues: [UInt64: Queue] = [:]
+        @usableFromInline var lastID: UInt64 = 0
+        @usableFromInline var isFinished = false
+
+        @inlinable
+        init() {}
     }
 
-    private let members = Mutex(Members())
+    @usableFromInline let members = Mutex(Members())
 
+    @inlinable
+    init() {}
+
+    @inlinable
     var count: Int { members.withLock { $0.queues.count } }
 
+    @inlinable
     func add(_ queue: Queue) -> UInt64 {
         members.withLock { members in
             members.lastID += 1
@@ -28,11 +38,13 @@ final class EventSubscribers<Event: Sendable>: Sendable {
         }
     }
 
+    @inlinable
     func remove(_ id: UInt64) {
         // Returned out of the lock: the last reference to a queue releases the events in it.
         _ = members.withLock { $0.queues.removeValue(forKey: id) }
     }
 
+    @inlinable
     func send(_ event: Event) {
         var woken: [Sleepers.Woken] = []
         var dropped: [Event] = []
@@ -51,6 +63,7 @@ final class EventSubscribers<Event: Sendable>: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
+    @inlinable
     func finish() {
         let ended = members.withLock { members in
             members.isFinished = true

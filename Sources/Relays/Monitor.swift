@@ -1,23 +1,32 @@
-import Synchronization
+public import Synchronization
 
 /// A lock, the state it guards, and the readers that sleep until that state changes.
 ///
 /// All waiting in this module happens here, so that two rules have one home:
 /// a continuation is resumed only after the lock is released (a cancellation handler takes the same lock, and resuming
 /// may run it), and each continuation is resumed exactly once (whoever takes it out of the list resumes it).
+///
+/// Inlinable throughout: not specialised for its value, a read costs ten times as much.
+@usableFromInline
 final class Monitor<State: Sendable>: Sendable {
-    private struct Guarded: Sendable {
-        var state: State
-        var sleepers = Sleepers()
+    @usableFromInline
+    struct Guarded: Sendable {
+        @usableFromInline var state: State
+        @usableFromInline var sleepers = Sleepers()
+
+        @inlinable
+        init(state: State) { self.state = state }
     }
 
-    private enum Look<Result> {
+    @usableFromInline
+    enum Look<Result> {
         case ready(Result)
         case sleep(Sleepers.Ticket)
     }
 
-    private let lock: Mutex<Guarded>
+    @usableFromInline let lock: Mutex<Guarded>
 
+    @inlinable
     init(_ state: State) {
         lock = Mutex(Guarded(state: state))
     }
@@ -26,6 +35,7 @@ final class Monitor<State: Sendable>: Sendable {
     var sleeperCount: Int { lock.withLock { $0.sleepers.count } }
 
     /// Reads or changes the state without waking anybody.
+    @inlinable
     func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -33,6 +43,7 @@ final class Monitor<State: Sendable>: Sendable {
     }
 
     /// Changes the state; the caller resumes the readers it gets back once it holds no lock.
+    @inlinable
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> (result: Result, woken: Sleepers.Woken) {
         lock.withLock { guarded in (body(&guarded.state), guarded.sleepers.takeAll()) }
     }
@@ -40,6 +51,7 @@ final class Monitor<State: Sendable>: Sendable {
     /// Sleeps until `look` finds what it wants in the state. Returns nil as soon as the task is cancelled.
     ///
     /// `look` runs under the lock, once at first and once after each change.
+    @inlinable
     func wait<Result: Sendable>(
         isolation: isolated (any Actor)? = #isolation, for look: (inout State) -> Result?
     ) async -> Result? {
@@ -56,7 +68,8 @@ final class Monitor<State: Sendable>: Sendable {
         return nil
     }
 
-    private func sleep(_ ticket: Sleepers.Ticket, isolation: isolated (any Actor)? = #isolation) async {
+    @inlinable
+    func sleep(_ ticket: Sleepers.Ticket, isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
             // Unsafe instead of checked: it allocates nothing, and only `Sleepers` ever holds the continuation.
             await withUnsafeContinuation { continuation in

@@ -4,8 +4,9 @@
 /// hold up a writer. Usable from any isolation. When the relay is freed its streams end as after `finish()`.
 public final class StateRelay<Value: Sendable>: Sendable {
     // Streams hold this monitor and not the relay, so that a waiting reader does not keep its writer alive.
-    private let monitor: Monitor<VersionedValue<Value>>
+    @usableFromInline let monitor: Monitor<VersionedValue<Value>>
 
+    @inlinable
     public init(_ value: Value) {
         monitor = Monitor(VersionedValue(value))
     }
@@ -13,15 +14,18 @@ public final class StateRelay<Value: Sendable>: Sendable {
     deinit { finish() }
 
     /// The newest value.
+    @inlinable
     public var currentValue: Value { monitor.withLock { $0.value } }
 
     /// The current value, then each newer one that the reader is in time for.
     ///
     /// A reader may skip values but never gets one twice or an older one after a newer one, and the last one always
     /// arrives. Each iterator begins with the value that is current when it is first asked.
+    @inlinable
     public var stream: Stream { Stream(monitor: monitor) }
 
     /// Replaces the value and wakes the readers. After `finish()` it does nothing.
+    @inlinable
     public func update(_ value: Value) {
         // The old value is returned out of the lock: its `deinit` may be code that uses this relay.
         let (replaced, woken) = monitor.change { $0.replace(with: value) }
@@ -34,6 +38,7 @@ public final class StateRelay<Value: Sendable>: Sendable {
     /// `change` runs under the relay's lock: it must be short and must not use this relay (that traps). When it throws,
     /// whatever it had changed by then is published all the same. After `finish()` it works on a copy that is dropped.
     @discardableResult
+    @inlinable
     public func update<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
