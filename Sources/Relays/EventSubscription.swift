@@ -1,0 +1,60 @@
+/// One subscriber's events, in order; the subscription ends when this object is released.
+///
+/// All iterators of one subscription share its buffer: an event goes to one of them. For two readers of all events,
+/// subscribe twice.
+public final class EventSubscription<Event: Sendable>: AsyncSequence, Sendable {
+    public typealias Element = Event
+    public typealias Failure = EventOverflow
+    @usableFromInline typealias Queue = Monitor<EventQueue<Event>>
+
+    @usableFromInline let queue: Queue
+    @usableFromInline let id: UInt64
+    @usableFromInline let subscribers: EventSubscribers<Event>
+
+    @inlinable
+    init(queue: Queue, id: UInt64, subscribers: EventSubscribers<Event>) {
+        self.queue = queue
+        self.id = id
+        self.subscribers = subscribers
+    }
+
+    deinit { subscribers.remove(id) }
+
+    /// How many events this subscriber lost because its buffer was full.
+    @inlinable
+    public var droppedCount: UInt64 { queue.withLock { $0.droppedCount } }
+
+    /// How many events wait to be read.
+    @inlinable
+    public var bufferedCount: Int { queue.withLock { $0.count } }
+
+    @inlinable
+    public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
+
+    /// A reader of the subscription; it keeps the subscription alive.
+    public struct Iterator: AsyncIteratorProtocol {
+        @usableFromInline let subscription: EventSubscription
+
+        @inlinable
+        init(subscription: EventSubscription) { self.subscription = subscription }
+
+        /// The oldest unread event, or the next; nil at the end or when the task is cancelled.
+        ///
+        /// Throws ``EventOverflow`` once, after the buffered events, when the policy is ``EventOverflowPolicy/fail``
+        /// and the buffer ran over.
+        @inlinable
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventOverflow) -> Event? {
+            switch await subscription.queue.wait(isolation: actor, for: { $0.step() }) {
+            case .event(let event): return event
+            case .overflow(let overflow): throw overflow
+            case .end, nil: return nil
+            }
+        }
+    }
+
+    /// Readers that sleep until the next event.
+    package var waitingReaderCount: Int { queue.sleeperCount }
+}
+
+@available(*, unavailable)
+extension EventSubscription.Iterator: Sendable {}

@@ -1,0 +1,65 @@
+/// The continuations that wait for the next change of a monitor's state.
+@usableFromInline
+struct Sleepers: Sendable {
+    @usableFromInline typealias Continuation = UnsafeContinuation<Void, Never>
+
+    /// The right to sleep until the change after the one that was newest when the ticket was made.
+    @usableFromInline
+    struct Ticket: Sendable {
+        fileprivate let number: UInt64
+        fileprivate let round: UInt64
+    }
+
+    /// Continuations taken out of the list; whoever holds them must call `resume()` once, with no lock held.
+    @usableFromInline
+    struct Woken: Sendable {
+        fileprivate let continuations: [UInt64: Continuation]
+
+        @usableFromInline
+        var isEmpty: Bool { continuations.isEmpty }
+
+        @usableFromInline
+        func resume() {
+            for continuation in continuations.values { continuation.resume() }
+        }
+    }
+
+    private var waiting: [UInt64: Continuation] = [:]
+    @usableFromInline
+    init() {}
+
+    private var nextNumber: UInt64 = 0
+    /// How often everybody was woken; a ticket of an earlier round has missed a change and may not sleep.
+    private var round: UInt64 = 0
+
+    var count: Int { waiting.count }
+
+    @usableFromInline
+    mutating func makeTicket() -> Ticket {
+        nextNumber += 1
+        return Ticket(number: nextNumber, round: round)
+    }
+
+    /// False when a change came since the ticket was made: the caller then keeps the continuation and resumes it.
+    @usableFromInline
+    mutating func add(_ continuation: Continuation, _ ticket: Ticket) -> Bool {
+        guard ticket.round == round else { return false }
+        waiting[ticket.number] = continuation
+        return true
+    }
+
+    @usableFromInline
+    mutating func remove(_ ticket: Ticket) -> Continuation? {
+        waiting.removeValue(forKey: ticket.number)
+    }
+
+    @usableFromInline
+    mutating func takeAll() -> Woken {
+        round += 1
+        guard !waiting.isEmpty else { return Woken(continuations: [:]) }
+        // The same readers usually come back, so the new table starts at their number instead of growing to it.
+        var taken = [UInt64: Continuation](minimumCapacity: waiting.count)
+        swap(&taken, &waiting)
+        return Woken(continuations: taken)
+    }
+}

@@ -1,0 +1,37 @@
+extension StateRelay {
+    /// The values of a relay, newest first served; see ``StateRelay/stream``.
+    public struct Stream: AsyncSequence, Sendable {
+        public typealias Element = Value
+        public typealias Failure = Never
+
+        @usableFromInline let monitor: Monitor<VersionedValue<Value>>
+
+        @inlinable
+        init(monitor: Monitor<VersionedValue<Value>>) { self.monitor = monitor }
+
+        @inlinable
+        public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor) }
+
+        /// One reader's place in the stream: the version it has seen, and nothing else.
+        public struct Iterator: AsyncIteratorProtocol {
+            @usableFromInline let monitor: Monitor<VersionedValue<Value>>
+            @usableFromInline var seen: UInt64 = 0
+
+            @inlinable
+            init(monitor: Monitor<VersionedValue<Value>>) { self.monitor = monitor }
+
+            /// The current value if it is newer than the last one returned, else the next; nil at the end or when the
+            /// task is cancelled.
+            @inlinable
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+                let step = await monitor.wait(isolation: actor) { [seen] in $0.step(after: seen) }
+                guard case .value(let value, let version) = step else { return nil }
+                seen = version
+                return value
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension StateRelay.Stream.Iterator: Sendable {}

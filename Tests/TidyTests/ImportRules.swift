@@ -1,0 +1,58 @@
+/// Who may import whom.
+enum ImportRules {
+    struct Import: Equatable {
+        let module: String
+        let line: Int
+    }
+
+    /// The imports of a file, whatever attributes and access levels they carry.
+    static func imports(of file: SourceText) -> [Import] {
+        let statement =
+            #/
+            ^\s* (?: @\w+ (?: \( [^)]* \) )? \s+ )* (?: (?: public | package | internal | fileprivate | private ) \s+ )?
+            import \s+ (?: (?: struct | class | enum | protocol | func | var | let | typealias | actor ) \s+ )? (\w+)
+            /#
+        return zip(1..., file.code).compactMap { number, line in
+            guard line.contains("import"), let match = line.firstMatch(of: statement) else { return nil }
+            return Import(module: String(match.output.1), line: number)
+        }
+    }
+
+    /// Imports of the package's own modules that stand too high or that the target does not list.
+    static func findings(in file: SourceText, manifest: Manifest, floors: [String: Int]) -> [Finding] {
+        guard let module = file.module, let target = manifest.target(module) else { return [] }
+        return imports(of: file).compactMap { statement in
+            let imported = statement.module
+            guard imported != module, manifest.target(imported) != nil || floors[imported] != nil else { return nil }
+            func finding(_ message: String) -> Finding {
+                Finding(path: file.path, line: statement.line, message: message)
+            }
+            guard target.dependencies.contains(imported) else {
+                return finding("imports \(imported), which the target \(module) does not list in Package.swift")
+            }
+            if file.path.hasPrefix("Sources/"), let own = floors[module], let other = floors[imported], other >= own {
+                return finding(
+                    "\(module) (floor \(own)) imports \(imported) (floor \(other)); only lower floors may be")
+            }
+            return nil
+        }
+    }
+
+    /// Targets whose listed dependencies break the floors, and targets that have no floor.
+    static func findings(in manifest: Manifest, floors: [String: Int]) -> [Finding] {
+        manifest.targets.filter { !$0.name.hasSuffix("Tests") }.flatMap { target in
+            guard let own = floors[target.name] else {
+                return [
+                    Finding(
+                        path: "Package.swift", message: "\(target.name) has no floor; give it one in FloorPlan.swift")
+                ]
+            }
+            return target.dependencies.compactMap { name in
+                guard let other = floors[name], other >= own else { return nil }
+                let message =
+                    "\(target.name) (floor \(own)) depends on \(name) (floor \(other)); only lower floors may be"
+                return Finding(path: "Package.swift", message: message)
+            }
+        }
+    }
+}

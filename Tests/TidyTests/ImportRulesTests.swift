@@ -1,0 +1,86 @@
+import Testing
+
+struct ImportRulesTests {
+    private let manifest = Manifest(
+        """
+        func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target { .target(name: name) }
+        let package = Package(
+            products: [.library(name: "Product", targets: ["Low"])],
+            targets: [
+                .systemLibrary(name: "CLow", pkgConfig: "x", providers: [.apt(["x-dev"])]),
+                library("Low", ["CLow"]),
+                library("Side"),
+                // library("Gone"),
+                library(
+                    "High",
+                    ["Low", .product(name: "Foreign", package: "foreign")]),
+                .executableTarget(name: "Tool", dependencies: ["High"], swiftSettings: settings),
+                test("LowTests", ["Low"], resources: [.copy("data")]),
+            ])
+        """)
+    private let floors = ["CLow": 0, "Low": 1, "Side": 1, "High": 2, "Tool": 3]
+
+    @Test("targets and their dependencies are read from the manifest")
+    func targets() {
+        let found = Dictionary(uniqueKeysWithValues: manifest.targets.map { ($0.name, $0.dependencies) })
+        #expect(
+            found
+                == [
+                    "CLow": [], "Low": ["CLow"], "Side": [], "High": ["Low"], "Tool": ["High"],
+                    "LowTests": ["Low"],
+                ])
+    }
+
+    @Test(
+        "an import is found whatever stands before it",
+        arguments: [
+            "import Low", "  public import Low", "@testable import Low", "@_spi(Some) internal import Low",
+            "import struct Low.Thing", "@preconcurrency public import class Low.Thing // why",
+        ])
+    func spellings(line: String) {
+        let file = SourceText(path: "Sources/High/A.swift", "\n" + line)
+        #expect(ImportRules.imports(of: file) == [.init(module: "Low", line: 2)])
+    }
+
+    @Test(
+        "what only looks like an import is none",
+        arguments: ["// import Low", "let a = \"import Low\"", "important()", "/* import Low */"])
+    func noImports(line: String) {
+        #expect(ImportRules.imports(of: SourceText(path: "Sources/High/A.swift", line)).isEmpty)
+    }
+
+    @Test(
+        "an import is allowed only when it is listed and lower",
+        arguments: [
+            ("Sources/High/A.swift", "import Low", true),
+            ("Sources/High/A.swift", "import Glibc", true),
+            ("Sources/High/A.swift", "import CLow", false),
+            ("Sources/Low/A.swift", "import High", false),
+            ("Sources/Low/A.swift", "import Side", false),
+            ("Tests/LowTests/A.swift", "@testable import Low", true),
+            ("Tests/LowTests/A.swift", "import High", false),
+        ])
+    func imports(path: String, line: String, isAllowed: Bool) {
+        let findings = ImportRules.findings(
+            in: SourceText(path: path, line), manifest: manifest, floors: floors)
+        #expect(findings.isEmpty == isAllowed, "\(findings)")
+    }
+
+    @Test("a listed import of the same or a higher floor is found", arguments: [1, 2])
+    func sameFloor(floorOfLow: Int) {
+        var floors = floors
+        floors["Low"] = floorOfLow
+        floors["High"] = 1
+        let file = SourceText(path: "Sources/High/A.swift", "import Low")
+        #expect(ImportRules.findings(in: file, manifest: manifest, floors: floors).count == 1)
+        #expect(ImportRules.findings(in: manifest, floors: floors).map(\.path) == ["Package.swift"])
+    }
+
+    @Test("a manifest that keeps the floors has no findings, one with a target on no floor has")
+    func manifestFloors() {
+        #expect(ImportRules.findings(in: manifest, floors: floors).isEmpty)
+        var fewer = floors
+        fewer["Side"] = nil
+        #expect(ImportRules.findings(in: manifest, floors: fewer).count == 1)
+    }
+}

@@ -1,0 +1,154 @@
+/// A Swift file taken apart into code and comments, line by line.
+///
+/// Both parts keep the line numbers of the file. In the code, comments are blank and so is what stands in string
+/// literals (quotes and interpolations stay), so that a rule that looks for a word finds it only where it means something.
+struct SourceText: Sendable {
+    let path: String
+    let lines: [String]
+    let code: [String]
+    let comments: [String]
+    /// The code with its string literals as they are.
+    let uncommented: [String]
+
+    init(path: String, _ text: String) {
+        self.path = path
+        var scanner = Scanner(Array(text.utf8))
+        scanner.scanCode(untilParenthesis: false)
+        lines = Self.lines(of: Array(text.utf8))
+        code = Self.lines(of: scanner.code)
+        comments = Self.lines(of: scanner.comments)
+        uncommented = Self.lines(of: scanner.uncommented)
+    }
+
+    var name: String { String(path.split(separator: "/").last ?? "") }
+
+    /// `Sources/Relays/Monitor.swift` belongs to `Relays`.
+    var module: String? {
+        let parts = path.split(separator: "/")
+        return parts.count > 2 ? String(parts[1]) : nil
+    }
+
+    /// Every identifier in the code.
+    var identifiers: Set<String> {
+        var found: Set<String> = []
+        for line in code {
+            for word in line.utf8.split(whereSeparator: { !Scanner.isWord($0) }) { found.insert(String(word)!) }
+        }
+        return found
+    }
+
+    private static func lines(of bytes: [UInt8]) -> [String] {
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        return lines
+    }
+}
+
+/// Walks over the bytes of a file once and copies each to the part it belongs to.
+private struct Scanner {
+    private let bytes: [UInt8]
+    private var position = 0
+    private(set) var code: [UInt8]
+    private(set) var comments: [UInt8]
+    private(set) var uncommented: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        let blank = bytes.map { $0 == UInt8(ascii: "\n") ? $0 : UInt8(ascii: " ") }
+        code = blank
+        comments = blank
+        uncommented = bytes
+    }
+
+    static func isWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
+            true
+        default: false
+        }
+    }
+
+    /// Reads to the end, or past the parenthesis that ends an interpolation.
+    mutating func scanCode(untilParenthesis: Bool) {
+        var depth = 0
+        while position < bytes.count {
+            if starts("//") {
+                while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { takeComment() }
+            } else if starts("/*") {
+                scanBlockComment()
+            } else if let hashes = openingQuote() {
+                scanString(hashes: hashes)
+            } else {
+                if starts("(") { depth += 1 }
+                if starts(")") { depth -= 1 }
+                if untilParenthesis, depth < 0 {
+                    position += 1
+                    return
+                }
+                takeCode()
+            }
+        }
+    }
+
+    private mutating func scanBlockComment() {
+        var depth = 0
+        repeat {
+            if starts("/*") {
+                depth += 1
+                takeComment(2)
+            } else if starts("*/") {
+                depth -= 1
+                takeComment(2)
+            } else {
+                takeComment()
+            }
+        } while depth > 0 && position < bytes.count
+    }
+
+    /// The number of `#` before the quote that stands here; nil when no string begins here.
+    private func openingQuote() -> Int? {
+        var end = position
+        while end < bytes.count, bytes[end] == UInt8(ascii: "#") { end += 1 }
+        return end < bytes.count && bytes[end] == UInt8(ascii: "\"") ? end - position : nil
+    }
+
+    private mutating func scanString(hashes: Int) {
+        let pounds = String(repeating: "#", count: hashes)
+        takeCode(hashes)
+        let quote = starts("\"\"\"") ? "\"\"\"" : "\""
+        takeCode(quote.utf8.count)
+        while position < bytes.count {
+            if starts("\\" + pounds + "(") {
+                position += 2 + hashes
+                scanCode(untilParenthesis: true)
+            } else if starts("\\" + pounds) {
+                position += 2 + hashes
+            } else if starts(quote + pounds) {
+                return takeCode(quote.utf8.count + hashes)
+            } else if quote == "\"", starts("\n") {
+                return  // Not closed on its line: not a string after all, or code that does not compile.
+            } else {
+                position += 1
+            }
+        }
+    }
+
+    private func starts(_ text: String) -> Bool { bytes[position...].starts(with: text.utf8) }
+
+    private mutating func takeCode(_ count: Int = 1) {
+        for _ in 0..<count where position < bytes.count {
+            code[position] = bytes[position]
+            position += 1
+        }
+    }
+
+    private mutating func takeComment(_ count: Int = 1) {
+        for _ in 0..<count where position < bytes.count {
+            comments[position] = bytes[position]
+            uncommented[position] = code[position]
+            position += 1
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// Rules that a file breaks or keeps by itself.
+enum TextRules {
+    static let lineLimit = 500
+
+    static func findings(in file: SourceText) -> [Finding] {
+        let common = length(of: file) + placeholder(file) + unexplained(in: file)
+        return common
+            + (file.path.hasPrefix("Tests/") ? namelessTests(in: file) + sleeps(in: file) : leftovers(in: file))
+    }
+
+    static func length(of file: SourceText) -> [Finding] {
+        guard file.lines.count > lineLimit else { return [] }
+        return [
+            Finding(
+                path: file.path, message: "\(file.lines.count) lines; the limit is \(lineLimit): split it by purpose")
+        ]
+    }
+
+    static func placeholder(_ file: SourceText) -> [Finding] {
+        guard file.name == "Placeholder.swift" else { return [] }
+        return [Finding(path: file.path, message: "a placeholder: put something in its place or remove the target")]
+    }
+
+    /// Notes to oneself: an issue is the place for them.
+    static func leftovers(in file: SourceText) -> [Finding] {
+        scan(file, file.lines, for: /\b(?:TODO|FIXME|XXX)\b/) { "\($0): finish it or write an issue" }
+    }
+
+    /// Promises to the compiler need the reason why they hold, on the line or within the three lines above.
+    static func unexplained(in file: SourceText) -> [Finding] {
+        let promise = /@unchecked\s+Sendable\b|\bnonisolated\(unsafe\)|\bunsafeBitCast\b|\bassumeIsolated\b/
+        return scan(file, file.code, for: promise) {
+            "\($0) without a comment that says which invariant makes it right"
+        }
+        .filter { finding in
+            let line = finding.line! - 1
+            return file.comments[max(0, line - 3)...line].allSatisfy { $0.allSatisfy(\.isWhitespace) }
+        }
+    }
+
+    /// A test's name is a sentence: at least two words.
+    static func namelessTests(in file: SourceText) -> [Finding] {
+        let code = file.uncommented.joined(separator: "\n")
+        let blanked = file.code.joined(separator: "\n")
+        // The attribute is looked for where strings are blank, its name where they are not; both have the same bytes.
+        return blanked.matches(of: /[@]Test\b/).compactMap { match in
+            let offset = blanked.utf8.distance(from: blanked.startIndex, to: match.range.lowerBound)
+            let attribute = code[code.utf8.index(code.startIndex, offsetBy: offset)...]
+            if attribute.prefixMatch(of: /[@]Test\s*\(\s*"[^"\s]+\s[^"]+"/) != nil { return nil }
+            let line = blanked[..<match.range.lowerBound].count { $0 == "\n" } + 1
+            return Finding(path: file.path, line: line, message: "a test's name is a sentence: @Test(\"what holds\")")
+        }
+    }
+
+    /// Waiting for time to pass makes a test slow on a fast machine and wrong on a slow one.
+    static func sleeps(in file: SourceText) -> [Finding] {
+        let call = /(?:\bTask|\bThread|Clock\(\))\s*\.\s*sleep\b|(?:^|[^.\w])(?:u|nano)?sleep\s*\(/
+        return scan(file, file.code, for: call) {
+            "\($0.drop { !$0.isLetter }): wait for the thing itself, or use the manual clock"
+        }
+        .filter { !file.code[$0.line! - 1].contains(/\bfunc\s+sleep\b/) }
+    }
+
+    private static func scan<Output>(
+        _ file: SourceText, _ lines: [String], for pattern: Regex<Output>, message: (Substring) -> String
+    ) -> [Finding] {
+        // Simple, because Unicode's own word boundary takes `actor.assumeIsolated` for one word.
+        let pattern = pattern.wordBoundaryKind(.simple)
+        return zip(1..., lines).compactMap { number, line in
+            guard let match = line.firstMatch(of: pattern) else { return nil }
+            return Finding(path: file.path, line: number, message: message(line[match.range]))
+        }
+    }
+}

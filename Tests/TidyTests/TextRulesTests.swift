@@ -1,0 +1,76 @@
+import Testing
+
+struct TextRulesTests {
+    @Test("a file may have 500 lines and not one more", arguments: [(500, true), (501, false)])
+    func length(lines: Int, isAllowed: Bool) {
+        let text = String(repeating: "let a = 1\n", count: lines)
+        #expect(TextRules.length(of: SourceText(path: "Sources/A/A.swift", text)).isEmpty == isAllowed)
+    }
+
+    @Test("a placeholder file is found")
+    func placeholder() {
+        #expect(TextRules.findings(in: SourceText(path: "Sources/A/Placeholder.swift", "")).count == 1)
+    }
+
+    @Test(
+        "notes to oneself are found in sources",
+        arguments: [
+            ("// TODO: more", true), ("/* FIXME */", true), ("let a = \"XXX\"", true), ("let methodology = 1", false),
+            ("let TODOLIST = 1", false),
+        ])
+    func leftovers(text: String, isFound: Bool) {
+        let findings = TextRules.findings(in: SourceText(path: "Sources/A/A.swift", "\n" + text))
+        #expect(findings.map(\.line) == (isFound ? [2] : []))
+        #expect(TextRules.findings(in: SourceText(path: "Tests/ATests/A.swift", text)).isEmpty)
+    }
+
+    @Test(
+        "a promise to the compiler needs a comment near it",
+        arguments: [
+            ("final class A: @unchecked Sendable {}", true),
+            ("nonisolated(unsafe) var a = 1", true),
+            ("let a = unsafeBitCast(b, to: C.self)", true),
+            ("actor.assumeIsolated { _ in }", true),
+            ("nonisolated(unsafe) var a = 1  // Guarded by the lock.", false),
+            ("/// Only the reactor's thread touches it.\nfinal class A: @unchecked Sendable {}", false),
+            ("// Why.\na()\nb()\nnonisolated(unsafe) var a = 1", false),
+            ("// Too far.\na()\nb()\nc()\nnonisolated(unsafe) var a = 1", true),
+            ("let a = \"unsafeBitCast\"", false),
+            ("final class A: Sendable {}", false),
+        ])
+    func promises(text: String, isFound: Bool) {
+        for path in ["Sources/A/A.swift", "Tests/ATests/A.swift"] {
+            #expect(TextRules.findings(in: SourceText(path: path, text)).isEmpty != isFound)
+        }
+    }
+
+    @Test(
+        "a test needs a sentence for a name",
+        arguments: [
+            ("@Test func a() {}", true),
+            ("@Test(.timeLimit(.minutes(1))) func a() {}", true),
+            ("@Test(\"word\") func a() {}", true),
+            ("@Test(\"\") func a() {}", true),
+            ("@Test(\"one thing holds\") func a() {}", false),
+            ("@Test(\n    \"one thing holds\",\n    arguments: [1])\nfunc a(b: Int) {}", false),
+            ("@Testable func a() {}", false),
+            ("let a = \"@Test func\"", false),
+        ])
+    func names(text: String, isFound: Bool) {
+        let findings = TextRules.findings(in: SourceText(path: "Tests/ATests/A.swift", "é(\"é\")\n" + text))
+        #expect(findings.map(\.line) == (isFound ? [2] : []))
+    }
+
+    @Test(
+        "a test does not sleep",
+        arguments: [
+            ("try await Task.sleep(for: .seconds(1))", true), ("usleep(10)", true), ("_ = sleep(1)", true),
+            ("Thread.sleep(forTimeInterval: 1)", true), ("try await ContinuousClock().sleep(for: .seconds(1))", true),
+            ("try await clock.sleep(for: .seconds(1))", false), ("func sleep(until: Instant) {}", false),
+            ("// sleep(1)", false), ("asleep(1)", false),
+        ])
+    func sleeping(text: String, isFound: Bool) {
+        let findings = TextRules.findings(in: SourceText(path: "Tests/ATests/A.swift", text))
+        #expect(findings.isEmpty != isFound, "\(findings)")
+    }
+}

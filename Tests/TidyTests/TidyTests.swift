@@ -1,0 +1,36 @@
+import Testing
+
+/// The rules of the house, held against the code base itself.
+struct TidyTests {
+    private let repository: Repository
+
+    init() throws { repository = try Repository.current.get() }
+
+    @Test("Package.swift and the folders name the same targets")
+    func targets() {
+        #expect(Set(repository.manifest.targets.map(\.name)) == repository.folders)
+        #expect(repository.files.count > repository.folders.count)
+    }
+
+    @Test("modules import only what their target lists, and only lower floors")
+    func imports() {
+        report(ImportRules.findings(in: repository.manifest, floors: FloorPlan.floors))
+        for file in repository.files {
+            report(ImportRules.findings(in: file, manifest: repository.manifest, floors: FloorPlan.floors))
+        }
+    }
+
+    @Test("every source file is used by another")
+    func deadFiles() {
+        report(DeadFiles.findings(in: repository.files))
+    }
+
+    @Test("files are short, finished and say why they promise what the compiler cannot check")
+    func text() {
+        for file in repository.files { report(TextRules.findings(in: file)) }
+    }
+
+    private func report(_ findings: [Finding]) {
+        for finding in findings { Issue.record("\(finding)") }
+    }
+}
