@@ -75,6 +75,16 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Runs `work` on the reactor's thread, after what was sent before it. Many sends share one wake-up.
     package func execute(_ work: @escaping @Sendable () -> Void) { send(.closure(work)) }
 
+    /// Runs `work` now when the caller is on the reactor's thread, else soon.
+    package func run(_ work: @escaping @Sendable () -> Void) {
+        if isCurrent { work() } else { execute(work) }
+    }
+
+    /// Runs `work` on the reactor's thread and gives its result.
+    package func perform<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
+    }
+
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {

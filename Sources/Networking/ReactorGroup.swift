@@ -22,6 +22,16 @@ public struct ReactorGroup: Sendable {
         try take(count, from: clients, named: "client")
     }
 
+    /// The reactors of a server. A machine that cannot give a thread or an epoll descriptor cannot run one at all.
+    package static func forServer(count: Int?) -> ReactorGroup {
+        do { return try servers(count: count) } catch { fatalError("starting reactors: \(error)") }
+    }
+
+    /// The reactor that clients of this process share.
+    package static var client: Reactor {
+        do { return try clients().reactors[0] } catch { fatalError("starting the client's reactor: \(error)") }
+    }
+
     /// Cores that this process may use.
     package static var coreCount: Int {
         var set = [UInt8](repeating: 0, count: 128)

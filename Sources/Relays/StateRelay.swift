@@ -55,6 +55,9 @@ public final class StateRelay<Value: Sendable>: Sendable {
         woken.resume()
     }
 
+    /// Whether `finish()` was called: no further value comes.
+    public var isFinished: Bool { monitor.withLock { $0.isFinished } }
+
     /// Readers that have seen the current value and wait for the next.
     package var waitingReaderCount: Int { monitor.sleeperCount }
 }

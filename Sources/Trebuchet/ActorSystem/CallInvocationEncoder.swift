@@ -1,0 +1,42 @@
+internal import Bytes
+public import Distributed
+internal import TrebuchetWire
+
+/// Gathers what a distributed call sends: each argument is encoded as it comes.
+public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
+    public typealias SerializationRequirement = any (Codable & Sendable)
+
+    private let coder: ValueCoder
+    private var arguments: [[UInt8]] = []
+    private var generics: [String] = []
+
+    init(coder: ValueCoder) { self.coder = coder }
+
+    public mutating func recordGenericSubstitution<Value>(_ type: Value.Type) throws {
+        generics.append(GenericTypes.name(of: type))
+    }
+
+    public mutating func recordArgument<Value: Codable & Sendable>(_ argument: RemoteCallArgument<Value>) throws {
+        var buffer = ByteBuffer()
+        do {
+            try coder.encode(argument.value, into: &buffer)
+        } catch {
+            throw TrebuchetError(
+                .invalidArguments, "argument '\(argument.effectiveLabel)' cannot be encoded: \(describe(error))")
+        }
+        arguments.append(Array(buffer.bytes))
+    }
+
+    public mutating func recordReturnType<Value: Codable & Sendable>(_ type: Value.Type) throws {}
+    public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
+    public mutating func doneRecording() throws {}
+
+    func finish() -> CallRequest { CallRequest(arguments: arguments, generics: generics, coder: coder) }
+}
+
+/// The arguments of a call, encoded.
+struct CallRequest {
+    let arguments: [[UInt8]]
+    let generics: [String]
+    let coder: ValueCoder
+}

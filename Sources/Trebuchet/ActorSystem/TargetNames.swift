@@ -1,0 +1,18 @@
+internal import Distributed
+
+/// Names of distributed methods: `addTodo(title:)` on the wire, a mangled name in the program.
+enum TargetNames {
+    /// The name on the wire for a target of the program: the last part of `Module.Type.addTodo(title:)`.
+    static func wireName(of target: RemoteCallTarget) -> String {
+        let readable = target.description
+        let beforeLabels = readable.prefix { $0 != "(" }
+        guard let dot = beforeLabels.lastIndex(of: ".") else { return readable }
+        return String(readable[readable.index(after: dot)...])
+    }
+
+    /// The name on the wire for what an older client sends: a mangled name, or a readable one, which stays as it is.
+    static func wireName(ofIdentifier identifier: String) -> String {
+        guard identifier.hasPrefix("$s") else { return identifier }
+        return wireName(of: RemoteCallTarget(identifier))
+    }
+}

@@ -1,0 +1,163 @@
+public import Distributed
+internal import Networking
+internal import Synchronization
+internal import TrebuchetWire
+
+/// The actor system of Trebuchet: of a server, whose actors live here, or of a client, whose actors live at a server.
+///
+/// Made by `TrebuchetServer` and `TrebuchetClient`. Arguments and results must be `Codable & Sendable`; actors may be
+/// passed too and arrive as references.
+public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
+    public typealias ActorID = TrebuchetActorID
+    public typealias InvocationEncoder = CallInvocationEncoder
+    public typealias InvocationDecoder = CallInvocationDecoder
+    public typealias ResultHandler = CallResultHandler
+    public typealias SerializationRequirement = any (Codable & Sendable)
+
+    /// Actors of this process, by the names that the system gave them.
+    private struct Local {
+        weak var actor: (any DistributedActor)?
+        /// Made when a client first calls the actor through a reference.
+        var record: ActorRecord?
+    }
+
+    private let locals = Mutex<[String: Local]>([:])
+    private let nextShard = Atomic<Int>(0)
+    private let coders = Mutex<[ValueCoder]>([])
+    private let shardsBox = Mutex<[ReactorShard]>([])
+    /// Set once, before the system is handed out.
+    private nonisolated(unsafe) var builtShards: [ReactorShard] = []
+    private nonisolated(unsafe) var directoryOfServer: ActorDirectory?
+    private nonisolated(unsafe) weak var caller: ClientCore?
+
+    /// A system whose actors live on `reactors`.
+    init(reactors: [Reactor]) {
+        builtShards = reactors.map { ReactorShard($0, userInfo: userInfo) }
+    }
+
+    func serve(_ directory: ActorDirectory) { directoryOfServer = directory }
+    func call(through core: ClientCore) { caller = core }
+
+    var shards: [ReactorShard] { builtShards }
+
+    /// What decoders need to make references of actors' names.
+    var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
+
+    func shard(of reactor: Reactor?) -> ReactorShard? {
+        guard let reactor else { return nil }
+        return builtShards.first { $0.reactor === reactor }
+    }
+
+    // MARK: Life of actors
+
+    public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
+        let index = nextShard.wrappingAdd(1, ordering: .relaxed).oldValue
+        let home = builtShards[Int(UInt(bitPattern: index) % UInt(builtShards.count))].reactor
+        // Unguessable: whoever has the name can call the actor.
+        var random = SystemRandomNumberGenerator()
+        let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
+        return ActorID("\(type)-\(name)", home: home)
+    }
+
+    public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
+        let local = Local(actor: actor)
+        locals.withLock { $0[actor.id.id] = local }
+    }
+
+    public func resignID(_ id: ActorID) {
+        // Taken out of the lock before it is freed: freeing may run code of the actor.
+        let removed = locals.withLock { $0.removeValue(forKey: id.id) }
+        _ = removed
+    }
+
+    /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
+    public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
+        let local = locals.withLock { $0[id.id]?.actor }
+        let found = local ?? directoryOfServer?.record(id.id)?.actor
+        guard let found else { return nil }
+        guard let actor = found as? Act else {
+            throw TrebuchetError(.invalidArguments, "actor '\(id)' is a \(Swift.type(of: found)), not a \(type)")
+        }
+        return actor
+    }
+
+    /// The record of an actor that a client knows through a reference alone.
+    func referredRecord(_ name: String) -> ActorRecord? {
+        guard let local = locals.withLock({ $0[name] }) else { return nil }
+        if let record = local.record { return record }
+        guard let actor = local.actor else { return nil }
+        let record = makeRecord(actor, name: name, holding: false)
+        locals.withLock { $0[name]?.record = record }
+        return record
+    }
+
+    func makeRecord(_ actor: any DistributedActor, name: String, holding: Bool) -> ActorRecord? {
+        if let actor = actor as? any TrebuchetActor { return typedRecord(actor, name: name, holding: holding) }
+        return (actor as? any PlainActor)?.plainRecord(name: name)
+    }
+
+    func typedRecord<A: TrebuchetActor>(_ actor: A, name: String, holding: Bool) -> ActorRecord {
+        // An actor with `executor: .concurrent` has no reactor as its executor, whatever its name says.
+        let home = A._dispatch.runsOnReactor ? shard(of: actor.id.home) : nil
+        return TypedActorRecord(actor, name: name, home: home, holding: holding)
+    }
+
+    // MARK: Calls of remote actors
+
+    public func makeInvocationEncoder() -> CallInvocationEncoder { CallInvocationEncoder(coder: takeCoder()) }
+
+    public func remoteCall<Act, Err, Res>(
+        on actor: Act, target: RemoteCallTarget, invocation: inout CallInvocationEncoder, throwing: Err.Type,
+        returning: Res.Type
+    ) async throws -> Res where Act: DistributedActor, Act.ID == ActorID, Err: Error, Res: Codable & Sendable {
+        let reply = try await call(actor, target, &invocation)
+        guard let bytes = reply else {
+            throw TrebuchetError(.internal, "the answer has no result, but \(target) returns \(Res.self)")
+        }
+        let coder = takeCoder()
+        defer { giveBack(coder) }
+        do {
+            return try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) }
+        } catch {
+            throw TrebuchetError(.internal, "the result of \(target) does not decode: \(describe(error))")
+        }
+    }
+
+    public func remoteCallVoid<Act, Err>(
+        on actor: Act, target: RemoteCallTarget, invocation: inout CallInvocationEncoder, throwing: Err.Type
+    ) async throws where Act: DistributedActor, Act.ID == ActorID, Err: Error {
+        _ = try await call(actor, target, &invocation)
+    }
+
+    private func call<Act: DistributedActor>(
+        _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
+    ) async throws -> [UInt8]? where Act.ID == ActorID {
+        guard let caller else {
+            throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
+        }
+        let request = try invocation.finish()
+        giveBack(request.coder)
+        do {
+            return try await caller.call(
+                actorID: actor.id.id, target: caller.name(of: target, on: Act.self), request)
+        } catch let error as TrebuchetError where error.code == .application {
+            throw caller.errors.typed(error, thrownBy: Act.self)
+        }
+    }
+
+    // MARK: Coders
+
+    /// A coder that the caller has for itself until it gives it back.
+    func takeCoder() -> ValueCoder {
+        coders.withLock { $0.popLast() } ?? ValueCoder(version: .v3, userInfo: userInfo)
+    }
+
+    func giveBack(_ coder: ValueCoder) {
+        coders.withLock { if $0.count < 16 { $0.append(coder) } }
+    }
+}
+
+/// Opens the actor system of an actor without a dispatch table.
+protocol PlainActor: DistributedActor {
+    func plainRecord(name: String) -> ActorRecord
+}

@@ -1,0 +1,55 @@
+public import Distributed
+package import TrebuchetWire
+
+/// The outcome of one call or stream that did not succeed.
+///
+/// An error that the actor's method throws arrives as itself when it is `Codable` and known to the client: named by
+/// `throws(BankError)`, or registered with `client.register(errors:)`. Everything else arrives as this.
+public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStringConvertible, Equatable {
+    /// What kind of outcome it is; new kinds may come.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        package let wire: ErrorCode
+
+        package init(_ wire: ErrorCode) { self.wire = wire }
+
+        /// Nobody has exposed an actor of that name.
+        public static let actorNotFound = Code(.actorNotFound)
+        /// The actor has no such method or stream.
+        public static let methodNotFound = Code(.methodNotFound)
+        /// The arguments are too few, too many, or of other types.
+        public static let invalidArguments = Code(.invalidArguments)
+        public static let unauthenticated = Code(.unauthenticated)
+        public static let unauthorized = Code(.unauthorized)
+        /// A limit on calls or streams is reached; later it may work.
+        public static let rateLimited = Code(.rateLimited)
+        /// The deadline passed before the answer came. The call may have had its effect.
+        public static let timeout = Code(.timeout)
+        public static let cancelled = Code(.cancelled)
+        /// There is no connection to the server, so the call was not sent.
+        public static let unavailable = Code(.unavailable)
+        /// The connection broke before the answer came. The call may have had its effect.
+        public static let unknownOutcome = Code(.unknownOutcome)
+        /// The actor's method threw an error.
+        public static let application = Code(.application)
+        /// A fault of the framework or of the server's configuration.
+        public static let `internal` = Code(.internal)
+
+        public var description: String { wire.rawValue }
+    }
+
+    public let code: Code
+    public let message: String
+    /// With `.application`: the name of the thrown error's type, as `Bank.BankError`.
+    public let type: String?
+    /// With `.application`: the thrown error in JSON, when it is `Codable`.
+    public let data: [UInt8]?
+
+    public init(_ code: Code, _ message: String, type: String? = nil, data: [UInt8]? = nil) {
+        self.code = code
+        self.message = message
+        self.type = type
+        self.data = data
+    }
+
+    public var description: String { "\(code): \(message)" }
+}

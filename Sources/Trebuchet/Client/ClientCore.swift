@@ -1,0 +1,247 @@
+internal import Bytes
+internal import Distributed
+internal import Networking
+internal import Relays
+internal import Synchronization
+internal import TrebuchetWire
+
+/// What carries a client's messages to its server. On the client's reactor.
+protocol ClientLink: AnyObject {
+    func send(_ message: [UInt8])
+    func close()
+}
+
+/// The calls and streams of a client over its connection.
+///
+/// `@unchecked Sendable`: `link`, `pending` and `streams` are touched on the reactor alone; the rest is constant or has
+/// a lock.
+final class ClientCore: @unchecked Sendable {
+    let reactor: Reactor
+    let options: TrebuchetClient.Options
+    let errors = ErrorTypes()
+    /// For messages: `ws://localhost:8080`.
+    let peerName: String
+    private let names = Mutex<[String: String]>([:])
+    private let lastNumber = Atomic<UInt64>(0)
+
+    private var link: (any ClientLink)?
+    private var pending: [UInt64: PendingCall] = [:]
+    private var streams = StreamRegistry()
+    private var envelope = ScannedEnvelope()
+    private var sweep: Timer?
+    private var sweepAt = UInt64.max
+    private var closed: CheckedContinuation<Void, Never>?
+
+    init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String) {
+        self.reactor = reactor
+        self.options = options
+        self.peerName = peerName
+    }
+
+    /// The name on the wire for a target. An actor type without a dispatch table is called by its mangled names, which
+    /// is how its server finds the method.
+    func name<Act: DistributedActor>(of target: RemoteCallTarget, on type: Act.Type) -> String {
+        if let known = names.withLock({ $0[target.identifier] }) { return known }
+        let isPlain = !(type is any TrebuchetActor.Type) && !TargetNames.isStub(type)
+        let name = isPlain ? target.identifier : TargetNames.wireName(of: target)
+        names.withLock { $0[target.identifier] = name }
+        return name
+    }
+
+    // MARK: Calls
+
+    /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
+    func call(actorID: String, target: String, _ request: CallRequest) async throws -> [UInt8]? {
+        let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+        let now = MonotonicClock.now
+        let asked = Deadline.current
+        if let asked, asked <= now { throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called") }
+        let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
+        let message = InvocationMessage(
+            number: number, actorID: actorID, target: target, request: request,
+            timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) })
+        let call = PendingCall(
+            number: number, name: target, message: message.bytes, deadline: min(own, asked ?? .max))
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                call.continuation = continuation
+                reactor.run { self.start(call) }
+            }
+        } onCancel: {
+            call.isCancelled.store(true, ordering: .relaxed)
+            reactor.execute { self.cancel(number) }
+        }
+    }
+
+    private func start(_ call: PendingCall) {
+        if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
+        guard let link else { return call.finish(.failure(notConnected)) }
+        guard pending.count < options.callsInFlight else {
+            let text = "\(options.callsInFlight) calls of this client are under way already"
+            return call.finish(.failure(TrebuchetError(.rateLimited, text)))
+        }
+        pending[call.number] = call
+        if call.deadline < sweepAt { armSweep(call.deadline) }
+        link.send(call.message)
+        call.message = []
+    }
+
+    private var notConnected: TrebuchetError {
+        TrebuchetError(.unavailable, "there is no connection to \(peerName); call connect() first")
+    }
+
+    private func cancel(_ number: UInt64) {
+        guard let call = pending.removeValue(forKey: number) else { return }
+        link?.send(OutgoingMessage.cancel(number))
+        call.finish(.failure(CancellationError()))
+    }
+
+    /// One timer serves all calls: it is set to the earliest deadline and looks through them when it fires.
+    private func armSweep(_ deadline: UInt64) {
+        sweep?.cancel()
+        sweepAt = deadline
+        let now = MonotonicClock.now
+        sweep = reactor.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) { [weak self] in
+            self?.expire()
+        }
+    }
+
+    private func expire() {
+        let now = MonotonicClock.now
+        var next = UInt64.max
+        for (number, call) in pending {
+            guard call.deadline <= now else {
+                next = min(next, call.deadline)
+                continue
+            }
+            pending[number] = nil
+            link?.send(OutgoingMessage.cancel(number))
+            call.finish(.failure(TrebuchetError(.timeout, "\(call.name) was not answered before its deadline")))
+        }
+        sweepAt = .max
+        if next != .max { armSweep(next) }
+    }
+
+    // MARK: Streams
+
+    /// Begins to observe a state. The stream fails when there is no connection.
+    func observe(actorID: String, target: String) -> RemoteStream {
+        let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+        let stream = RemoteStream(number: number, core: self)
+        let relay = stream.relay
+        let message = InvocationMessage(number: number, actorID: actorID, target: target).bytes
+        reactor.run {
+            guard let link = self.link else { return relay.fail(self.notConnected) }
+            self.streams.createRemoteStream(callNumber: number, relay: relay)
+            link.send(message)
+        }
+        return stream
+    }
+
+    func stopObserving(_ number: UInt64) {
+        reactor.run {
+            guard let streamID = self.streams.remove(callNumber: number) else { return }
+            self.link?.send(OutgoingMessage.streamEnd(streamID))
+        }
+    }
+
+    // MARK: Messages in
+
+    /// Handles one message from the server, on the reactor.
+    func receive(_ message: UnsafeRawBufferPointer) {
+        do {
+            try envelope.scan(message)
+        } catch {
+            // A server that sends what no one can read is not to be trusted with the rest.
+            return disconnect(TrebuchetError(.internal, "the server sent a malformed message: \(error.message)"))
+        }
+        switch envelope.kind {
+        case .response: receiveResponse(message)
+        case .streamStart:
+            let stale = streams.handleStreamStart(
+                callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
+                epoch: text(envelope.epoch, message))
+            if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
+        case .streamData:
+            guard let sequence = envelope.sequenceNumber, !envelope.data.isAbsent else { return }
+            streams.handleStreamData(
+                streamID: text(envelope.streamID, message), sequence: sequence,
+                data: envelope.data.bytes(in: message))
+        case .streamEnd:
+            streams.handleStreamEnd(
+                streamID: text(envelope.streamID, message),
+                reason: StreamEndReason(rawValue: text(envelope.reason, message)))
+        case .streamError:
+            let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
+            streams.handleStreamError(
+                streamID: text(envelope.streamID, message),
+                error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
+        default: break  // `error` and `goAway` end with the connection; unknown kinds are for newer clients.
+        }
+    }
+
+    private func receiveResponse(_ message: UnsafeRawBufferPointer) {
+        let number = number(envelope.callID, message)
+        let failure = envelope.hasError ? error(in: message) : nil
+        guard let call = pending.removeValue(forKey: number) else {
+            if let failure { streams.fail(callNumber: number, error: failure) }
+            return
+        }
+        if let failure { return call.finish(.failure(failure)) }
+        call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+    }
+
+    private func error(in message: UnsafeRawBufferPointer) -> TrebuchetError {
+        TrebuchetError(
+            .init(ErrorCode(rawValue: text(envelope.errorCode, message))), text(envelope.errorMessage, message),
+            type: envelope.errorType.isAbsent ? nil : text(envelope.errorType, message),
+            data: envelope.errorData.isAbsent ? nil : Array(envelope.errorData.bytes(in: message)))
+    }
+
+    private func text(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> String {
+        range.isAbsent ? "" : envelope.string(range, in: message)
+    }
+
+    /// Our callIDs are numbers; anything else answers no call of ours.
+    private func number(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> UInt64 {
+        UInt64(text(range, message)) ?? 0
+    }
+
+    // MARK: The connection
+
+    func connected(_ link: any ClientLink) { self.link = link }
+
+    var isConnected: Bool { link != nil }
+
+    /// Closes the connection; what is under way ends as when it breaks.
+    func close() async {
+        await withCheckedContinuation { continuation in
+            reactor.run {
+                guard let link = self.link else { return continuation.resume() }
+                self.closed = continuation
+                link.close()
+            }
+        }
+    }
+
+    private func disconnect(_ error: TrebuchetError) {
+        let link = self.link
+        linkDidClose(error)
+        link?.close()
+    }
+
+    /// The connection is gone: calls end with an unknown outcome, streams end.
+    func linkDidClose(_ error: TrebuchetError) {
+        link = nil
+        let calls = pending.values
+        pending = [:]
+        for call in calls {
+            call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
+        }
+        streams.removeAll(error)
+        sweep?.cancel()
+        sweepAt = .max
+        closed?.resume()
+        closed = nil
+    }
+}

@@ -1,0 +1,95 @@
+internal import Bytes
+internal import Networking
+internal import Synchronization
+internal import TrebuchetWire
+internal import WebSockets
+
+/// The two ends of a connection inside this process. The messages are those of a socket.
+///
+/// `@unchecked Sendable`: `session` and `core` are used on their own reactors alone.
+final class LocalConnection: @unchecked Sendable {
+    private static let highWatermark = 256 << 10
+
+    private let serverReactor: Reactor
+    private let clientReactor: Reactor
+    /// Bytes on their way to the client.
+    private let pending = Atomic<Int>(0)
+    private var session: Session?
+    private weak var core: ClientCore?
+    private var isClosed = false
+
+    init(serverReactor: Reactor, core: ClientCore) {
+        self.serverReactor = serverReactor
+        self.clientReactor = core.reactor
+        self.core = core
+    }
+
+    /// On the server's reactor.
+    func open(_ shard: ServerShard) { session = Session(ServerEnd(self), version: .v3, shard: shard) }
+
+    var clientEnd: any ClientLink { ClientEnd(self) }
+
+    fileprivate func sendToServer(_ message: [UInt8]) {
+        serverReactor.execute { message.withUnsafeBytes { self.session?.receive($0) } }
+    }
+
+    fileprivate func sendToClient(_ message: [UInt8]) {
+        pending.add(message.count, ordering: .relaxed)
+        clientReactor.execute {
+            message.withUnsafeBytes { self.core?.receive($0) }
+            let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
+            // The mark was crossed downwards by this message.
+            if after <= Self.highWatermark, after + message.count > Self.highWatermark {
+                self.serverReactor.execute { self.session?.linkDidBecomeWritable() }
+            }
+        }
+    }
+
+    fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
+
+    fileprivate func close(_ reason: String) {
+        serverReactor.execute {
+            self.session?.linkDidClose()
+            self.session = nil
+        }
+        clientReactor.execute {
+            guard !self.isClosed else { return }
+            self.isClosed = true
+            self.core?.linkDidClose(TrebuchetError(.unavailable, reason))
+        }
+    }
+}
+
+private final class ServerEnd: MessageLink {
+    private let connection: LocalConnection
+
+    init(_ connection: LocalConnection) { self.connection = connection }
+
+    var isWritable: Bool { connection.isWritable }
+
+    func send(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        connection.sendToClient(Array(buffer.bytes))
+    }
+
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        send { buffer in
+            head(&buffer)
+            buffer.append(shared.bytes)
+        }
+    }
+
+    func inOneWrite(_ body: () -> Void) { body() }
+
+    func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
+}
+
+private final class ClientEnd: ClientLink {
+    private let connection: LocalConnection
+
+    init(_ connection: LocalConnection) { self.connection = connection }
+
+    func send(_ message: [UInt8]) { connection.sendToServer(message) }
+    func close() { connection.close("the connection was closed") }
+}

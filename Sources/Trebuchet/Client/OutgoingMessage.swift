@@ -1,0 +1,33 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// An invocation as a client sends it.
+struct InvocationMessage {
+    let bytes: [UInt8]
+
+    init(
+        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil
+    ) {
+        var buffer = ByteBuffer(capacity: 160)
+        EnvelopeWriter.invocation(
+            callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
+            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, into: &buffer)
+        bytes = Array(buffer.bytes)
+    }
+}
+
+/// The small messages of a client.
+enum OutgoingMessage {
+    static func cancel(_ number: UInt64) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 64)
+        EnvelopeWriter.cancel(callID: String(number), into: &buffer)
+        return Array(buffer.bytes)
+    }
+
+    static func streamEnd(_ streamID: String) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 96)
+        EnvelopeWriter.streamEnd(
+            streamID: Array(streamID.utf8), reason: .clientUnsubscribed, version: .v3, into: &buffer)
+        return Array(buffer.bytes)
+    }
+}

@@ -1,0 +1,68 @@
+public import Distributed
+internal import Networking
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A connection to a Trebuchet server.
+///
+///     let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: 8080))
+///     try await client.connect()
+///     let todos = try client.resolve(TodoList.self, id: "todos")
+public final class TrebuchetClient: Sendable {
+    /// Settings with their defaults.
+    public struct Options: Sendable {
+        /// How long connecting may take, handshake included. Default 10 seconds.
+        public var connectTimeout = Duration.seconds(10)
+        /// How long a call may wait for its answer, unless `withDeadline` sets less. Nil: without end. Default 30 seconds.
+        public var callTimeout: Duration? = .seconds(30)
+        /// Calls that may wait for their answers at once; more fail with `rateLimited`. Default 10,000.
+        public var callsInFlight = 10_000
+        /// The largest message that is taken from the server, in bytes. Default 16 MiB.
+        public var messageSize = 16 << 20
+
+        public init() {}
+    }
+
+    public let actorSystem: TrebuchetActorSystem
+    private let transport: TrebuchetTransport
+    let core: ClientCore
+
+    /// A client that is not connected yet.
+    public init(transport: TrebuchetTransport, options: Options = Options()) {
+        let reactor = ReactorGroup.client
+        self.transport = transport
+        core = ClientCore(reactor: reactor, options: options, peerName: transport.description)
+        actorSystem = TrebuchetActorSystem(reactors: [reactor])
+        actorSystem.call(through: core)
+        core.system = actorSystem
+    }
+
+    deinit {
+        let core = core
+        Task { await core.close() }
+    }
+
+    /// Connects. Throws `TransportError`: `refused`, `timedOut`, `handshake` and others.
+    public func connect() async throws {
+        switch transport.kind {
+        case .webSocket(let host, let port):
+            try await WebSocketClientLink.connect(core, host: host, port: port)
+        case .local(let server):
+            try await server.connectLocally(core)
+        }
+    }
+
+    /// Closes the connection. Calls under way end with `unknownOutcome`, streams end.
+    public func close() async { await core.close() }
+
+    /// A reference to an actor at the server. It is not asked whether the actor exists; a call would tell.
+    public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
+    where A.ActorSystem == TrebuchetActorSystem {
+        try A.resolve(id: TrebuchetActorID(id), using: actorSystem)
+    }
+
+    /// Makes errors of these types arrive as themselves. Those that a method names in `throws(…)` need no registration.
+    public func register(errors types: any (Error & Decodable).Type...) {
+        for type in types { core.errors.register(type) }
+    }
+}

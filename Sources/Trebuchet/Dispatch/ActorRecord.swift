@@ -1,0 +1,74 @@
+internal import Bytes
+internal import Distributed
+internal import TrebuchetWire
+
+/// A method of an exposed actor, as calls find it.
+final class ActorMethod: Sendable {
+    let name: String
+    let index: Int
+    let arguments: Int
+    let generics: Int
+    /// Whether it is synchronous and may run in place.
+    let runsInPlace: Bool
+
+    init(name: String, index: Int, arguments: Int, generics: Int, runsInPlace: Bool) {
+        self.name = name
+        self.index = index
+        self.arguments = arguments
+        self.generics = generics
+        self.runsInPlace = runsInPlace
+    }
+}
+
+/// A call that runs in a task.
+typealias CallOperation = @Sendable () async throws -> CallResult
+
+/// An actor that calls can reach, its type erased.
+///
+/// `@unchecked Sendable`: constant but for `starting`, which is touched on the actor's reactor alone.
+class ActorRecord: @unchecked Sendable {
+    let name: String
+    /// The shard of the reactor that the actor lives on; nil when it runs on the global pool.
+    let home: ReactorShard?
+    /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
+    /// place, or they would overtake.
+    final var starting = 0
+    private let methods: ByteKeyTable<ActorMethod>
+    let streamNames: [String]
+
+    init(name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String]) {
+        self.name = name
+        self.home = home
+        var table = ByteKeyTable<ActorMethod>()
+        for method in methods { table[method.name] = method }
+        self.methods = table
+        self.streamNames = streamNames
+    }
+
+    final func method(_ target: UnsafeRawBufferPointer) -> ActorMethod? { methods[target] }
+    final var methodNames: [String] { methods.keys.sorted() }
+
+    /// The actor, if it is still there.
+    var actor: (any DistributedActor)? { fatalError("abstract") }
+
+    /// Runs a synchronous method on the actor's reactor, where the caller is.
+    func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
+        fatalError("abstract")
+    }
+
+    /// Decodes the arguments and gives the call that a task is to run.
+    func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
+        fatalError("abstract")
+    }
+
+    /// Runs `body` isolated to the actor, in the order in which it was asked.
+    func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation { fatalError("abstract") }
+
+    /// The call of a method by its mangled name, for an actor without a dispatch table; nil when there is none.
+    func executeTarget(_ target: String, _ decoder: CallInvocationDecoder) -> CallOperation? { nil }
+
+    /// Gives the source of a stream to `body`, isolated to the actor. On its reactor that happens at once.
+    func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+        fatalError("abstract")
+    }
+}

@@ -1,0 +1,22 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
+public struct CallReply: ~Copyable {
+    /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
+    private let buffer: UnsafeMutablePointer<ByteBuffer>
+    private unowned(unsafe) let coder: ValueCoder
+
+    init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: ValueCoder) {
+        self.buffer = buffer
+        self.coder = coder
+    }
+
+    /// Writes the result. A method without one writes nothing.
+    public mutating func write<Value: Encodable>(_ value: Value) throws { try coder.encode(value, into: &buffer.pointee) }
+    public mutating func write(_ value: Int) throws { coder.encode(value, into: &buffer.pointee) }
+    public mutating func write(_ value: String) throws { coder.encode(value, into: &buffer.pointee) }
+    public mutating func write(_ value: Bool) throws { coder.encode(value, into: &buffer.pointee) }
+    public mutating func write(_ value: Double) throws { try coder.encode(value, into: &buffer.pointee) }
+}
+

@@ -1,0 +1,23 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// The result of a call that ran in a task; it is encoded by the reactor that answers.
+public struct CallResult: Sendable {
+    typealias Write = @Sendable (ValueCoder, inout ByteBuffer) throws -> Void
+
+    /// Nil for a method without a result.
+    let write: Write?
+
+    public static let void = CallResult(write: nil)
+
+    private init(write: Write?) { self.write = write }
+
+    /// A result that was encoded already; nothing at all for a method without one.
+    init(encoded bytes: [UInt8]) {
+        self.init(write: bytes.isEmpty ? nil : { _, buffer in buffer.append(bytes) })
+    }
+
+    public init<Value: Encodable & Sendable>(_ value: Value) throws {
+        self.init { coder, buffer in try coder.encode(value, into: &buffer) }
+    }
+}

@@ -1,0 +1,77 @@
+internal import Distributed
+internal import Synchronization
+
+/// The actors that a server has exposed, by name, and those that it makes on demand.
+final class ActorDirectory: Sendable {
+    /// Makes the record of an actor for a name.
+    typealias Factory = @Sendable (String) async throws -> ActorRecord
+
+    private struct Pattern {
+        let prefix: String
+        let make: Factory
+    }
+
+    private struct Contents {
+        var records: [String: ActorRecord] = [:]
+        var patterns: [Pattern] = []
+        var activating: [String: Task<ActorRecord, any Error>] = [:]
+        var onDemand = 0
+    }
+
+    private let contents = Mutex(Contents())
+    private let limit: Int
+
+    init(actorsOnDemand limit: Int) { self.limit = limit }
+
+    func insert(_ record: ActorRecord) { contents.withLock { $0.records[record.name] = record } }
+
+    func remove(_ name: String) { contents.withLock { _ = $0.records.removeValue(forKey: name) } }
+
+    func record(_ name: String) -> ActorRecord? { contents.withLock { $0.records[name] } }
+
+    var names: [String] { contents.withLock { $0.records.keys.sorted() } }
+
+    /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
+    func insert(prefix: String, _ make: @escaping Factory) {
+        contents.withLock { contents in
+            contents.patterns.removeAll { $0.prefix == prefix }
+            contents.patterns.append(Pattern(prefix: prefix, make: make))
+            contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
+        }
+    }
+
+    /// The task that makes the actor of this name, the same one for all who ask meanwhile; nil when no pattern fits.
+    func activate(_ name: String) throws -> Task<ActorRecord, any Error>? {
+        try contents.withLock { contents in
+            if let running = contents.activating[name] { return running }
+            let fitting = contents.patterns.first {
+                name.hasPrefix($0.prefix) && name.utf8.count > $0.prefix.utf8.count
+            }
+            guard let pattern = fitting else { return nil }
+            guard contents.onDemand < limit else {
+                throw TrebuchetError(.rateLimited, "\(limit) actors made on demand live already; '\(name)' is one too many")
+            }
+            contents.onDemand += 1
+            let task = Task { try await self.make(name, pattern) }
+            contents.activating[name] = task
+            return task
+        }
+    }
+
+    private func make(_ name: String, _ pattern: Pattern) async throws -> ActorRecord {
+        do {
+            let record = try await pattern.make(name)
+            contents.withLock { contents in
+                contents.records[name] = record
+                contents.activating[name] = nil
+            }
+            return record
+        } catch {
+            contents.withLock { contents in
+                contents.activating[name] = nil
+                contents.onDemand -= 1
+            }
+            throw error
+        }
+    }
+}

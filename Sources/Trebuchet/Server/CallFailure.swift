@@ -1,0 +1,35 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// An error that a call ended with, as it goes over the wire.
+struct CallFailure {
+    let code: ErrorCode
+    let message: String
+    /// Of an error that the actor's method threw: its type, and the error in JSON when it is `Codable`.
+    let type: String?
+    let data: [UInt8]?
+
+    init(_ error: any Error, coder: ValueCoder) {
+        if let error = error as? TrebuchetError {
+            self.init(code: error.code.wire, message: error.message, type: error.type, data: error.data)
+            return
+        }
+        if error is CancellationError {
+            self.init(code: .cancelled, message: "the call was cancelled", type: nil, data: nil)
+            return
+        }
+        var data: [UInt8]?
+        if let encodable = error as? any Error & Encodable {
+            var buffer = ByteBuffer()
+            if (try? coder.encode(encodable, into: &buffer)) != nil { data = Array(buffer.bytes) }
+        }
+        self.init(code: .application, message: "\(error)", type: String(reflecting: Swift.type(of: error)), data: data)
+    }
+
+    private init(code: ErrorCode, message: String, type: String?, data: [UInt8]?) {
+        self.code = code
+        self.message = message
+        self.type = type
+        self.data = data
+    }
+}

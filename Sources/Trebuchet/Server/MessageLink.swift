@@ -1,0 +1,17 @@
+internal import Bytes
+internal import Networking
+internal import WebSockets
+
+/// What carries a session's messages to its client: a WebSocket, or another object in this process. On the session's
+/// reactor.
+protocol MessageLink: AnyObject {
+    /// Whether less than the high watermark waits to be sent.
+    var isWritable: Bool { get }
+    /// Sends what `body` appends as one message.
+    func send(_ body: (inout ByteBuffer) -> Void)
+    /// Sends one message that begins with what `head` appends and ends with bytes that other connections share.
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void)
+    /// Sends all that `body` writes in one system call.
+    func inOneWrite(_ body: () -> Void)
+    func close(_ code: WebSocketCloseCode, reason: String)
+}

@@ -1,0 +1,101 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// What a server keeps on one reactor: its sessions there, the actors they have called, and the memory that every call
+/// uses in turn.
+///
+/// `@unchecked Sendable`: touched on its reactor alone.
+final class ServerShard: @unchecked Sendable {
+    let states: ReactorShard
+    let directory: ActorDirectory
+    let limits: ServerLimits
+    private unowned let system: TrebuchetActorSystem
+    /// The message that is being handled. Behind a pointer, so that reading it costs no exclusivity check.
+    let envelope = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: 1)
+    /// The result of the call that is being handled.
+    let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+    private(set) var sessions: [ObjectIdentifier: Session] = [:]
+
+    /// The shards of the same server on all reactors, this one among them. Set once, before the server listens.
+    var siblings: [ServerShard] = []
+
+    /// Actors by name, as they were found before.
+    private var records = ByteKeyTable<ActorRecord>()
+    /// Calls that wait for an actor to be made, in order.
+    private var waiting: [String: [(Result<Void, any Error>) -> Void]] = [:]
+    /// What the mangled names of older clients mean. Bounded: a client could send any name.
+    private var wireNames: [String: String] = [:]
+
+    init(states: ReactorShard, directory: ActorDirectory, limits: ServerLimits, system: TrebuchetActorSystem) {
+        self.states = states
+        self.directory = directory
+        self.limits = limits
+        self.system = system
+        envelope.initialize(to: ScannedEnvelope())
+        reply.initialize(to: ByteBuffer())
+    }
+
+    deinit {
+        envelope.deinitialize(count: 1)
+        envelope.deallocate()
+        reply.deinitialize(count: 1)
+        reply.deallocate()
+    }
+
+    var reactor: Reactor { states.reactor }
+
+    /// The shard of the same server on another reactor.
+    func sibling(on states: ReactorShard) -> ServerShard? { siblings.first { $0.states === states } }
+
+    func add(_ session: Session) { sessions[ObjectIdentifier(session)] = session }
+    func remove(_ session: Session) { sessions[ObjectIdentifier(session)] = nil }
+
+    // MARK: Actors
+
+    /// The actor of this name, if it stands ready.
+    @inline(__always)
+    func record(_ name: UnsafeRawBufferPointer) -> ActorRecord? { records[name] }
+
+    /// Looks where a name that was not called before leads. Nil when an actor has to be made first: then `retry` is
+    /// called on this reactor, after that of earlier calls for the same name.
+    func find(
+        _ name: String, retry: @escaping (Result<Void, any Error>) -> Void
+    ) throws -> ActorRecord? {
+        if waiting[name] != nil {
+            waiting[name]?.append(retry)
+            return nil
+        }
+        if let record = directory.record(name) ?? system.referredRecord(name) {
+            records[name] = record
+            return record
+        }
+        guard let activation = try directory.activate(name) else {
+            throw TrebuchetError(.actorNotFound, "no actor '\(name)' is exposed")
+        }
+        waiting[name] = [retry]
+        let reactor = reactor
+        Task {
+            let outcome = await activation.result
+            reactor.execute { self.activated(name, outcome) }
+        }
+        return nil
+    }
+
+    private func activated(_ name: String, _ outcome: Result<ActorRecord, any Error>) {
+        if case .success(let record) = outcome { records[name] = record }
+        let calls = waiting.removeValue(forKey: name) ?? []
+        for call in calls { call(outcome.map { _ in }) }
+    }
+
+    /// The next call for this name looks for it anew.
+    func forget(_ name: String) { records[name] = nil }
+
+    func wireName(_ identifier: String) -> String {
+        if let known = wireNames[identifier] { return known }
+        let name = TargetNames.wireName(ofIdentifier: identifier)
+        if wireNames.count >= 4_096 { wireNames.removeAll() }
+        wireNames[identifier] = name
+        return name
+    }
+}

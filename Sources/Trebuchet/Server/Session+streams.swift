@@ -1,0 +1,124 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+extension Session {
+    /// Starts a stream: an invocation of `observe…` that names a streamed state.
+    func handleStreamingInvocation(_ record: ActorRecord, stream: String, _ message: UnsafeRawBufferPointer) {
+        let envelope = shard.envelope
+        let callID = envelope.pointee.callID.bytes(in: message)
+        if !envelope.pointee.filter.isAbsent {
+            return fail(callID, TrebuchetError(.invalidArguments, "filters are not supported by this server"))
+        }
+        start(record, stream: stream, streamID: nextStreamID(), callID: callID, message)
+    }
+
+    /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now and
+    /// the whole value.
+    func resume(_ message: UnsafeRawBufferPointer) {
+        let envelope = shard.envelope
+        let streamID = Array(envelope.pointee.streamID.bytes(in: message))
+        let callID = envelope.pointee.callID.isAbsent ? streamID : Array(envelope.pointee.callID.bytes(in: message))
+        let name = envelope.pointee.string(envelope.pointee.actorID, in: message)
+        let target = shard.wireName(envelope.pointee.string(envelope.pointee.targetIdentifier, in: message))
+        let copy = Array(message)
+        do {
+            let found = try shard.find(name) { [weak self] _ in
+                guard let self, self.isOpen else { return }
+                copy.withUnsafeBytes { self.receive($0) }
+            }
+            guard let record = found else { return }
+            guard record.streamNames.contains(target) else {
+                throw TrebuchetError(.methodNotFound, "actor '\(name)' has no stream '\(target)'")
+            }
+            if let old = streams[streamID] { forget(old) }
+            callID.withUnsafeBytes { start(record, stream: target, streamID: streamID, callID: $0, message) }
+        } catch {
+            link.send {
+                EnvelopeWriter.streamError(
+                    streamID: streamID, message: describe(error), code: .methodNotFound, version: version, into: &$0)
+            }
+        }
+    }
+
+    private func start(
+        _ record: ActorRecord, stream: String, streamID: [UInt8], callID: UnsafeRawBufferPointer,
+        _ message: UnsafeRawBufferPointer
+    ) {
+        guard streams.count < shard.limits.streamsPerConnection else {
+            let text = "this connection has \(shard.limits.streamsPerConnection) streams already"
+            return fail(callID, TrebuchetError(.rateLimited, text))
+        }
+        let callID = Array(callID)
+        let session = self
+        let version = version
+        record.withSource(of: stream) { source in
+            session.shard.reactor.run {
+                session.subscribe(to: source, record, stream: stream, streamID: streamID, callID: callID)
+            }
+        }
+        _ = version
+    }
+
+    private func subscribe(
+        to source: (any AnyStateSource)?, _ record: ActorRecord, stream: String, streamID: [UInt8], callID: [UInt8]
+    ) {
+        guard isOpen else { return }
+        guard let source else {
+            return fail(callID, TrebuchetError(.actorNotFound, "actor '\(record.name)' is gone"))
+        }
+        link.send { buffer in
+            callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
+                    version: version, into: &buffer)
+            }
+        }
+        let (node, isNew) = shard.states.node(for: source, version: version)
+        let subscription = StreamSubscription(streamID: streamID, node: node, session: self)
+        streams[streamID] = subscription
+        node.add(subscription)
+        guard isNew else { return }
+        record.withSource(of: stream) { source in
+            if let source { source.attach(node) } else { node.send(.ended) }
+        }
+    }
+
+    private func nextStreamID() -> [UInt8] {
+        streamCount += 1
+        return Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
+    }
+
+    /// The client does not want a stream any more.
+    func unsubscribe(_ message: UnsafeRawBufferPointer) {
+        let streamID = Array(shard.envelope.pointee.streamID.bytes(in: message))
+        guard let subscription = streams[streamID] else { return }
+        endStream(subscription, reason: .clientUnsubscribed, error: nil)
+    }
+
+    private func forget(_ subscription: StreamSubscription) {
+        streams[subscription.streamID] = nil
+        subscription.node.remove(subscription)
+    }
+
+    /// Says that a stream has ended, and forgets it.
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: String?) {
+        forget(subscription)
+        guard isOpen else { return }
+        let streamID = subscription.streamID
+        link.send {
+            if let error {
+                EnvelopeWriter.streamError(
+                    streamID: streamID, message: error, code: .internal, version: version, into: &$0)
+            } else {
+                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, version: version, into: &$0)
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+internal import WebSockets
+
+/// One client's connection, as the server sees it: calls come in, answers and streams go out.
+///
+/// `@unchecked Sendable`: everything runs on the shard's reactor.
+final class Session: @unchecked Sendable {
+    let shard: ServerShard
+    let link: any MessageLink
+    private(set) var version: ProtocolVersion
+    /// Calls that are not answered yet, by callID.
+    var running: [[UInt8]: RunningCall] = [:]
+    /// Streams by streamID.
+    var streams: [[UInt8]: StreamSubscription] = [:]
+    var streamCount: UInt64 = 0
+    private var malformedInRow = 0
+    private(set) var isOpen = true
+    private var isDraining = false
+    private var isBehind = false
+
+    init(_ link: any MessageLink, version: ProtocolVersion, shard: ServerShard) {
+        self.link = link
+        self.version = version
+        self.shard = shard
+        shard.add(self)
+    }
+
+    // MARK: Messages in
+
+    /// Handles one message. The bytes are valid during the call.
+    func receive(_ message: UnsafeRawBufferPointer) {
+        do {
+            try shard.envelope.pointee.scan(message)
+        } catch {
+            return refuse(error)
+        }
+        let kind = shard.envelope.pointee.kind
+        if kind == .invocation {
+            malformedInRow = 0
+            return invoke(message)
+        }
+        switch kind {
+        case .cancel: cancel(message)
+        case .streamEnd: unsubscribe(message)
+        case .streamResume: resume(message)
+        default:
+            return refuse(EnvelopeError("a client does not send \(kind) messages"))
+        }
+        malformedInRow = 0
+    }
+
+    /// Answers a message that makes no sense.
+    private func refuse(_ error: EnvelopeError) {
+        malformedInRow += 1
+        if let callID = error.callID {
+            fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
+        } else {
+            link.send { EnvelopeWriter.error(code: error.code, message: error.message, into: &$0) }
+        }
+        if malformedInRow >= shard.limits.malformedMessages {
+            link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
+        }
+    }
+
+    /// A session without subprotocol is of version 1 until an invocation says 2.
+    func noteVersion() {
+        guard version == .v1, shard.envelope.pointee.protocolVersion == 2 else { return }
+        version = .v2
+    }
+
+    // MARK: Messages out
+
+    var isWritable: Bool { link.isWritable }
+
+    func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
+
+    /// Answers with the result that lies in `result`; nil for a method without one.
+    @inline(__always)
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) {
+        if shard.states.hasMarked { catchUpStreams() }
+        link.send { EnvelopeWriter.response(callID: callID, result: result, version: version, into: &$0) }
+    }
+
+    func fail(_ callID: [UInt8], _ error: any Error) {
+        callID.withUnsafeBytes { fail($0, error) }
+    }
+
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) {
+        guard isOpen else { return }
+        if shard.states.hasMarked { catchUpStreams() }
+        let failure = CallFailure(error, coder: shard.states.coder(for: version))
+        link.send { EnvelopeWriter.failure(callID: callID, failure, version: version, into: &$0) }
+    }
+
+    /// Sends the states that a call changed before its answer: a caller reads its own writes.
+    private func catchUpStreams() {
+        guard !streams.isEmpty else { return }
+        for subscription in streams.values {
+            if shard.states.isHome(of: subscription.node.source) { subscription.node.source.publish() }
+            subscription.node.catchUp(subscription)
+        }
+    }
+
+    func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
+        let streamID = subscription.streamID
+        link.send(shared: suffix, headCount: StreamDataParts.prefixCount + streamID.count) {
+            StreamDataParts.appendPrefix(into: &$0)
+            $0.append(streamID)
+        }
+    }
+
+    /// A state could not be sent because the client reads too slowly.
+    func fellBehind() { isBehind = true }
+
+    func linkDidBecomeWritable() {
+        guard isBehind else { return }
+        isBehind = false
+        for subscription in streams.values { subscription.node.catchUp(subscription) }
+    }
+
+    // MARK: The end
+
+    /// Tells the client to go to another server, and ends the streams.
+    func drain(reconnectAfterMilliseconds: Int) {
+        guard !isDraining else { return }
+        isDraining = true
+        if version == .v3 {
+            link.send {
+                EnvelopeWriter.goAway(
+                    reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
+            }
+        }
+        for subscription in streams.values { endStream(subscription, reason: .serverDraining, error: nil) }
+    }
+
+    func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
+
+    /// The connection is gone: nothing of it stays with any actor.
+    func linkDidClose() {
+        guard isOpen else { return }
+        isOpen = false
+        for call in running.values { call.cancel() }
+        running = [:]
+        let ended = streams.values
+        streams = [:]
+        for subscription in ended { subscription.node.remove(subscription) }
+        shard.remove(self)
+    }
+}

@@ -1,0 +1,176 @@
+public import Distributed
+public import Networking
+internal import Relays
+internal import Synchronization
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A server of distributed actors.
+///
+///     let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 8080))
+///     let list = TodoList(actorSystem: server.actorSystem)
+///     await server.expose(list, as: "todos")
+///     try await server.run()
+public final class TrebuchetServer: Sendable {
+    private enum State {
+        case idle
+        case running(WebSocketServer?)
+        case stopping
+    }
+
+    public let actorSystem: TrebuchetActorSystem
+    private let transport: TrebuchetTransport
+    private let directory: ActorDirectory
+    private let shards: [ServerShard]
+    private let limits: ServerLimits
+    private let state = Mutex(State.idle)
+    private let stopped = StateRelay(false)
+    private let nextLocal = Atomic<Int>(0)
+
+    /// A server that does not listen yet.
+    ///
+    /// - Parameter reactors: threads that connections and actors live on; as many as the machine has cores by default.
+    public init(transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits()) {
+        self.transport = transport
+        self.limits = limits
+        let group = ReactorGroup.forServer(count: reactors)
+        let system = TrebuchetActorSystem(reactors: group.reactors)
+        let directory = ActorDirectory(actorsOnDemand: limits.actorsOnDemand)
+        system.serve(directory)
+        actorSystem = system
+        self.directory = directory
+        shards = system.shards.map {
+            ServerShard(states: $0, directory: directory, limits: limits, system: system)
+        }
+        for shard in shards { shard.siblings = shards }
+    }
+
+    // MARK: Actors
+
+    /// Lets clients call and observe an actor under a name. An actor exposed before under that name gives way.
+    public func expose<A: DistributedActor>(_ actor: A, as name: String) async
+    where A.ActorSystem == TrebuchetActorSystem {
+        directory.insert(actorSystem.record(of: actor, name: name, holding: true))
+        await forget(name)
+    }
+
+    /// Makes actors when they are first called: `"lists/*"` stands for every name that begins with `lists/`.
+    ///
+    /// - Parameter make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
+    public func expose<A: DistributedActor>(
+        _ type: A.Type, as pattern: String, _ make: @escaping @Sendable (_ id: String) async throws -> A
+    ) where A.ActorSystem == TrebuchetActorSystem {
+        precondition(pattern.hasSuffix("*"), "pattern '\(pattern)' must end in *, as lists/*")
+        let system = actorSystem
+        directory.insert(prefix: String(pattern.dropLast())) { [weak system] name in
+            let actor = try await make(name)
+            guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
+            return system.record(of: actor, name: name, holding: true)
+        }
+    }
+
+    /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
+    public func unexpose(_ name: String) async {
+        directory.remove(name)
+        await forget(name)
+    }
+
+    private func forget(_ name: String) async {
+        for shard in shards { await shard.reactor.perform { shard.forget(name) } }
+    }
+
+    // MARK: Running
+
+    /// The address that it listens on; nil while it does not.
+    public var address: SocketAddress? {
+        state.withLock { if case .running(let listener) = $0 { listener?.address } else { nil } }
+    }
+
+    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
+    @discardableResult
+    public func start() async throws -> SocketAddress {
+        guard case .webSocket(let host, let port) = transport.kind else {
+            throw TransportError(.addressInvalid, "a server listens with .webSocket(host:port:); .local is for clients")
+        }
+        let isIdle = state.withLock { state in
+            guard case .idle = state else { return false }
+            state = .running(nil)
+            return true
+        }
+        guard isIdle else {
+            if let address { return address }
+            throw TransportError(.closed, "the server is running already, or was shut down")
+        }
+        do {
+            let listener = try WebSocketSessions.listen(host: host, port: port, shards: shards, limits: limits)
+            state.withLock { $0 = .running(listener) }
+            return listener.address
+        } catch {
+            state.withLock { $0 = .idle }
+            throw error
+        }
+    }
+
+    /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns.
+    public func run() async throws {
+        if address == nil { try await start() }
+        for await isStopped in stopped.stream where isStopped { return }
+        await shutdown()
+    }
+
+    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most
+    /// `drain`, and closes the connections with 1001.
+    public func shutdown(drain: Duration = .seconds(10)) async {
+        let listener: WebSocketServer? = state.withLock { state in
+            defer { state = .stopping }
+            if case .running(let listener) = state { return listener }
+            return nil
+        }
+        // Not cancelled with the task that asks for it: clients are to be told in any case.
+        await Task {
+            await listener?.stopAccepting()
+            await withTaskGroup(of: Void.self) { group in
+                for shard in shards { group.addTask { await shard.drain(for: drain) } }
+            }
+            stopped.update(true)
+        }.value
+    }
+
+    // MARK: Clients in this process
+
+    func connectLocally(_ core: ClientCore) async throws {
+        let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
+        let shard = shards[index % shards.count]
+        let connection = LocalConnection(serverReactor: shard.reactor, core: core)
+        await shard.reactor.perform { connection.open(shard) }
+        await core.reactor.perform { core.connected(connection.clientEnd) }
+    }
+
+    // MARK: Looking inside
+
+    /// How many streams carry a state of an exposed actor over the network now.
+    package func subscriberCount(of name: String, _ stream: String) async -> Int {
+        await source(of: name, stream)?.subscriberCount ?? 0
+    }
+
+    /// How many versions of a state of an exposed actor were encoded so far.
+    package func encodeCount(of name: String, _ stream: String) async -> Int {
+        await source(of: name, stream)?.encodeCount ?? 0
+    }
+
+    private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
+        guard let record = directory.record(name) else { return nil }
+        return await withCheckedContinuation { continuation in
+            record.withSource(of: stream) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Connections that are open now.
+    public var connectionCount: Int {
+        get async {
+            var count = 0
+            for shard in shards { count += await shard.reactor.perform { shard.sessions.count } }
+            return count
+        }
+    }
+}

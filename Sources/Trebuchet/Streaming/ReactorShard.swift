@@ -1,0 +1,87 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// What an actor system keeps for one reactor: coders, and the states that changed in this turn.
+///
+/// `@unchecked Sendable`: touched on its reactor alone.
+final class ReactorShard: EndOfTurn, @unchecked Sendable {
+    let reactor: Reactor
+    private let userInfo: [CodingUserInfoKey: any Sendable]
+    private let current: ValueCoder
+    private let legacy: ValueCoder
+    private var markedSources: [any AnyStateSource] = []
+    private var markedNodes: [StateNode] = []
+    private var nodes: [NodeKey: StateNode] = [:]
+    private var isQueued = false
+
+    private struct NodeKey: Hashable {
+        let source: ObjectIdentifier
+        let version: ProtocolVersion
+    }
+
+    init(_ reactor: Reactor, userInfo: [CodingUserInfoKey: any Sendable]) {
+        self.reactor = reactor
+        self.userInfo = userInfo
+        current = ValueCoder(version: .v3, userInfo: userInfo)
+        legacy = ValueCoder(version: .v2, userInfo: userInfo)
+    }
+
+    func coder(for version: ProtocolVersion) -> ValueCoder { version == .v3 ? current : legacy }
+
+    /// A coder for a task that leaves the reactor.
+    func newCoder(for version: ProtocolVersion) -> ValueCoder { ValueCoder(version: version, userInfo: userInfo) }
+
+    /// Whether a state has changed in this turn and not everybody has been told.
+    var hasMarked: Bool { isQueued }
+
+    func mark(_ source: any AnyStateSource) {
+        markedSources.append(source)
+        queue()
+    }
+
+    func mark(_ node: StateNode) {
+        markedNodes.append(node)
+        queue()
+    }
+
+    private func queue() {
+        guard !isQueued else { return }
+        isQueued = true
+        reactor.atEndOfTurn(self)
+    }
+
+    /// Hands the states that changed to their nodes on all reactors.
+    func publishMarked() {
+        guard !markedSources.isEmpty else { return }
+        var sources: [any AnyStateSource] = []
+        swap(&sources, &markedSources)
+        for source in sources { source.publish() }
+    }
+
+    func endOfTurn() {
+        publishMarked()
+        var flushing: [StateNode] = []
+        swap(&flushing, &markedNodes)
+        isQueued = false
+        for node in flushing { node.flush() }
+    }
+
+    // MARK: Nodes
+
+    /// The node of a source on this reactor, and whether it was made just now (then it must be attached).
+    func node(for source: any AnyStateSource, version: ProtocolVersion) -> (node: StateNode, isNew: Bool) {
+        let key = NodeKey(source: ObjectIdentifier(source), version: version == .v3 ? .v3 : .v2)
+        if let node = nodes[key] { return (node, false) }
+        let node = StateNode(source, version: key.version, shard: self)
+        nodes[key] = node
+        return (node, true)
+    }
+
+    /// A node that nobody needs any more.
+    func release(_ node: StateNode) {
+        let key = NodeKey(source: ObjectIdentifier(node.source), version: node.version)
+        if nodes[key] === node { nodes[key] = nil }
+        node.source.detach(node)
+    }
+}

@@ -1,0 +1,120 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// The subscribers of one state on one reactor that speak one version of the protocol.
+///
+/// It keeps the newest update and no queue: a subscriber that cannot be written to is left behind and gets the newest
+/// update when it can.
+///
+/// `@unchecked Sendable`: everything but `send` runs on the shard's reactor alone.
+final class StateNode: @unchecked Sendable {
+    let version: ProtocolVersion
+    let source: any AnyStateSource
+    private let shard: ReactorShard
+    private var latest: StateUpdate?
+    private var subscriptions: [StreamSubscription] = []
+    private var isMarked = false
+    /// Set when the source has nothing more to say.
+    private var end: (reason: StreamEndReason, error: String?)?
+
+    init(_ source: any AnyStateSource, version: ProtocolVersion, shard: ReactorShard) {
+        self.source = source
+        self.version = version
+        self.shard = shard
+    }
+
+    var isEmpty: Bool { subscriptions.isEmpty }
+
+    /// Takes an event from the source, from any thread.
+    func send(_ event: StateEvent) {
+        if shard.reactor.isCurrent { return receive(event) }
+        shard.reactor.execute { self.receive(event) }
+    }
+
+    private func receive(_ event: StateEvent) {
+        switch event {
+        case .update(let update):
+            guard update.sequence > latest?.sequence ?? 0 else { return }
+            latest = update
+            mark()
+        case .failed(let message):
+            finish(.error, message)
+        case .ended:
+            finish(.actorTerminated, nil)
+        }
+    }
+
+    private func mark() {
+        guard !isMarked else { return }
+        isMarked = true
+        shard.mark(self)
+    }
+
+    /// Brings every subscriber that can be written to up to date. At the end of the turn.
+    func flush() {
+        isMarked = false
+        for subscription in subscriptions { subscription.session.inOneWrite { catchUp(subscription) } }
+    }
+
+    /// Brings one subscriber up to date, if it can be written to.
+    func catchUp(_ subscription: StreamSubscription) {
+        guard let latest, latest.sequence > subscription.sent else { return }
+        guard subscription.session.isWritable else { return subscription.session.fellBehind() }
+        guard let suffix = latest.suffix(for: version) else { return }
+        subscription.sent = latest.sequence
+        subscription.session.sendStreamData(subscription, suffix: suffix)
+    }
+
+    func add(_ subscription: StreamSubscription) {
+        if let end { return subscription.session.endStream(subscription, reason: end.reason, error: end.error) }
+        subscriptions.append(subscription)
+        subscription.place = subscriptions.count - 1
+        source.countSubscriber(1)
+        catchUp(subscription)
+    }
+
+    /// Forgets a subscriber; the last one in the list takes its place.
+    func remove(_ subscription: StreamSubscription) {
+        let place = subscription.place
+        guard place >= 0, place < subscriptions.count, subscriptions[place] === subscription else { return }
+        let last = subscriptions.removeLast()
+        if last !== subscription {
+            subscriptions[place] = last
+            last.place = place
+        }
+        subscription.place = -1
+        source.countSubscriber(-1)
+        if subscriptions.isEmpty { shard.release(self) }
+    }
+
+    private func finish(_ reason: StreamEndReason, _ error: String?) {
+        end = (reason, error)
+        let ended = subscriptions
+        subscriptions = []
+        for subscription in ended {
+            subscription.place = -1
+            source.countSubscriber(-1)
+            subscription.session.endStream(subscription, reason: reason, error: error)
+        }
+        shard.release(self)
+    }
+}
+
+/// One stream to one client. On its session's reactor.
+final class StreamSubscription {
+    let streamID: [UInt8]
+    let node: StateNode
+    /// The session removes the subscription before it goes.
+    unowned let session: Session
+    /// The sequence number of the last update that was sent.
+    var sent: UInt64 = 0
+    /// Where the node keeps it; -1 when it does not.
+    var place = -1
+
+    init(streamID: [UInt8], node: StateNode, session: Session) {
+        self.streamID = streamID
+        self.node = node
+        self.session = session
+    }
+}

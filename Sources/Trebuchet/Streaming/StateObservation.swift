@@ -1,0 +1,41 @@
+public import Distributed
+
+/// The way to observe one streamed state of an actor, local or remote: `await todos.observeState()`.
+///
+/// It is a property, so that `\TodoList.observeState` is a key path.
+public struct StateObservation<A: DistributedActor, Value: Codable & Sendable>: Sendable
+where A.ActorSystem == TrebuchetActorSystem {
+    private let actor: A
+    /// `observeState`
+    public let name: String
+
+    public init(_ actor: A, _ name: String) {
+        self.actor = actor
+        self.name = name
+    }
+
+    /// Begins to observe. The stream gives the current value first, then what is newer than what its reader has seen.
+    ///
+    /// It does not throw: the stream ends when the server ends it, and `stream.outcome` says why.
+    public func callAsFunction() async -> StateStream<Value> {
+        if let local = await LocalObservation.begin(actor, name, Value.self) { return StateStream(local: local) }
+        guard let caller = actor.actorSystem.client else {
+            return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
+        }
+        return StateStream(remote: caller.observe(actorID: actor.id.id, target: name))
+    }
+
+    /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.
+    public func throwing() -> ThrowingStateStream<A, Value> { ThrowingStateStream(observation: self) }
+}
+
+extension DistributedActor where ActorSystem == TrebuchetActorSystem {
+    /// Observes a state of an actor of which only a `@Resolvable` protocol is known:
+    ///
+    ///     extension TodoListing {
+    ///         nonisolated var observeState: StateObservation<Self, ListState> { observation("observeState") }
+    ///     }
+    public nonisolated func observation<Value: Codable & Sendable>(_ name: String) -> StateObservation<Self, Value> {
+        StateObservation(self, name)
+    }
+}

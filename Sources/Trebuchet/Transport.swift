@@ -1,0 +1,20 @@
+/// How clients and servers reach each other.
+public struct TrebuchetTransport: Sendable {
+    enum Kind: Sendable {
+        case webSocket(host: String, port: Int)
+        case local(TrebuchetServer)
+    }
+
+    let kind: Kind
+
+    /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
+    /// takes a free one), for a client the server's.
+    public static func webSocket(host: String, port: Int) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port))
+    }
+
+    /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.
+    public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .local(server))
+    }
+}

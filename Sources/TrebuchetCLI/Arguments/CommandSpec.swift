@@ -1,0 +1,48 @@
+/// One option of a command: `--port PORT`.
+struct OptionSpec {
+    /// With its dashes: `--port`.
+    let name: String
+    /// What stands for the value in the help; nil for a flag.
+    let value: String?
+    let help: String
+
+    init(_ name: String, _ value: String? = nil, _ help: String) {
+        self.name = name
+        self.value = value
+        self.help = help
+    }
+}
+
+/// A command with what it takes; the help is made of it.
+struct CommandSpec: Sendable {
+    let name: String
+    /// One line for the list of commands.
+    let summary: String
+    /// What comes after the options: `<actor> <method> [json …]`.
+    var operands = ""
+    /// How many operands it needs, and takes.
+    var operandCount = 0...0
+    var options: [OptionSpec] = []
+    /// More for its own help: examples, what is printed.
+    var discussion = ""
+    let run: @Sendable (ParsedArguments) async throws -> Void
+
+    var usage: String {
+        "usage: trebuchet \(name)" + (options.isEmpty ? "" : " [options]") + (operands.isEmpty ? "" : " \(operands)")
+    }
+
+    var help: String {
+        var text = "\(summary)\n\n\(usage)\n"
+        let all = options + [OptionSpec("--help", nil, "print this and exit")]
+        let heads = all.map { $0.name + ($0.value.map { " " + $0 } ?? "") }
+        let width = heads.map(\.count).max() ?? 0
+        text += "\noptions:\n"
+        for (option, head) in zip(all, heads) {
+            text += "  " + head + String(repeating: " ", count: width - head.count + 3) + option.help + "\n"
+        }
+        if !discussion.isEmpty { text += "\n" + discussion + "\n" }
+        return text
+    }
+}
+
+extension OptionSpec: Sendable {}

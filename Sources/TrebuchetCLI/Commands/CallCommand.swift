@@ -1,0 +1,32 @@
+import Trebuchet
+
+/// `trebuchet call`: calls a method and prints its result.
+enum CallCommand {
+    static let spec = CommandSpec(
+        name: "call",
+        summary: "call a method of an actor and print the result as JSON",
+        operands: "<actor> <method> [argument …]",
+        operandCount: 2...34,
+        options: [
+            RemoteURL.option,
+            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)"),
+        ],
+        discussion: """
+            Arguments are JSON:
+              trebuchet call todos 'addTodo(title:)' '"Milk"'
+              trebuchet call counter 'add(_:)' 3
+            An error goes to standard error, with exit code 1.
+            """,
+        run: run)
+
+    private static func run(_ arguments: ParsedArguments) async throws {
+        let timeout = try arguments.double("--timeout", in: 0.001...86_400) ?? 30
+        let client = try await RemoteURL.connect(arguments)
+        let values = arguments.operands.dropFirst(2).map { Array($0.utf8) }
+        let result = try await withDeadline(.seconds(timeout)) {
+            try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: Array(values))
+        }
+        if let result { print(String(decoding: result, as: UTF8.self)) }
+        await client.close()
+    }
+}

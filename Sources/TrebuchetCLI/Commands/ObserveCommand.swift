@@ -1,0 +1,31 @@
+import Trebuchet
+
+/// `trebuchet observe`: prints a state as it changes.
+enum ObserveCommand {
+    static let spec = CommandSpec(
+        name: "observe",
+        summary: "print each update of a streamed state as one JSON line",
+        operands: "<actor> <stream>",
+        operandCount: 2...2,
+        options: [
+            RemoteURL.option,
+            OptionSpec("--count", "N", "end after N updates"),
+        ],
+        discussion: """
+            The current value comes first. A reader that is slower than the changes gets the newest each time.
+              trebuchet observe todos observeState
+            """,
+        run: run)
+
+    private static func run(_ arguments: ParsedArguments) async throws {
+        let count = try arguments.int("--count", in: 1...Int.max)
+        let client = try await RemoteURL.connect(arguments)
+        var seen = 0
+        for try await value in client.observe(actor: arguments.operands[0], stream: arguments.operands[1]) {
+            print(String(decoding: value, as: UTF8.self))
+            seen += 1
+            if seen == count { break }
+        }
+        await client.close()
+    }
+}

@@ -1,0 +1,44 @@
+import Glibc
+import Trebuchet
+
+/// `trebuchet serve`: hosts the example actors.
+enum ServeCommand {
+    static let spec = CommandSpec(
+        name: "serve",
+        summary: "host the example actors todos, counter and game",
+        options: [
+            OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
+            OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
+            OptionSpec("--reactors", "N", "threads that serve (one per core)"),
+            OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
+        ],
+        discussion: """
+            Prints the address it listens on. GET /healthz answers 200.
+            SIGINT and SIGTERM drain and exit 0; a second one exits at once.
+            """,
+        run: run)
+
+    private static func run(_ arguments: ParsedArguments) async throws {
+        let host = arguments.string("--host") ?? "127.0.0.1"
+        let port = try arguments.int("--port", in: 0...65535) ?? 8080
+        let reactors = try arguments.int("--reactors", in: 1...1024)
+        let drain = try arguments.double("--drain-timeout", in: 0...3600) ?? 10
+
+        // Before the first thread is made, so that all of them leave signals to the one that waits for them.
+        let signals = ShutdownSignals()
+        let server = TrebuchetServer(transport: .webSocket(host: host, port: port), reactors: reactors)
+        await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+        await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
+        await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
+        let address = try await server.start()
+        print("trebuchet serves todos, counter and game on ws://\(address) (health: http://\(address)/healthz)")
+        print(
+            "try: trebuchet observe --url ws://\(address) todos observeState    "
+                + "and: trebuchet call --url ws://\(address) todos 'addTodo(title:)' '\"Milk\"'")
+        signals.onFirst {
+            Console.error("trebuchet serve: shutting down (once more to stop at once)")
+            await server.shutdown(drain: .seconds(drain))
+        }
+        try await server.run()
+    }
+}

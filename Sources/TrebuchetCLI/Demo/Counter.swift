@@ -1,0 +1,25 @@
+import Trebuchet
+
+/// `counter`: a number that everybody shares.
+@Trebuchet
+public distributed actor Counter {
+    public struct State: Codable, Sendable, Equatable {
+        public var count: Int
+
+        public init(count: Int) { self.count = count }
+    }
+
+    @StreamedState public var state: State = State(count: 0)
+
+    public distributed func increment() -> Int {
+        state.count += 1
+        return state.count
+    }
+
+    public distributed func add(_ amount: Int) -> Int {
+        state.count &+= amount
+        return state.count
+    }
+
+    public distributed func reset() { state.count = 0 }
+}

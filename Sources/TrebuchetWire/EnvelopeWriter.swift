@@ -1,0 +1,183 @@
+package import Bytes
+
+/// Writes the messages of the protocol straight into a connection's buffer.
+///
+/// Identifiers come as bytes, because that is how they came in; they need no escaping (printable ASCII is checked when
+/// they are read) but for quotes and backslashes, which `identifier` looks for.
+package enum EnvelopeWriter {
+    // MARK: Server to client
+
+    /// The answer of a call that succeeded; `result` is JSON, nil for a method without one.
+    package static func response(
+        callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, version: ProtocolVersion,
+        into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
+        identifier(callID, into: &buffer)
+        if version == .v3 {
+            if let result {
+                buffer.append(#","result":"# as StaticString)
+                buffer.append(result)
+            }
+        } else {
+            buffer.append(#","result":""# as StaticString)
+            if let result { Base64.encode(result, into: &buffer) }
+            buffer.append(0x22)
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
+    package static func failure(
+        callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,
+        version: ProtocolVersion, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
+        identifier(callID, into: &buffer)
+        if version == .v3 {
+            buffer.append(#","error":{"code":"# as StaticString)
+            JSONString.append(code.rawValue, to: &buffer)
+            buffer.append(#","message":"# as StaticString)
+            JSONString.append(message, to: &buffer)
+            if let type {
+                buffer.append(#","type":"# as StaticString)
+                JSONString.append(type, to: &buffer)
+            }
+            if let data {
+                buffer.append(#","data":"# as StaticString)
+                buffer.append(data)
+            }
+            buffer.append(0x7D)
+        } else {
+            buffer.append(#","errorMessage":"# as StaticString)
+            JSONString.append(message, to: &buffer)
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    package static func streamStart(
+        streamID: [UInt8], callID: UnsafeRawBufferPointer, actorID: String, target: String, epoch: String,
+        version: ProtocolVersion, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"streamStart","payload":{"streamID":"# as StaticString)
+        identifier(streamID, into: &buffer)
+        buffer.append(#","callID":"# as StaticString)
+        identifier(callID, into: &buffer)
+        buffer.append(#","actorID":"# as StaticString)
+        if version == .v3 {
+            JSONString.append(actorID, to: &buffer)
+        } else {
+            buffer.append(#"{"id":"# as StaticString)
+            JSONString.append(actorID, to: &buffer)
+            buffer.append(0x7D)
+        }
+        buffer.append(#","targetIdentifier":"# as StaticString)
+        JSONString.append(target, to: &buffer)
+        if version == .v3 {
+            buffer.append(#","epoch":"# as StaticString)
+            JSONString.append(epoch, to: &buffer)
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    package static func streamError(
+        streamID: [UInt8], message: String, code: ErrorCode, version: ProtocolVersion, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"streamError","payload":{"streamID":"# as StaticString)
+        identifier(streamID, into: &buffer)
+        buffer.append(#","errorMessage":"# as StaticString)
+        JSONString.append(message, to: &buffer)
+        if version == .v3 {
+            buffer.append(#","code":"# as StaticString)
+            JSONString.append(code.rawValue, to: &buffer)
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    /// The answer to a message that is none of ours.
+    package static func error(code: ErrorCode, message: String, into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"error","payload":{"code":"# as StaticString)
+        JSONString.append(code.rawValue, to: &buffer)
+        buffer.append(#","message":"# as StaticString)
+        JSONString.append(message, to: &buffer)
+        buffer.append("}}" as StaticString)
+    }
+
+    package static func goAway(reason: String, reconnectAfterMilliseconds: Int, into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"goAway","payload":{"reason":"# as StaticString)
+        JSONString.append(reason, to: &buffer)
+        buffer.append(#","reconnectAfterMilliseconds":"# as StaticString)
+        buffer.append(decimal: Int64(reconnectAfterMilliseconds))
+        buffer.append("}}" as StaticString)
+    }
+
+    // MARK: Both ways
+
+    /// A stream's end. Versions 1 and 2 do not know `serverDraining`: to them the connection closes.
+    package static func streamEnd(
+        streamID: [UInt8], reason: StreamEndReason, version: ProtocolVersion, into buffer: inout ByteBuffer
+    ) {
+        let known = version == .v3 || reason != .serverDraining ? reason : .connectionClosed
+        buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
+        identifier(streamID, into: &buffer)
+        buffer.append(#","reason":"# as StaticString)
+        JSONString.append(known.rawValue, to: &buffer)
+        buffer.append("}}" as StaticString)
+    }
+
+    // MARK: Client to server, version 3
+
+    /// A call. `arguments` are JSON values; nil for the start of a stream.
+    package static func invocation(
+        callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
+        timeoutMilliseconds: Int? = nil, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
+        JSONString.append(callID, to: &buffer)
+        buffer.append(#","actorID":"# as StaticString)
+        JSONString.append(actorID, to: &buffer)
+        buffer.append(#","targetIdentifier":"# as StaticString)
+        JSONString.append(target, to: &buffer)
+        if let arguments {
+            buffer.append(#","arguments":["# as StaticString)
+            for (index, argument) in arguments.enumerated() {
+                if index > 0 { buffer.append(0x2C) }
+                buffer.append(argument)
+            }
+            buffer.append(0x5D)
+        }
+        if !genericSubstitutions.isEmpty {
+            buffer.append(#","genericSubstitutions":["# as StaticString)
+            for (index, name) in genericSubstitutions.enumerated() {
+                if index > 0 { buffer.append(0x2C) }
+                JSONString.append(name, to: &buffer)
+            }
+            buffer.append(0x5D)
+        }
+        if let timeoutMilliseconds {
+            buffer.append(#","timeoutMilliseconds":"# as StaticString)
+            buffer.append(decimal: Int64(timeoutMilliseconds))
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    package static func cancel(callID: String, into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"cancel","payload":{"callID":"# as StaticString)
+        JSONString.append(callID, to: &buffer)
+        buffer.append("}}" as StaticString)
+    }
+
+    // MARK: Parts
+
+    private static func identifier(_ bytes: [UInt8], into buffer: inout ByteBuffer) {
+        bytes.withUnsafeBytes { identifier($0, into: &buffer) }
+    }
+
+    @inline(__always)
+    private static func identifier(_ bytes: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
+        for byte in bytes where byte == 0x22 || byte == 0x5C { return JSONString.append(bytes, to: &buffer) }
+        buffer.append(0x22)
+        buffer.append(bytes)
+        buffer.append(0x22)
+    }
+}

@@ -1,0 +1,223 @@
+internal import Glibc
+
+/// Walks through JSON text (RFC 8259) without building anything of it.
+///
+/// It points into the message, which outlives it: a cursor lives for one scan.
+struct JSONCursor {
+    let base: UnsafePointer<UInt8>
+    let end: Int
+    var at = 0
+
+    /// How deep values may nest.
+    static let deepest = 64
+
+    init(_ message: UnsafeRawBufferPointer) {
+        // The base of an empty buffer may be nil; it is never read, since `end` is 0 then.
+        base = message.baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) } ?? UnsafePointer(bitPattern: 1)!
+        end = message.count
+    }
+
+    func error(_ text: String) -> EnvelopeError { EnvelopeError("\(text) at byte \(at)") }
+
+    // MARK: Marks
+
+    /// The next byte that is not white space; 0 at the end.
+    @inline(__always)
+    mutating func peek() -> UInt8 {
+        while at < end {
+            let byte = base[at]
+            if byte > 0x20 { return byte }
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte == 0 ? 1 : byte }
+            at += 1
+        }
+        return 0
+    }
+
+    @inline(__always)
+    mutating func take(_ byte: UInt8) -> Bool {
+        guard peek() == byte else { return false }
+        at += 1
+        return true
+    }
+
+    @inline(__always)
+    mutating func expect(_ byte: UInt8) throws(EnvelopeError) {
+        guard take(byte) else { throw error("expected '\(Character(UnicodeScalar(byte)))'") }
+    }
+
+    /// Nothing but white space may follow.
+    mutating func expectEnd() throws(EnvelopeError) {
+        guard peek() == 0, at == end else { throw error("text after the end of the message") }
+    }
+
+    // MARK: Strings
+
+    /// A string; the range has no quotes.
+    @inline(__always)
+    mutating func string() throws(EnvelopeError) -> ByteRange {
+        try expect(0x22)
+        let start = at
+        while true {
+            // Eight bytes at a time: none of them a quote, a backslash or a control character.
+            while at &+ 8 <= end {
+                let word = UnsafeRawPointer(base + at).loadUnaligned(as: UInt64.self)
+                let special = Self.specialBytes(word)
+                guard special == 0 else {
+                    at &+= special.trailingZeroBitCount >> 3
+                    break
+                }
+                at &+= 8
+            }
+            guard at < end else { throw error("the text ends within a string") }
+            let byte = base[at]
+            if byte == 0x22 {
+                at &+= 1
+                return ByteRange(start, at - 1 - start)
+            }
+            if byte == 0x5C { return try escapedString(from: start) }
+            if byte < 0x20 { throw error("a control character in a string") }
+            at &+= 1
+        }
+    }
+
+    /// The high bit of each byte that is a quote, a backslash or below 0x20. Bytes above the first such one may be
+    /// marked wrongly by the borrow of a subtraction; only the lowest mark is used.
+    @inline(__always)
+    private static func specialBytes(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let high: UInt64 = 0x8080_8080_8080_8080
+        let quote = word ^ (ones &* 0x22)
+        let backslash = word ^ (ones &* 0x5C)
+        let isQuote = (quote &- ones) & ~quote
+        let isBackslash = (backslash &- ones) & ~backslash
+        let isControl = (word &- ones &* 0x20) & ~word
+        return (isQuote | isBackslash | isControl) & high
+    }
+
+    private mutating func escapedString(from start: Int) throws(EnvelopeError) -> ByteRange {
+        while at < end {
+            let byte = base[at]
+            if byte == 0x22 {
+                at += 1
+                return ByteRange(start, at - 1 - start, isEscaped: true)
+            }
+            guard byte >= 0x20 else { throw error("a control character in a string") }
+            at += 1
+            if byte == 0x5C { try skipEscape() }
+        }
+        throw error("the text ends within a string")
+    }
+
+    /// After the backslash.
+    private mutating func skipEscape() throws(EnvelopeError) {
+        guard at < end else { throw error("the text ends within a string") }
+        let byte = base[at]
+        at += 1
+        switch byte {
+        case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74: return
+        case 0x75: break
+        default: throw error("an escape that JSON does not know")
+        }
+        let unit = try hexUnit()
+        guard (0xD800...0xDFFF).contains(unit) else { return }
+        guard unit < 0xDC00, at + 1 < end, base[at] == 0x5C, base[at + 1] == 0x75 else {
+            throw error("half of a surrogate pair")
+        }
+        at += 2
+        guard (0xDC00...0xDFFF).contains(try hexUnit()) else { throw error("half of a surrogate pair") }
+    }
+
+    private mutating func hexUnit() throws(EnvelopeError) -> UInt16 {
+        guard at + 4 <= end else { throw error("the text ends within a string") }
+        var unit: UInt16 = 0
+        for offset in 0..<4 {
+            guard let digit = Self.hexDigit(base[at + offset]) else { throw error("\\u needs four hexadecimal digits") }
+            unit = unit << 4 | digit
+        }
+        at += 4
+        return unit
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt16? {
+        switch byte {
+        case 0x30...0x39: UInt16(byte - 0x30)
+        case 0x41...0x46: UInt16(byte - 0x41 + 10)
+        case 0x61...0x66: UInt16(byte - 0x61 + 10)
+        default: nil
+        }
+    }
+
+    // MARK: Values
+
+    /// Skips a value of any kind, checking it, and gives its range.
+    @inline(__always)
+    mutating func value(depth: Int = 0) throws(EnvelopeError) -> ByteRange {
+        let first = peek()
+        let start = at
+        switch first {
+        case 0x22: _ = try string()
+        case 0x7B, 0x5B: try container(depth: depth + 1)
+        case 0x2D, 0x30...0x39: try number()
+        default: try literal(first)
+        }
+        return ByteRange(start, at - start)
+    }
+
+    private mutating func container(depth: Int) throws(EnvelopeError) {
+        guard depth <= Self.deepest else { throw error("values nest deeper than \(Self.deepest)") }
+        let isObject = base[at] == 0x7B
+        let close: UInt8 = isObject ? 0x7D : 0x5D
+        at += 1
+        if take(close) { return }
+        while true {
+            if isObject {
+                _ = try string()
+                try expect(0x3A)
+            }
+            _ = try value(depth: depth)
+            if take(0x2C) { continue }
+            guard take(close) else { throw error("expected ',' or '\(Character(UnicodeScalar(close)))'") }
+            return
+        }
+    }
+
+    @inline(__always)
+    private mutating func digits() -> Int {
+        let start = at
+        while at < end, base[at] &- 0x30 < 10 { at &+= 1 }
+        return at - start
+    }
+
+    @inline(__always)
+    mutating func number() throws(EnvelopeError) {
+        if base[at] == 0x2D { at += 1 }
+        let isZero = at < end && base[at] == 0x30
+        let whole = digits()
+        guard whole > 0, !isZero || whole == 1 else { throw error("not a number") }
+        if at < end, base[at] == 0x2E {
+            at += 1
+            guard digits() > 0 else { throw error("not a number") }
+        }
+        if at < end, base[at] | 0x20 == 0x65 {
+            at += 1
+            if at < end, base[at] == 0x2B || base[at] == 0x2D { at += 1 }
+            guard digits() > 0 else { throw error("not a number") }
+        }
+    }
+
+    private mutating func literal(_ first: UInt8) throws(EnvelopeError) {
+        switch first {
+        case 0x74: try word("true")
+        case 0x66: try word("false")
+        case 0x6E: try word("null")
+        case 0: throw error("the text ends where a value is expected")
+        default: throw error("expected a value")
+        }
+    }
+
+    private mutating func word(_ text: StaticString) throws(EnvelopeError) {
+        let count = text.utf8CodeUnitCount
+        guard at + count <= end, memcmp(base + at, text.utf8Start, count) == 0 else { throw error("expected a value") }
+        at += count
+    }
+}

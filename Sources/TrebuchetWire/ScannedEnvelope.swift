@@ -1,0 +1,77 @@
+/// The members of one message, found in place: ranges into the bytes, nothing copied and nothing decoded.
+///
+/// One is kept per reactor and used for message after message, so that scanning takes no memory.
+package struct ScannedEnvelope: Sendable {
+    /// Arguments that an invocation may have.
+    package static let mostArguments = 32
+    /// Characters that a callID or streamID may have.
+    package static let longestIdentifier = 64
+
+    package internal(set) var kind = EnvelopeKind.error
+    package internal(set) var callID = ByteRange.absent
+    package internal(set) var actorID = ByteRange.absent
+    package internal(set) var targetIdentifier = ByteRange.absent
+    /// JSON values; in versions 1 and 2 strings of base64.
+    package internal(set) var arguments: [ByteRange] = []
+    package internal(set) var genericSubstitutions: [ByteRange] = []
+    package internal(set) var timeoutMilliseconds: Int?
+    package internal(set) var protocolVersion: Int?
+    package internal(set) var filter = ByteRange.absent
+    package internal(set) var streamFilter = ByteRange.absent
+    package internal(set) var streamID = ByteRange.absent
+    package internal(set) var reason = ByteRange.absent
+    package internal(set) var epoch = ByteRange.absent
+    package internal(set) var lastSequence: UInt64?
+    package internal(set) var sequenceNumber: UInt64?
+    package internal(set) var timestamp = ByteRange.absent
+    package internal(set) var data = ByteRange.absent
+    package internal(set) var base: UInt64?
+    package internal(set) var patch = ByteRange.absent
+    package internal(set) var result = ByteRange.absent
+    package internal(set) var hasError = false
+    package internal(set) var errorCode = ByteRange.absent
+    /// Of an `error` object, or the `errorMessage` of versions 1 and 2 and of a `streamError`.
+    package internal(set) var errorMessage = ByteRange.absent
+    package internal(set) var errorType = ByteRange.absent
+    package internal(set) var errorData = ByteRange.absent
+    /// Of a `streamError` or `error` message.
+    package internal(set) var code = ByteRange.absent
+    package internal(set) var reconnectAfterMilliseconds: Int?
+
+    package init() {}
+
+    /// The text of a string.
+    package func string(_ range: ByteRange, in message: UnsafeRawBufferPointer) -> String {
+        guard !range.isAbsent else { return "" }
+        return JSONString.text(range.bytes(in: message), isEscaped: range.isEscaped)
+    }
+
+    mutating func removeAll() {
+        arguments.removeAll(keepingCapacity: true)
+        genericSubstitutions.removeAll(keepingCapacity: true)
+        callID = .absent
+        actorID = .absent
+        targetIdentifier = .absent
+        timeoutMilliseconds = nil
+        protocolVersion = nil
+        filter = .absent
+        streamFilter = .absent
+        streamID = .absent
+        reason = .absent
+        epoch = .absent
+        lastSequence = nil
+        sequenceNumber = nil
+        timestamp = .absent
+        data = .absent
+        base = nil
+        patch = .absent
+        result = .absent
+        hasError = false
+        errorCode = .absent
+        errorMessage = .absent
+        errorType = .absent
+        errorData = .absent
+        code = .absent
+        reconnectAfterMilliseconds = nil
+    }
+}

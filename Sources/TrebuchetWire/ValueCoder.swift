@@ -1,0 +1,145 @@
+package import Bytes
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// Writes and reads the values of arguments, results and states.
+///
+/// Numbers, strings and the like are written and read here; everything else goes through Foundation's coders, which it
+/// keeps. For one thread at a time.
+package final class ValueCoder {
+    private let version: ProtocolVersion
+    private let userInfo: [CodingUserInfoKey: any Sendable]
+    private lazy var encoder = makeEncoder()
+    private lazy var decoder = makeDecoder()
+
+    package init(version: ProtocolVersion, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
+        self.version = version
+        self.userInfo = userInfo
+    }
+
+    // MARK: Writing
+
+    /// Writes a value as JSON. Throws `EncodingError`.
+    package func encode<Value: Encodable>(_ value: Value, into buffer: inout ByteBuffer) throws {
+        if Value.self == Int.self { return encode(value as! Int, into: &buffer) }
+        if Value.self == String.self { return encode(value as! String, into: &buffer) }
+        if Value.self == Bool.self { return encode(value as! Bool, into: &buffer) }
+        if Value.self == Double.self { return try encode(value as! Double, into: &buffer) }
+        try encoder.encode(value).withUnsafeBytes { buffer.append($0) }
+    }
+
+    package func encode(_ value: Int, into buffer: inout ByteBuffer) { buffer.append(decimal: Int64(value)) }
+
+    package func encode(_ value: String, into buffer: inout ByteBuffer) { JSONString.append(value, to: &buffer) }
+
+    package func encode(_ value: Bool, into buffer: inout ByteBuffer) {
+        if value { buffer.append("true" as StaticString) } else { buffer.append("false" as StaticString) }
+    }
+
+    package func encode(_ value: Double, into buffer: inout ByteBuffer) throws {
+        guard value.isFinite else {
+            throw EncodingError.invalidValue(
+                value, .init(codingPath: [], debugDescription: "\(value) has no form in JSON"))
+        }
+        if let whole = Int64(exactly: value), whole.magnitude < 1 << 53, whole != 0 || value.sign == .plus {
+            buffer.append(decimal: whole)
+        } else {
+            buffer.append(utf8: value.description)
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads a value from JSON. Throws `ValueError`.
+    package func decode<Value: Decodable>(_ type: Value.Type, from bytes: UnsafeRawBufferPointer) throws -> Value {
+        if type == Int.self { return try decode(Int.self, from: bytes) as! Value }
+        if type == String.self { return try decode(String.self, from: bytes) as! Value }
+        if type == Bool.self { return try decode(Bool.self, from: bytes) as! Value }
+        return try decodeWithFoundation(type, from: bytes)
+    }
+
+    package func decode(_ type: Int.Type, from bytes: UnsafeRawBufferPointer) throws -> Int {
+        if let value = JSONNumber.int(bytes) { return value }
+        return try decodeWithFoundation(type, from: bytes)
+    }
+
+    package func decode(_ type: String.Type, from bytes: UnsafeRawBufferPointer) throws -> String {
+        guard bytes.count >= 2, bytes[0] == 0x22 else { return try decodeWithFoundation(type, from: bytes) }
+        let inner = UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1])
+        guard !inner.contains(0x5C), inner.allSatisfy({ $0 >= 0x20 && $0 != 0x22 }) else {
+            return try decodeWithFoundation(type, from: bytes)
+        }
+        return String(decoding: inner, as: UTF8.self)
+    }
+
+    package func decode(_ type: Bool.Type, from bytes: UnsafeRawBufferPointer) throws -> Bool {
+        if bytes.equals("true") { return true }
+        if bytes.equals("false") { return false }
+        return try decodeWithFoundation(type, from: bytes)
+    }
+
+    package func decode(_ type: Double.Type, from bytes: UnsafeRawBufferPointer) throws -> Double {
+        if let value = JSONNumber.int(bytes), value.magnitude < 1 << 53, bytes[0] != 0x2D { return Double(value) }
+        return try decodeWithFoundation(type, from: bytes)
+    }
+
+    private func decodeWithFoundation<Value: Decodable>(
+        _ type: Value.Type, from bytes: UnsafeRawBufferPointer
+    ) throws -> Value {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { throw ValueError("there is no value") }
+        // The decoder does not keep the data, so it may point into the message.
+        let data = Data(
+            bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
+        do {
+            return try decoder.decode(type, from: data)
+        } catch let error as DecodingError {
+            throw ValueError(error, expected: type, bytes)
+        }
+    }
+
+    // MARK: Foundation's coders
+
+    private func makeEncoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        encoder.userInfo = userInfo
+        let hasFraction = version == .v3
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(DateText.text(date, hasFraction: hasFraction))
+        }
+        return encoder
+    }
+
+    private func makeDecoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.userInfo = userInfo
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            let text = try container.decode(String.self)
+            guard let seconds = ISO8601.seconds(text) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "'\(text)' is no ISO 8601 date")
+            }
+            return Date(timeIntervalSince1970: seconds)
+        }
+        return decoder
+    }
+}
+
+/// A date as text of the protocol.
+enum DateText {
+    static func text(_ date: Date, hasFraction: Bool) -> String {
+        let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
+        // Outside of the years that four digits can tell, the nearest that can.
+        let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))
+        let seconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
+        var buffer = ByteBuffer(capacity: 32)
+        ISO8601.append(
+            seconds: seconds, milliseconds: hasFraction ? Int(clamped - seconds * 1000) : nil, to: &buffer)
+        return String(decoding: buffer.bytes, as: UTF8.self)
+    }
+}
