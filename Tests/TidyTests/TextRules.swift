@@ -28,6 +28,9 @@ enum TextRules {
 
     /// Promises to the compiler need the reason why they hold, on the line or within the three lines above.
     static func unexplained(in file: SourceText) -> [Finding] {
+        guard !file.identifiers.isDisjoint(with: ["unchecked", "unsafe", "unsafeBitCast", "assumeIsolated"]) else {
+            return []
+        }
         let promise = /@unchecked\s+Sendable\b|\bnonisolated\(unsafe\)|\bunsafeBitCast\b|\bassumeIsolated\b/
         return scan(file, file.code, for: promise) {
             "\($0) without a comment that says which invariant makes it right"
@@ -54,6 +57,7 @@ enum TextRules {
 
     /// Waiting for time to pass makes a test slow on a fast machine and wrong on a slow one.
     static func sleeps(in file: SourceText) -> [Finding] {
+        guard !file.identifiers.isDisjoint(with: ["sleep", "usleep", "nanosleep"]) else { return [] }
         let call = /(?:\bTask|\bThread|Clock\(\))\s*\.\s*sleep\b|(?:^|[^.\w])(?:u|nano)?sleep\s*\(/
         return scan(file, file.code, for: call) {
             "\($0.drop { !$0.isLetter }): wait for the thing itself, or use the manual clock"
