@@ -33,14 +33,12 @@ enum AccessLevel: Int, Comparable {
         }
     }
 
-    /// What to write before a declaration that stands beside another one of this level.
-    var siblingPrefix: String {
-        switch self {
-        case .public: "public "
-        case .package: "package "
-        case .internal: ""
-        case .fileprivate: "fileprivate "
+    /// What to write before a member that should be as visible as another member, which says `level` or nothing.
+    func prefix(forMember level: AccessLevel?) -> String {
+        switch level ?? .internal {
         case .private: "private "
+        case .fileprivate: "fileprivate "
+        case let level: min(self, level).memberPrefix
         }
     }
 }

@@ -85,7 +85,7 @@ struct DispatchEntry {
         let effects = (member.canThrow ? "try " : "") + (member.isAsync ? "await " : "")
         lines.append("return { actor in")
         if member.returnsValue {
-            lines.append("    try \(member.isAsync ? "await " : "")Trebuchet.CallResult(\(call))")
+            lines.append("    try \(member.isAsync ? "await " : "").init(\(call))")
         } else {
             lines.append("    \(effects)\(call)")
             lines.append("    return .void")

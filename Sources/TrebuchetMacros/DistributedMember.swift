@@ -32,7 +32,7 @@ struct DistributedMember {
         var generics = try GenericSignature(function)
         parameters = zip(clause, labels).map { parameter, label in
             let type = generics.naming(opaqueTypesIn: parameter.type.asValueType)
-            return Parameter(label: label == "_" ? "" : "\(parameter.firstName.trimmed): ", type: type)
+            return Parameter(label: Self.argumentLabel(label), type: type)
         }
         self.generics = generics
         let effects = function.signature.effectSpecifiers
@@ -58,6 +58,15 @@ struct DistributedMember {
         isAsync = effects?.asyncSpecifier != nil
         (canThrow, errorType) = Self.errors(effects?.throwsClause)
         returnsValue = true
+    }
+
+    /// How a label is written in a call: as it is, but for the few words that need backticks even there.
+    private static func argumentLabel(_ name: String) -> String {
+        switch name {
+        case "_": ""
+        case "inout", "var", "let": "`\(name)`: "
+        default: "\(name): "
+        }
     }
 
     private static func errors(_ clause: ThrowsClauseSyntax?) -> (canThrow: Bool, type: TypeSyntax?) {

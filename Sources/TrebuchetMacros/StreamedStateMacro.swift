@@ -19,7 +19,7 @@ extension StreamedStateMacro: AccessorMacro {
             """
             @storageRestrictions(initializes: \(cell))
             init(initialValue) {
-                \(cell) = Trebuchet.StateCell(initialValue)
+                \(cell) = .init(initialValue)
             }
             """,
             """
@@ -54,7 +54,11 @@ extension StreamedStateMacro: PeerMacro {
             throw DiagnosticsError(diagnostics: [problem])
         }
         let property = try StreamedProperty(variable)
-        return ["private let \(raw: property.cellName): Trebuchet.StateCell<\(property.type)>"]
+        // A `var`, since an initializer may replace the default value, and with it the cell.
+        var cell = "private var \(property.cellName): Trebuchet.StateCell<\(property.type)>"
+        // As in any property, an optional that gets no value begins as nil.
+        if property.type.is(OptionalTypeSyntax.self), !property.hasInitialValue { cell += " = .init(nil)" }
+        return ["\(raw: cell)"]
     }
 
     /// Streams are served by what `@Trebuchet` generates, so the property has to stand in such an actor.

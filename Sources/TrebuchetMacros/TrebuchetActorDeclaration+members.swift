@@ -2,6 +2,9 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 
 /// The members that `@Trebuchet` adds.
+///
+/// Types are written `Trebuchet.X`, so that a type of the same name in the user's module does no harm. In an expression
+/// the compiler takes `Trebuchet` for the macro, so there only implicit members (`.init`) are used.
 extension TrebuchetActorDeclaration {
     var members: [DeclSyntax] {
         var members: [DeclSyntax] = []
@@ -40,7 +43,7 @@ extension TrebuchetActorDeclaration {
         }
         return """
             \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
-                Trebuchet.DispatchTable(
+                .init(
                     methods: \(raw: list(methods)),
                     streams: \(raw: list(streams))
                 )
@@ -54,11 +57,10 @@ extension TrebuchetActorDeclaration {
     }
 
     private func observation(of stream: StreamedProperty) -> DeclSyntax {
-        let level = min(access, stream.access ?? .internal)
         return """
-            \(raw: level.siblingPrefix)nonisolated var \(raw: stream.observationName): \
+            \(raw: access.prefix(forMember: stream.access))nonisolated var \(raw: stream.observationName): \
             Trebuchet.StateObservation<\(name), \(stream.type)> {
-                Trebuchet.StateObservation(self, \(literal: stream.observationName))
+                .init(self, \(literal: stream.observationName))
             }
             """
     }
