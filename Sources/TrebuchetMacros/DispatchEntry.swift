@@ -128,6 +128,11 @@ struct DispatchEntry {
 }
 
 extension String {
+    /// The text with `count` spaces before each of its lines but the first.
+    func indentedAfterFirstLine(by count: Int) -> String {
+        String(indented(by: count).drop { $0 == " " })
+    }
+
     /// The text with `count` spaces before each of its lines.
     func indented(by count: Int) -> String {
         let space = String(repeating: " ", count: count)

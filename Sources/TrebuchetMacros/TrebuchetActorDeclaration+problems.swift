@@ -42,46 +42,36 @@ extension TrebuchetActorDeclaration {
     var collisions: [Diagnostic] { overloads + streamCollisions + ownMemberCollisions }
 
     private var overloads: [Diagnostic] {
-        var first: [String: TokenSyntax] = [:]
-        var found: [Diagnostic] = []
-        for member in distributed {
-            if let other = first[member.wireName] {
-                found.append(
-                    Problem.error(
-                        "overload", at: member.nameToken,
-                        "clients cannot tell two distributed methods named '\(member.wireName)' apart: "
-                            + "give one of them another name or other argument labels",
-                        notes: [Note("overload.note", at: other, "the other '\(member.wireName)' is here")]))
-            } else {
-                first[member.wireName] = member.nameToken
-            }
+        distributed.enumerated().compactMap { index, member in
+            let name = member.value.wireName
+            let other = distributed[..<index].first { $0.value.wireName == name && $0.canCoexist(with: member) }
+            guard let other else { return nil }
+            return Problem.error(
+                "overload", at: member.value.nameToken,
+                "clients cannot tell two distributed methods named '\(name)' apart: "
+                    + "give one of them another name or other argument labels",
+                notes: [Note("overload.note", at: other.value.nameToken, "the other '\(name)' is here")])
         }
-        return found
     }
 
     private var streamCollisions: [Diagnostic] {
-        var first: [String: StreamedProperty] = [:]
-        var found: [Diagnostic] = []
-        for stream in streams {
-            if let other = first[stream.observationName] {
-                found.append(
-                    Problem.error(
-                        "streams", at: stream.name,
-                        "'\(stream.plainName)' and '\(other.plainName)' would both be observed as "
-                            + "'\(stream.observationName)': rename one of them",
-                        notes: [Note("streams.note", at: other.name, "'\(other.plainName)' is here")]))
-            } else {
-                first[stream.observationName] = stream
-            }
+        streams.enumerated().compactMap { index, stream in
+            let name = stream.value.observationName
+            let other = streams[..<index].first { $0.value.observationName == name && $0.canCoexist(with: stream) }
+            guard let other else { return nil }
+            return Problem.error(
+                "streams", at: stream.value.name,
+                "'\(stream.value.plainName)' and '\(other.value.plainName)' would both be observed as "
+                    + "'\(name)': rename one of them",
+                notes: [Note("streams.note", at: other.value.name, "'\(other.value.plainName)' is here")])
         }
-        return found
     }
 
     private var ownMemberCollisions: [Diagnostic] {
         var generated: [String: String] = ["_dispatch": "the dispatch table"]
         if !streams.isEmpty { generated["StreamingMethod"] = "the names of the streams" }
-        for stream in streams { generated[stream.observationName] = "the changes of '\(stream.plainName)'" }
-        return ownMembers.compactMap { member in
+        for stream in streams { generated[stream.value.observationName] = "the changes of '\(stream.value.plainName)'" }
+        return ownMembers.map(\.value).compactMap { member in
             guard let meaning = generated[member.name] else { return nil }
             var fixIts: [FixIt] = []
             if member.declaration.is(FunctionDeclSyntax.self) {

@@ -15,10 +15,10 @@ struct TrebuchetActorDeclaration {
     let name: TokenSyntax
     let access: AccessLevel
     let executor: Executor
-    private(set) var streams: [StreamedProperty] = []
-    private(set) var distributed: [DistributedMember] = []
+    private(set) var streams: [Conditional<StreamedProperty>] = []
+    private(set) var distributed: [Conditional<DistributedMember>] = []
     /// The names that the members written by hand take up.
-    private(set) var ownMembers: [NamedMember] = []
+    private(set) var ownMembers: [Conditional<NamedMember>] = []
     /// What is wrong with single members; the others can still be served.
     private(set) var diagnostics: [Diagnostic] = []
 
@@ -33,29 +33,29 @@ struct TrebuchetActorDeclaration {
         let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
         access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
         executor = try Self.executor(attribute)
-        read(actor.memberBlock.members)
+        for member in actor.memberBlock.members.flattened() { read(member) }
         diagnostics += collisions
     }
 
-    private mutating func read(_ members: MemberBlockItemListSyntax) {
-        for member in members {
-            ownMembers += NamedMember.members(in: member.decl)
-            do throws(DiagnosticsError) {
-                switch member.decl.as(DeclSyntaxEnum.self) {
-                case .functionDecl(let function) where function.modifiers.isDistributed:
-                    distributed.append(try DistributedMember(function))
-                case .variableDecl(let variable):
-                    if variable.attributes.attribute(named: StreamedProperty.attributeName) != nil {
-                        // What is wrong with it is reported by `@StreamedState`.
-                        if let stream = try? StreamedProperty(variable) { streams.append(stream) }
-                    } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
-                        distributed.append(property)
-                    }
-                default: break
+    private mutating func read(_ member: Conditional<DeclSyntax>) {
+        let condition = member.condition
+        ownMembers += NamedMember.members(in: member.value).map { Conditional($0, if: condition) }
+        do throws(DiagnosticsError) {
+            switch member.value.as(DeclSyntaxEnum.self) {
+            case .functionDecl(let function) where function.modifiers.isDistributed:
+                distributed.append(Conditional(try DistributedMember(function), if: condition))
+            case .variableDecl(let variable):
+                if variable.attributes.attribute(named: StreamedProperty.attributeName) != nil {
+                    // What is wrong with it is reported by `@StreamedState`.
+                    guard let stream = try? StreamedProperty(variable) else { return }
+                    streams.append(Conditional(stream, if: condition))
+                } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
+                    distributed.append(Conditional(property, if: condition))
                 }
-            } catch {
-                diagnostics += error.diagnostics
+            default: break
             }
+        } catch {
+            diagnostics += error.diagnostics
         }
     }
 }
