@@ -27,6 +27,7 @@ extension StreamedProperty {
         }
         problems += modifierProblems(of: variable)
         if let problem = otherWrapper(of: variable) { problems.append(problem) }
+        if variable.bindings.count > 1 { problems.append(severalBindings(of: variable)) }
         for binding in variable.bindings {
             if let block = binding.accessorBlock { problems.append(accessorProblem(block, of: variable)) }
         }
@@ -79,11 +80,11 @@ extension StreamedProperty {
             "'@StreamedState' needs a stored property: stream the state that this one is computed from", fixIts: fixIts)
     }
 
-    static func severalBindings(of variable: VariableDeclSyntax) -> Diagnostic {
-        let second = variable.bindings.dropFirst().first
-        return Problem.error(
-            "bindings", at: second.map { Syntax($0.pattern) } ?? Syntax(variable),
-            "'@StreamedState' needs a declaration of its own for each property")
+    private static func severalBindings(of variable: VariableDeclSyntax) -> Diagnostic {
+        Problem.error(
+            "bindings", at: variable.bindingSpecifier,
+            "'@StreamedState' needs a declaration of its own for each property",
+            fixIts: [FixIt("bindings.fix", "declare each property by itself", [variable.splittingBindings])])
     }
 
     static func missingType(
@@ -114,5 +115,30 @@ extension VariableDeclSyntax {
         var result = self
         result.attributes = attributes.filter { $0.id != attribute.id }
         return [.replace(oldNode: Syntax(self), newNode: Syntax(result.with(\.leadingTrivia, leadingTrivia)))]
+    }
+
+    /// The change that turns `var a, b: Int` into `var a: Int` and `var b: Int`, each with attributes and modifiers.
+    fileprivate var splittingBindings: FixIt.Change {
+        var type: TypeAnnotationSyntax?
+        var single: [String] = []
+        // From the back: a name with neither type nor value has the type of the one that follows.
+        for binding in bindings.reversed() {
+            var binding = binding.with(\.trailingComma, nil).trimmed
+            if let own = binding.typeAnnotation {
+                type = own
+            } else if binding.initializer == nil {
+                binding.typeAnnotation = type
+            }
+            single.insert(with(\.bindings, [binding]).trimmedDescription, at: 0)
+        }
+        let text = leadingTrivia.description + single.joined(separator: "\n" + leadingTrivia.lastIndentation)
+        return .replace(oldNode: Syntax(self), newNode: Syntax(MissingDeclSyntax(placeholder: .identifier(text))))
+    }
+}
+
+extension Trivia {
+    /// The white space after the last line break.
+    fileprivate var lastIndentation: String {
+        String(description.reversed().prefix { $0 == " " || $0 == "\t" }.reversed())
     }
 }

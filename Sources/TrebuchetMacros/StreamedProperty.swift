@@ -26,16 +26,15 @@ struct StreamedProperty {
     /// Reads a property, or throws a `DiagnosticsError` that says why it cannot be streamed.
     init(_ variable: VariableDeclSyntax) throws(DiagnosticsError) {
         let problems = Self.problems(of: variable)
-        guard problems.isEmpty else { throw DiagnosticsError(diagnostics: problems) }
-        guard let binding = variable.bindings.first, variable.bindings.count == 1 else {
-            throw DiagnosticsError(diagnostics: [Self.severalBindings(of: variable)])
+        guard problems.isEmpty, let binding = variable.bindings.first else {
+            throw DiagnosticsError(diagnostics: problems)
         }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
                 Problem.error("pattern", at: binding.pattern, "'@StreamedState' needs a property with one name")
             ])
         }
-        name = pattern.identifier.trimmed
+        name = pattern.identifier
         type = try Self.type(of: binding, named: pattern)
         access = AccessLevel(variable.modifiers)
         hasInitialValue = binding.initializer != nil

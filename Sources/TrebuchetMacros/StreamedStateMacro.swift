@@ -11,9 +11,11 @@ extension StreamedStateMacro: AccessorMacro {
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
+        guard let variable = declaration.as(VariableDeclSyntax.self) else { return [] }
         // What is wrong with the property is reported once, by the peer.
-        guard let variable = declaration.as(VariableDeclSyntax.self), let property = try? StreamedProperty(variable)
-        else { return [] }
+        guard let property = try? property(variable, marked: node, in: context) else {
+            return placeholders(for: variable)
+        }
         let cell: TokenSyntax = .identifier(property.cellName)
         return [
             """
@@ -38,6 +40,14 @@ extension StreamedStateMacro: AccessorMacro {
             """,
         ]
     }
+
+    /// Accessors that do nothing, so that the compiler does not add a complaint about missing ones to ours.
+    private static func placeholders(for variable: VariableDeclSyntax) -> [AccessorDeclSyntax] {
+        guard variable.bindingSpecifier.tokenKind == .keyword(.var),
+            variable.bindings.allSatisfy({ $0.accessorBlock == nil })
+        else { return [] }
+        return ["init(initialValue) {}", "get { fatalError() }", "set {}"]
+    }
 }
 
 extension StreamedStateMacro: PeerMacro {
@@ -50,10 +60,7 @@ extension StreamedStateMacro: PeerMacro {
                 Problem.error("property", at: node, "'@StreamedState' can only be attached to a property")
             ])
         }
-        if let problem = placeProblem(of: node, on: variable, in: context) {
-            throw DiagnosticsError(diagnostics: [problem])
-        }
-        let property = try StreamedProperty(variable)
+        let property = try property(variable, marked: node, in: context)
         // A `var`, since an initializer may replace the default value, and with it the cell.
         var cell = "private var \(property.cellName): Trebuchet.StateCell<\(property.type)>"
         // As in any property, an optional that gets no value begins as nil.
@@ -61,14 +68,18 @@ extension StreamedStateMacro: PeerMacro {
         return ["\(raw: cell)"]
     }
 
-    /// Streams are served by what `@Trebuchet` generates, so the property has to stand in such an actor.
-    private static func placeProblem(
-        of node: AttributeSyntax, on variable: VariableDeclSyntax, in context: some MacroExpansionContext
-    ) -> Diagnostic? {
+    private static func property(
+        _ variable: VariableDeclSyntax, marked node: AttributeSyntax, in context: some MacroExpansionContext
+    ) throws(DiagnosticsError) -> StreamedProperty {
+        // Streams are served by what `@Trebuchet` generates.
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
-        if actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil { return nil }
-        return Problem.error(
-            "place", at: node, "'@StreamedState' works only inside a distributed actor marked '@Trebuchet'",
-            fixIts: [FixIt("place.fix", "remove '@StreamedState'", variable.removing(node))])
+        guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "place", at: node, "'@StreamedState' works only inside a distributed actor marked '@Trebuchet'",
+                    fixIts: [FixIt("place.fix", "remove '@StreamedState'", variable.removing(node))])
+            ])
+        }
+        return try StreamedProperty(variable)
     }
 }

@@ -70,7 +70,9 @@ extension TrebuchetActorDeclaration {
     private var ownMemberCollisions: [Diagnostic] {
         var generated: [String: String] = ["_dispatch": "the dispatch table"]
         if !streams.isEmpty { generated["StreamingMethod"] = "the names of the streams" }
-        for stream in streams { generated[stream.value.observationName] = "the changes of '\(stream.value.plainName)'" }
+        for stream in streams.map(\.value).reversed() {
+            generated[stream.observationName] = "the changes of '\(stream.plainName)'"
+        }
         return ownMembers.map(\.value).compactMap { member in
             guard let meaning = generated[member.name] else { return nil }
             var fixIts: [FixIt] = []
