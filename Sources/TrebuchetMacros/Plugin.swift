@@ -12,7 +12,9 @@ struct Plugin {
 }
 
 struct Provider: PluginProvider {
-    private static let macros: [String: any Macro.Type] = [:]
+    private static var macros: [String: any Macro.Type] {
+        ["TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self]
+    }
 
     func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {
         guard let macro = Self.macros[typeName] else { throw UnknownMacro(name: typeName) }

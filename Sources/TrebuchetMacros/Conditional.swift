@@ -1,0 +1,45 @@
+import SwiftSyntax
+
+/// Something read from a member, with the `#if` condition under which the member exists.
+///
+/// A macro sees all branches and cannot tell which is active, so what it generates for a member repeats the condition.
+struct Conditional<Value> {
+    let value: Value
+    /// The condition as source text, or nil for what is always there.
+    let condition: String?
+
+    init(_ value: Value, if condition: String? = nil) {
+        self.value = value
+        self.condition = condition
+    }
+
+    /// Whether this and `other` may both exist; two different conditions are taken to exclude each other.
+    func canCoexist<Other>(with other: Conditional<Other>) -> Bool {
+        condition == nil || other.condition == nil || condition == other.condition
+    }
+
+    /// `source` between `#if` and `#endif` where it needs them.
+    func guarded(_ source: String) -> String {
+        condition.map { "#if \($0)\n\(source)\n#endif" } ?? source
+    }
+}
+
+extension MemberBlockItemListSyntax {
+    /// All members, those inside of `#if` included.
+    func flattened(under outer: String? = nil) -> [Conditional<DeclSyntax>] {
+        flatMap { member in
+            guard let branches = member.decl.as(IfConfigDeclSyntax.self) else {
+                return [Conditional(member.decl, if: outer)]
+            }
+            var terms = outer.map { [$0] } ?? []
+            return branches.clauses.flatMap { clause in
+                let own = clause.condition.map { "(\($0.trimmedDescription))" }
+                let condition = (terms + [own].compactMap(\.self)).joined(separator: " && ")
+                // A later branch is reached only where this one is not.
+                if let own { terms.append("!" + own) }
+                guard case .decls(let members) = clause.elements else { return [Conditional<DeclSyntax>]() }
+                return members.flattened(under: condition)
+            }
+        }
+    }
+}

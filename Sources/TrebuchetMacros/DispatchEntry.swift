@@ -1,0 +1,142 @@
+import SwiftSyntax
+
+/// Writes the entry of a distributed member in the dispatch table: how to decode its arguments, call it and encode
+/// what it returns.
+struct DispatchEntry {
+    let member: DistributedMember
+    let actorName: String
+    /// Whether the call may run where the message arrives; otherwise it runs in a task on the actor.
+    let isInPlace: Bool
+
+    init(_ member: DistributedMember, of actorName: String, inPlace: Bool) {
+        self.member = member
+        self.actorName = actorName
+        isInPlace = inPlace && !member.isAsync
+    }
+
+    var source: String {
+        var head = [quoted(member.wireName), "arguments: \(member.parameters.count)"]
+        if !member.generics.isEmpty { head.append("generics: \(member.generics.parameters.count)") }
+        if let type = member.errorType { head.append("throwing: \(type).self") }
+        let closure = isInPlace ? synchronousClosure : asynchronousClosure
+        return ".\(isInPlace ? "sync" : "async")(\(head.joined(separator: ", "))) \(closure)"
+    }
+
+    // MARK: In place
+
+    private var synchronousClosure: String {
+        if !member.generics.isEmpty {
+            return """
+                { actor, arguments, reply in
+                    func call\(generics("_ actor: isolated \(actorName), _ arguments: inout Trebuchet.CallArguments, _ reply: inout Trebuchet.CallReply")) throws {
+                        \(synchronousCall)
+                    }
+                \(opened)
+                    try call(\(openedNames), actor, &arguments, &reply)
+                }
+                """
+        }
+        let arguments = member.parameters.isEmpty ? "_" : "arguments"
+        let reply = member.returnsValue ? "reply" : "_"
+        return """
+            { actor, \(arguments), \(reply) in
+                \(synchronousCall)
+            }
+            """
+    }
+
+    private var synchronousCall: String {
+        let call = self.call { "arguments.next(\($0.type).self)" }
+        if member.returnsValue { return "try reply.write(\(call))" }
+        return member.canThrow || !member.parameters.isEmpty ? "try \(call)" : call
+    }
+
+    // MARK: In a task
+
+    private var asynchronousClosure: String {
+        if !member.generics.isEmpty {
+            return """
+                { arguments in
+                    func prepare\(generics("_ arguments: inout Trebuchet.CallArguments")) throws -> @Sendable (isolated \(actorName)) async throws -> Trebuchet.CallResult {
+                \(preparation.indented(by: 8))
+                    }
+                \(opened)
+                    return try prepare(\(openedNames), &arguments)
+                }
+                """
+        }
+        return """
+            { \(member.parameters.isEmpty ? "_" : "arguments") in
+            \(preparation.indented(by: 4))
+            }
+            """
+    }
+
+    /// Decodes the arguments now, and returns the call for later.
+    private var preparation: String {
+        var lines = member.parameters.enumerated().map { index, parameter in
+            "let argument\(index) = try arguments.next(\(parameter.type).self)"
+        }
+        var index = 0
+        let call = self.call { _ in
+            defer { index += 1 }
+            return "argument\(index)"
+        }
+        let effects = (member.canThrow ? "try " : "") + (member.isAsync ? "await " : "")
+        lines.append("return { actor in")
+        if member.returnsValue {
+            lines.append("    try \(member.isAsync ? "await " : "").init(\(call))")
+        } else {
+            lines.append("    \(effects)\(call)")
+            lines.append("    return .void")
+        }
+        lines.append("}")
+        return lines.joined(separator: "\n")
+    }
+
+    // MARK: Parts
+
+    private func call(_ argument: (DistributedMember.Parameter) -> String) -> String {
+        let name = "actor.\(member.nameToken.trimmed)"
+        if member.isProperty { return name }
+        return "\(name)(\(member.parameters.map { $0.label + argument($0) }.joined(separator: ", ")))"
+    }
+
+    /// The generic and parameter clauses of a local function that gets the types which stand for the generic parameters.
+    private func generics(_ parameters: String) -> String {
+        let types = member.generics.parameters.map { "_: \($0.name).Type" }
+        return "\(member.generics.clause)(\(types.joined(separator: ", ")), \(parameters))"
+    }
+
+    /// The lines that check each type against the protocols of its generic parameter.
+    private var opened: String {
+        member.generics.parameters.enumerated().map { index, parameter in
+            guard let metatype = parameter.metatype else { return "let type\(index) = try arguments.generic(\(index))" }
+            return """
+                guard let type\(index) = try arguments.generic(\(index)) as? \(metatype) else {
+                    throw arguments.unsatisfied(\(index))
+                }
+                """
+        }.joined(separator: "\n").indented(by: 4)
+    }
+
+    private var openedNames: String {
+        member.generics.parameters.indices.map { "type\($0)" }.joined(separator: ", ")
+    }
+
+    private func quoted(_ text: String) -> String { "\"\(text)\"" }
+}
+
+extension String {
+    /// The text with `count` spaces before each of its lines but the first.
+    func indentedAfterFirstLine(by count: Int) -> String {
+        String(indented(by: count).drop { $0 == " " })
+    }
+
+    /// The text with `count` spaces before each of its lines.
+    func indented(by count: Int) -> String {
+        let space = String(repeating: " ", count: count)
+        return split(separator: "\n", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : space + $0 }
+            .joined(separator: "\n")
+    }
+}

@@ -1,0 +1,97 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// A `distributed func` or a `distributed var`, read from its declaration.
+struct DistributedMember {
+    struct Parameter {
+        /// The argument label with its colon and a space, or nothing.
+        let label: String
+        let type: TypeSyntax
+    }
+
+    /// The name clients call: `addTodo(title:)`, or `count` for a property.
+    let wireName: String
+    /// The token a diagnostic about the name points at.
+    let nameToken: TokenSyntax
+    let isProperty: Bool
+    let parameters: [Parameter]
+    let generics: GenericSignature
+    let isAsync: Bool
+    let canThrow: Bool
+    /// The type in `throws(BankError)`; nil for `throws` and for what cannot throw.
+    let errorType: TypeSyntax?
+    let returnsValue: Bool
+
+    init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
+        let clause = function.signature.parameterClause.parameters
+        let labels = clause.map { $0.firstName.plainText }
+        nameToken = function.name
+        isProperty = false
+        wireName = "\(function.name.plainText)(\(labels.map { $0 + ":" }.joined()))"
+        var generics = try GenericSignature(function)
+        parameters = zip(clause, labels).map { parameter, label in
+            let type = generics.naming(opaqueTypesIn: parameter.type.asValueType)
+            return Parameter(label: Self.argumentLabel(label), type: type)
+        }
+        self.generics = generics
+        let effects = function.signature.effectSpecifiers
+        isAsync = effects?.asyncSpecifier != nil
+        (canThrow, errorType) = Self.errors(effects?.throwsClause)
+        returnsValue = function.signature.returnClause.map { !$0.type.isVoid } ?? false
+    }
+
+    /// Reads a computed property; nil when it has no getter, which is for the compiler to complain about.
+    init?(_ variable: VariableDeclSyntax) {
+        guard let binding = variable.bindings.first, let block = binding.accessorBlock,
+            let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
+        else { return nil }
+        var effects: AccessorEffectSpecifiersSyntax?
+        if case .accessors(let accessors) = block.accessors {
+            effects = accessors.first { $0.accessorSpecifier.tokenKind == .keyword(.get) }?.effectSpecifiers
+        }
+        nameToken = name
+        isProperty = true
+        wireName = name.plainText
+        parameters = []
+        generics = GenericSignature()
+        isAsync = effects?.asyncSpecifier != nil
+        (canThrow, errorType) = Self.errors(effects?.throwsClause)
+        returnsValue = true
+    }
+
+    /// How a label is written in a call: as it is, but for the few words that need backticks even there.
+    private static func argumentLabel(_ name: String) -> String {
+        switch name {
+        case "_": ""
+        case "inout", "var", "let": "`\(name)`: "
+        default: "\(name): "
+        }
+    }
+
+    private static func errors(_ clause: ThrowsClauseSyntax?) -> (canThrow: Bool, type: TypeSyntax?) {
+        guard let clause else { return (false, nil) }
+        guard let type = clause.type?.trimmed else { return (true, nil) }
+        switch type.description {
+        case "Never", "Swift.Never": return (false, nil)
+        case "any Error", "any Swift.Error", "Error", "Swift.Error": return (true, nil)
+        default: return (true, type)
+        }
+    }
+}
+
+extension TypeSyntax {
+    /// The type to decode: without `consuming` and its like, and with `T?` for `T!`.
+    fileprivate var asValueType: TypeSyntax {
+        if let attributed = self.as(AttributedTypeSyntax.self) { return attributed.baseType.asValueType }
+        if let unwrapped = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+            return TypeSyntax(OptionalTypeSyntax(wrappedType: unwrapped.wrappedType.trimmed))
+        }
+        return trimmed
+    }
+
+    fileprivate var isVoid: Bool {
+        if let tuple = self.as(TupleTypeSyntax.self) { return tuple.elements.isEmpty }
+        return ["Void", "Swift.Void"].contains(trimmedDescription)
+    }
+}

@@ -1,0 +1,38 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// What a macro has to say about a piece of source: the text of an error, a warning, a note or a fix-it.
+struct Problem: DiagnosticMessage, NoteMessage, FixItMessage {
+    let id: String
+    let message: String
+    var severity: DiagnosticSeverity = .error
+
+    var diagnosticID: MessageID { MessageID(domain: "TrebuchetMacros", id: id) }
+    var noteID: MessageID { diagnosticID }
+    var fixItID: MessageID { diagnosticID }
+
+    /// An error at `node`.
+    static func error(
+        _ id: String, at node: some SyntaxProtocol, _ message: String, notes: [Note] = [], fixIts: [FixIt] = []
+    ) -> Diagnostic {
+        Diagnostic(node: node, message: Problem(id: id, message: message), notes: notes, fixIts: fixIts)
+    }
+}
+
+extension Note {
+    init(_ id: String, at node: some SyntaxProtocol, _ message: String) {
+        self.init(node: Syntax(node), message: Problem(id: id, message: message))
+    }
+}
+
+extension FixIt {
+    init(_ id: String, _ message: String, _ changes: [Change]) {
+        self.init(message: Problem(id: id, message: message), changes: changes)
+    }
+
+    static func replacing(
+        _ id: String, _ message: String, _ old: some SyntaxProtocol, with new: some SyntaxProtocol
+    ) -> FixIt {
+        FixIt(id, message, [.replace(oldNode: Syntax(old), newNode: Syntax(new))])
+    }
+}

@@ -1,0 +1,144 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// What can be wrong with a property marked `@StreamedState`.
+extension StreamedProperty {
+    /// The modifiers that contradict a streamed property, and why.
+    private static let contradictions: [(keyword: Keyword, reason: String)] = [
+        (.static, "a streamed property belongs to one actor, not to its type"),
+        (.class, "a streamed property belongs to one actor, not to its type"),
+        (.lazy, "subscribers get the value at once, so it must exist from the start"),
+        (.weak, "a streamed property owns its value"),
+        (.unowned, "a streamed property owns its value"),
+        (.nonisolated, "a streamed property changes only on its actor"),
+        (.distributed, "clients read a streamed property by observing it"),
+    ]
+
+    static func problems(of variable: VariableDeclSyntax) -> [Diagnostic] {
+        var problems: [Diagnostic] = []
+        let keyword = variable.bindingSpecifier
+        if keyword.tokenKind == .keyword(.let) {
+            let replacement = keyword.with(\.tokenKind, .keyword(.var))
+            problems.append(
+                Problem.error(
+                    "let", at: keyword, "'@StreamedState' needs a 'var': a constant has no changes to stream",
+                    fixIts: [.replacing("let.fix", "change 'let' to 'var'", keyword, with: replacement)]))
+        }
+        problems += modifierProblems(of: variable)
+        if let problem = otherWrapper(of: variable) { problems.append(problem) }
+        if variable.bindings.count > 1 { problems.append(severalBindings(of: variable)) }
+        for binding in variable.bindings {
+            if let block = binding.accessorBlock { problems.append(accessorProblem(block, of: variable)) }
+        }
+        return problems
+    }
+
+    private static func modifierProblems(of variable: VariableDeclSyntax) -> [Diagnostic] {
+        variable.modifiers.compactMap { modifier in
+            for (keyword, reason) in contradictions where modifier.name.tokenKind == .keyword(keyword) {
+                let word = modifier.name.text
+                return Problem.error(
+                    "modifier", at: modifier.name, "'@StreamedState' cannot be '\(word)': \(reason)",
+                    fixIts: [
+                        FixIt("modifier.fix", "remove '\(word)'", variable.removing(modifier))
+                    ])
+            }
+            return nil
+        }
+    }
+
+    /// Any other attribute that begins with a capital is a property wrapper, a macro or a global actor.
+    private static func otherWrapper(of variable: VariableDeclSyntax) -> Diagnostic? {
+        for case .attribute(let attribute) in variable.attributes {
+            let name = attribute.plainName
+            guard name != attributeName, name.first?.isUppercase == true else { continue }
+            return Problem.error(
+                "wrapped", at: attribute, "'@StreamedState' cannot be combined with '@\(name)' on one property",
+                fixIts: [FixIt("wrapped.fix", "remove '@\(name)'", variable.removing(attribute))])
+        }
+        return nil
+    }
+
+    private static func accessorProblem(_ block: AccessorBlockSyntax, of variable: VariableDeclSyntax) -> Diagnostic {
+        if case .accessors(let accessors) = block.accessors,
+            let observer = accessors.first(where: { accessor in
+                [.keyword(.willSet), .keyword(.didSet)].contains(accessor.accessorSpecifier.tokenKind)
+            })
+        {
+            let word = observer.accessorSpecifier.text
+            return Problem.error(
+                "observer", at: observer.accessorSpecifier,
+                "'@StreamedState' cannot have '\(word)': act in the method that changes the property")
+        }
+        var fixIts: [FixIt] = []
+        if let attribute = variable.attributes.attribute(named: attributeName) {
+            fixIts = [FixIt("computed.fix", "remove '@StreamedState'", variable.removing(attribute))]
+        }
+        return Problem.error(
+            "computed", at: block.leftBrace,
+            "'@StreamedState' needs a stored property: stream the state that this one is computed from", fixIts: fixIts)
+    }
+
+    private static func severalBindings(of variable: VariableDeclSyntax) -> Diagnostic {
+        Problem.error(
+            "bindings", at: variable.bindingSpecifier,
+            "'@StreamedState' needs a declaration of its own for each property",
+            fixIts: [FixIt("bindings.fix", "declare each property by itself", [variable.splittingBindings])])
+    }
+
+    static func missingType(
+        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax, guess: TypeSyntax?
+    ) -> Diagnostic {
+        let type = guess ?? TypeSyntax(MissingTypeSyntax(placeholder: .identifier("<#Type#>")))
+        let annotated =
+            binding
+            .with(\.pattern, binding.pattern.with(\.trailingTrivia, []))
+            .with(\.typeAnnotation, TypeAnnotationSyntax(type: type, trailingTrivia: pattern.trailingTrivia))
+        return Problem.error(
+            "type", at: pattern.identifier,
+            "'@StreamedState' cannot tell the type of '\(pattern.identifier.text)': write it down",
+            fixIts: [.replacing("type.fix", "write the type", binding, with: annotated)])
+    }
+}
+
+extension VariableDeclSyntax {
+    /// The changes that take `modifier` away and leave the trivia before the declaration.
+    func removing(_ modifier: DeclModifierSyntax) -> [FixIt.Change] {
+        var result = self
+        result.modifiers = modifiers.filter { $0.id != modifier.id }
+        return [.replace(oldNode: Syntax(self), newNode: Syntax(result.with(\.leadingTrivia, leadingTrivia)))]
+    }
+
+    /// The changes that take `attribute` away and leave the trivia before the declaration.
+    func removing(_ attribute: AttributeSyntax) -> [FixIt.Change] {
+        var result = self
+        result.attributes = attributes.filter { $0.id != attribute.id }
+        return [.replace(oldNode: Syntax(self), newNode: Syntax(result.with(\.leadingTrivia, leadingTrivia)))]
+    }
+
+    /// The change that turns `var a, b: Int` into `var a: Int` and `var b: Int`, each with attributes and modifiers.
+    fileprivate var splittingBindings: FixIt.Change {
+        var type: TypeAnnotationSyntax?
+        var single: [String] = []
+        // From the back: a name with neither type nor value has the type of the one that follows.
+        for binding in bindings.reversed() {
+            var binding = binding.with(\.trailingComma, nil).trimmed
+            if let own = binding.typeAnnotation {
+                type = own
+            } else if binding.initializer == nil {
+                binding.typeAnnotation = type
+            }
+            single.insert(with(\.bindings, [binding]).trimmedDescription, at: 0)
+        }
+        let text = leadingTrivia.description + single.joined(separator: "\n" + leadingTrivia.lastIndentation)
+        return .replace(oldNode: Syntax(self), newNode: Syntax(MissingDeclSyntax(placeholder: .identifier(text))))
+    }
+}
+
+extension Trivia {
+    /// The white space after the last line break.
+    fileprivate var lastIndentation: String {
+        String(description.reversed().prefix { $0 == " " || $0 == "\t" }.reversed())
+    }
+}

@@ -1,0 +1,60 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// A property marked `@StreamedState`, read from its declaration.
+struct StreamedProperty {
+    static let attributeName = "StreamedState"
+
+    /// The name as written, with backticks if it has them.
+    let name: TokenSyntax
+    let type: TypeSyntax
+    /// The level written in the declaration, or nil when none is.
+    let access: AccessLevel?
+    let hasInitialValue: Bool
+
+    /// The name without backticks.
+    var plainName: String { name.plainText }
+    var cellName: String { "_\(plainName)_cell" }
+    var observationName: String { Self.observationName(of: plainName) }
+
+    /// `state` is observed as `observeState`.
+    static func observationName(of property: String) -> String {
+        "observe" + property.prefix(1).uppercased() + property.dropFirst()
+    }
+
+    /// Reads a property, or throws a `DiagnosticsError` that says why it cannot be streamed.
+    init(_ variable: VariableDeclSyntax) throws(DiagnosticsError) {
+        let problems = Self.problems(of: variable)
+        guard problems.isEmpty, let binding = variable.bindings.first else {
+            throw DiagnosticsError(diagnostics: problems)
+        }
+        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error("pattern", at: binding.pattern, "'@StreamedState' needs a property with one name")
+            ])
+        }
+        name = pattern.identifier
+        type = try Self.type(of: binding, named: pattern)
+        access = AccessLevel(variable.modifiers)
+        hasInitialValue = binding.initializer != nil
+    }
+
+    private static func type(
+        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax
+    ) throws(DiagnosticsError) -> TypeSyntax {
+        if let written = binding.typeAnnotation?.type {
+            if let problem = UnstreamableType.problem(of: written) { throw DiagnosticsError(diagnostics: [problem]) }
+            return written.trimmed
+        }
+        guard let value = binding.initializer?.value else {
+            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil)])
+        }
+        switch InitialValueType(of: value) {
+        case .known(let type): return type
+        case .guess(let type):
+            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: type)])
+        case .unknown: throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil)])
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// The members that `@Trebuchet` adds.
+///
+/// Types are written `Trebuchet.X`, so that a type of the same name in the user's module does no harm. In an expression
+/// the compiler takes `Trebuchet` for the macro, so there only implicit members (`.init`) are used.
+extension TrebuchetActorDeclaration {
+    var members: [DeclSyntax] {
+        var members: [DeclSyntax] = []
+        if !declares("ActorSystem") {
+            members.append("\(raw: access.memberPrefix)typealias ActorSystem = Trebuchet.TrebuchetActorSystem")
+        }
+        if executor == .reactor, !declares("unownedExecutor") {
+            members.append(
+                """
+                \(raw: access.memberPrefix)nonisolated var unownedExecutor: UnownedSerialExecutor {
+                    id._executor
+                }
+                """)
+        }
+        members.append(dispatch)
+        members += servedStreams.map(observation)
+        if let streamingMethod { members.append(streamingMethod) }
+        return members
+    }
+
+    private func declares(_ name: String) -> Bool { ownMembers.contains { $0.value.name == name } }
+
+    /// The streams whose generated members do not collide with members written by hand or with each other.
+    private var servedStreams: [Conditional<StreamedProperty>] {
+        streams.enumerated().filter { index, stream in
+            let name = stream.value.observationName
+            return !declares(name)
+                && !streams[..<index].contains { $0.value.observationName == name && $0.canCoexist(with: stream) }
+        }.map(\.element)
+    }
+
+    private var servedMembers: [Conditional<DistributedMember>] {
+        distributed.enumerated().filter { index, member in
+            !distributed[..<index].contains {
+                $0.value.wireName == member.value.wireName && $0.canCoexist(with: member)
+            }
+        }.map(\.element)
+    }
+
+    // MARK: The dispatch table
+
+    private var dispatch: DeclSyntax {
+        let methods = servedMembers.map { member in
+            let entry = DispatchEntry(member.value, of: name.text, inPlace: executor == .reactor)
+            return Conditional(entry.source, if: member.condition)
+        }
+        let streams = servedStreams.map { stream in
+            let entry = ".state(\"\(stream.value.observationName)\") { actor in actor.\(stream.value.cellName) }"
+            return Conditional(entry, if: stream.condition)
+        }
+        let conditional =
+            additions(to: "methods", methods) + additions(to: "streams", streams)
+        let body =
+            conditional.isEmpty
+            ? """
+            .init(
+                methods: \(list(methods).indentedAfterFirstLine(by: 4)),
+                streams: \(list(streams).indentedAfterFirstLine(by: 4))
+            )
+            """
+            : """
+            var methods: [Trebuchet.DispatchMethod<\(name)>] = \(list(methods))
+            var streams: [Trebuchet.DispatchStream<\(name)>] = \(list(streams))
+            \(conditional.joined(separator: "\n"))
+            return .init(methods: methods, streams: streams)
+            """
+        return """
+            \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
+            \(raw: body.indented(by: 4))
+            }
+            """
+    }
+
+    /// An array literal of the entries that are always there.
+    private func list(_ entries: [Conditional<String>]) -> String {
+        let always = entries.filter { $0.condition == nil }.map(\.value)
+        return always.isEmpty ? "[]" : "[\n" + always.joined(separator: ",\n").indented(by: 4) + "\n]"
+    }
+
+    /// The statements that add the entries inside of `#if`.
+    private func additions(to array: String, _ entries: [Conditional<String>]) -> [String] {
+        entries.filter { $0.condition != nil }.map { $0.guarded("\(array).append(\n\($0.value.indented(by: 4))\n)") }
+    }
+
+    // MARK: Streams
+
+    private func observation(of stream: Conditional<StreamedProperty>) -> DeclSyntax {
+        let property = stream.value
+        let source = """
+            \(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
+            Trebuchet.StateObservation<\(name), \(property.type)> {
+                .init(self, "\(property.observationName)")
+            }
+            """
+        return "\(raw: stream.guarded(source))"
+    }
+
+    /// The names of the streams, or nil when no stream is always there: an enum with raw values needs a case.
+    private var streamingMethod: DeclSyntax? {
+        guard servedStreams.contains(where: { $0.condition == nil }) else { return nil }
+        let cases = servedStreams.map { $0.guarded("case \($0.value.observationName)") }
+        return """
+            \(raw: access.memberPrefix)enum StreamingMethod: String, CaseIterable, Sendable {
+            \(raw: cases.joined(separator: "\n").indented(by: 4))
+            }
+            """
+    }
+}

@@ -1,0 +1,89 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// What can be wrong with an actor marked `@Trebuchet`.
+extension TrebuchetActorDeclaration {
+    static func notDistributed(_ declaration: some DeclGroupSyntax) -> Diagnostic {
+        let message = "'@Trebuchet' can only be attached to a distributed actor"
+        guard let actor = declaration.as(ActorDeclSyntax.self) else {
+            return Problem.error("actor", at: declaration.introducer, message)
+        }
+        var distributed = actor
+        var modifier = DeclModifierSyntax(name: .keyword(.distributed), trailingTrivia: .space)
+        if actor.modifiers.isEmpty {
+            modifier.leadingTrivia = actor.actorKeyword.leadingTrivia
+            distributed.actorKeyword.leadingTrivia = []
+        }
+        distributed.modifiers.append(modifier)
+        return Problem.error(
+            "actor", at: actor.actorKeyword, message,
+            fixIts: [.replacing("actor.fix", "insert 'distributed'", actor, with: distributed)])
+    }
+
+    static func executor(_ attribute: AttributeSyntax) throws(DiagnosticsError) -> Executor {
+        guard case .argumentList(let arguments) = attribute.arguments,
+            let argument = arguments.first(where: { $0.label?.text == "executor" })
+        else { return .reactor }
+        switch argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
+        case "reactor": return .reactor
+        case "concurrent": return .concurrent
+        default:
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "executor", at: argument.expression,
+                    "'@Trebuchet' must be told its executor as '.reactor' or '.concurrent', since it is read "
+                        + "when the code is compiled")
+            ])
+        }
+    }
+
+    /// Names that would be declared twice, on the wire or in the actor.
+    var collisions: [Diagnostic] { overloads + streamCollisions + ownMemberCollisions }
+
+    private var overloads: [Diagnostic] {
+        distributed.enumerated().compactMap { index, member in
+            let name = member.value.wireName
+            let other = distributed[..<index].first { $0.value.wireName == name && $0.canCoexist(with: member) }
+            guard let other else { return nil }
+            return Problem.error(
+                "overload", at: member.value.nameToken,
+                "clients cannot tell two distributed methods named '\(name)' apart: "
+                    + "give one of them another name or other argument labels",
+                notes: [Note("overload.note", at: other.value.nameToken, "the other '\(name)' is here")])
+        }
+    }
+
+    private var streamCollisions: [Diagnostic] {
+        streams.enumerated().compactMap { index, stream in
+            let name = stream.value.observationName
+            let other = streams[..<index].first { $0.value.observationName == name && $0.canCoexist(with: stream) }
+            guard let other else { return nil }
+            return Problem.error(
+                "streams", at: stream.value.name,
+                "'\(stream.value.plainName)' and '\(other.value.plainName)' would both be observed as "
+                    + "'\(name)': rename one of them",
+                notes: [Note("streams.note", at: other.value.name, "'\(other.value.plainName)' is here")])
+        }
+    }
+
+    private var ownMemberCollisions: [Diagnostic] {
+        var generated: [String: String] = ["_dispatch": "the dispatch table"]
+        if !streams.isEmpty { generated["StreamingMethod"] = "the names of the streams" }
+        for stream in streams.map(\.value).reversed() {
+            generated[stream.observationName] = "the changes of '\(stream.plainName)'"
+        }
+        return ownMembers.map(\.value).compactMap { member in
+            guard let meaning = generated[member.name] else { return nil }
+            var fixIts: [FixIt] = []
+            if member.declaration.is(FunctionDeclSyntax.self) {
+                let change = FixIt.Change.replace(
+                    oldNode: Syntax(member.declaration), newNode: Syntax(MissingDeclSyntax(placeholder: "")))
+                fixIts = [FixIt("collision.fix", "remove '\(member.name)'", [change])]
+            }
+            return Problem.error(
+                "collision", at: member.token,
+                "'\(member.name)' collides with the member that '@Trebuchet' generates for \(meaning)", fixIts: fixIts)
+        }
+    }
+}

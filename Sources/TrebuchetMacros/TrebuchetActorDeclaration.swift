@@ -1,0 +1,91 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// A distributed actor marked `@Trebuchet`, read from its declaration.
+struct TrebuchetActorDeclaration {
+    enum Executor {
+        /// The actor lives on a reactor, and a synchronous method is called where its message arrives.
+        case reactor
+        /// The actor runs on the global pool.
+        case concurrent
+    }
+
+    let name: TokenSyntax
+    let access: AccessLevel
+    let executor: Executor
+    private(set) var streams: [Conditional<StreamedProperty>] = []
+    private(set) var distributed: [Conditional<DistributedMember>] = []
+    /// The names that the members written by hand take up.
+    private(set) var ownMembers: [Conditional<NamedMember>] = []
+    /// What is wrong with single members; the others can still be served.
+    private(set) var diagnostics: [Diagnostic] = []
+
+    init(
+        _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) throws(DiagnosticsError) {
+        guard let actor = declaration.as(ActorDeclSyntax.self),
+            actor.modifiers.contains(where: { $0.name.tokenKind == .keyword(.distributed) })
+        else { throw DiagnosticsError(diagnostics: [Self.notDistributed(declaration)]) }
+        name = actor.name.trimmed
+        // A member of `public extension` is public without saying so.
+        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
+        access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
+        executor = try Self.executor(attribute)
+        for member in actor.memberBlock.members.flattened() { read(member) }
+        diagnostics += collisions
+    }
+
+    private mutating func read(_ member: Conditional<DeclSyntax>) {
+        let condition = member.condition
+        ownMembers += NamedMember.members(in: member.value).map { Conditional($0, if: condition) }
+        do throws(DiagnosticsError) {
+            switch member.value.as(DeclSyntaxEnum.self) {
+            case .functionDecl(let function) where function.modifiers.isDistributed:
+                distributed.append(Conditional(try DistributedMember(function), if: condition))
+            case .variableDecl(let variable):
+                if variable.attributes.attribute(named: StreamedProperty.attributeName) != nil {
+                    // What is wrong with it is reported by `@StreamedState`.
+                    guard let stream = try? StreamedProperty(variable) else { return }
+                    streams.append(Conditional(stream, if: condition))
+                } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
+                    distributed.append(Conditional(property, if: condition))
+                }
+            default: break
+            }
+        } catch {
+            diagnostics += error.diagnostics
+        }
+    }
+}
+
+/// A member of an actor that takes up a name.
+struct NamedMember {
+    let name: String
+    let token: TokenSyntax
+    let declaration: DeclSyntax
+
+    /// The members that `declaration` declares; static ones live in a space of their own, but types do not.
+    static func members(in declaration: DeclSyntax) -> [NamedMember] {
+        func member(_ token: TokenSyntax) -> NamedMember {
+            NamedMember(name: token.plainText, token: token, declaration: declaration)
+        }
+        return switch declaration.as(DeclSyntaxEnum.self) {
+        case .functionDecl(let function): function.modifiers.isStatic ? [] : [member(function.name)]
+        case .variableDecl(let variable) where !variable.modifiers.isStatic:
+            variable.bindings.compactMap { $0.pattern.as(IdentifierPatternSyntax.self).map { member($0.identifier) } }
+        case .typeAliasDecl(let alias): [member(alias.name)]
+        case .structDecl(let type): [member(type.name)]
+        case .enumDecl(let type): [member(type.name)]
+        case .classDecl(let type): [member(type.name)]
+        case .actorDecl(let type): [member(type.name)]
+        default: []
+        }
+    }
+}
+
+extension DeclModifierListSyntax {
+    var isDistributed: Bool { contains { $0.name.tokenKind == .keyword(.distributed) } }
+    var isStatic: Bool { contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) } }
+}

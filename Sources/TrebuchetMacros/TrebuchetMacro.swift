@@ -1,0 +1,34 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@Trebuchet`: gives a distributed actor its actor system, its executor, its dispatch table and its streams.
+struct TrebuchetMacro {
+    static let attributeName = "Trebuchet"
+}
+
+extension TrebuchetMacro: MemberMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        let actor = try TrebuchetActorDeclaration(declaration, attribute: node, in: context)
+        for diagnostic in actor.diagnostics { context.diagnose(diagnostic) }
+        return actor.members
+    }
+}
+
+extension TrebuchetMacro: ExtensionMacro {
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        // What is wrong with the actor is reported once, by the member role.
+        guard let actor = try? TrebuchetActorDeclaration(declaration, attribute: node, in: context) else { return [] }
+        var conformances = ["Trebuchet.TrebuchetActor"]
+        if !actor.streams.isEmpty { conformances.append("Trebuchet.StreamingActor") }
+        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformances.joined(separator: ", ")) {}")]
+    }
+}
