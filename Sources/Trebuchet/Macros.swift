@@ -1,3 +1,5 @@
+@_exported public import Distributed
+
 /// Makes a distributed actor callable and observable over the network.
 ///
 /// It adds the actor system, the executor, a dispatch table with one entry for each `distributed` method, and for each
@@ -6,7 +8,7 @@
 /// - Parameter executor: where the actor runs. By default on one reactor, where calls run in place as they arrive; use
 ///   `.concurrent` for an actor whose methods compute for long or block their thread.
 @attached(
-    member, names: named(ActorSystem), named(unownedExecutor), named(_dispatch), named(StreamingMethod), prefixed(observe), arbitrary)
+    member, names: named(ActorSystem), named(unownedExecutor), named(_dispatch), named(StreamingMethod), arbitrary)
 @attached(extension, conformances: TrebuchetActor, StreamingActor)
 public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
     #externalMacro(module: "TrebuchetMacros", type: "TrebuchetMacro")
@@ -15,7 +17,7 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
-@attached(accessor, names: named(init), named(get), named(_modify))
+@attached(accessor, names: named(init), named(get), named(set), named(_modify))
 @attached(peer, names: arbitrary)
 public macro StreamedState() = #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 

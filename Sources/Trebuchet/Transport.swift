@@ -7,6 +7,14 @@ public struct TrebuchetTransport: Sendable {
 
     let kind: Kind
 
+    /// The server's address, for messages.
+    var description: String {
+        switch kind {
+        case .webSocket(let host, let port): "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        case .local: "the server in this process"
+        }
+    }
+
     /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
     /// takes a free one), for a client the server's.
     public static func webSocket(host: String, port: Int) -> TrebuchetTransport {

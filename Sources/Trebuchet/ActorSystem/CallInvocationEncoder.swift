@@ -31,12 +31,13 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
     public mutating func doneRecording() throws {}
 
-    func finish() -> CallRequest { CallRequest(arguments: arguments, generics: generics, coder: coder) }
+    func finish() -> CallRequest { CallRequest(arguments: arguments, generics: generics) }
+
+    func giveBackCoder(to system: TrebuchetActorSystem) { system.giveBack(coder) }
 }
 
 /// The arguments of a call, encoded.
 struct CallRequest {
     let arguments: [[UInt8]]
     let generics: [String]
-    let coder: ValueCoder
 }

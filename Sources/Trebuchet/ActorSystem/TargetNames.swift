@@ -10,6 +10,9 @@ enum TargetNames {
         return String(readable[readable.index(after: dot)...])
     }
 
+    /// Whether a type is the stub of a `@Resolvable` protocol, whose actor may be marked `@Trebuchet` elsewhere.
+    static func isStub(_ type: Any.Type) -> Bool { "\(type)".hasPrefix("$") }
+
     /// The name on the wire for what an older client sends: a mangled name, or a readable one, which stays as it is.
     static func wireName(ofIdentifier identifier: String) -> String {
         guard identifier.hasPrefix("$s") else { return identifier }

@@ -19,12 +19,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         weak var actor: (any DistributedActor)?
         /// Made when a client first calls the actor through a reference.
         var record: ActorRecord?
+        let makeRecord: @Sendable (_ name: String) -> ActorRecord?
     }
 
     private let locals = Mutex<[String: Local]>([:])
     private let nextShard = Atomic<Int>(0)
     private let coders = Mutex<[ValueCoder]>([])
-    private let shardsBox = Mutex<[ReactorShard]>([])
     /// Set once, before the system is handed out.
     private nonisolated(unsafe) var builtShards: [ReactorShard] = []
     private nonisolated(unsafe) var directoryOfServer: ActorDirectory?
@@ -37,6 +37,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     func serve(_ directory: ActorDirectory) { directoryOfServer = directory }
     func call(through core: ClientCore) { caller = core }
+
+    /// The client that reaches remote actors; nil on a server.
+    var client: ClientCore? { caller }
 
     var shards: [ReactorShard] { builtShards }
 
@@ -60,7 +63,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
-        let local = Local(actor: actor)
+        let local = Local(actor: actor) { [weak self, weak actor] name in
+            guard let self, let actor else { return nil }
+            return self.record(of: actor, name: name, holding: false)
+        }
         locals.withLock { $0[actor.id.id] = local }
     }
 
@@ -85,21 +91,27 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     func referredRecord(_ name: String) -> ActorRecord? {
         guard let local = locals.withLock({ $0[name] }) else { return nil }
         if let record = local.record { return record }
-        guard let actor = local.actor else { return nil }
-        let record = makeRecord(actor, name: name, holding: false)
+        guard let record = local.makeRecord(name) else { return nil }
         locals.withLock { $0[name]?.record = record }
         return record
     }
 
-    func makeRecord(_ actor: any DistributedActor, name: String, holding: Bool) -> ActorRecord? {
-        if let actor = actor as? any TrebuchetActor { return typedRecord(actor, name: name, holding: holding) }
-        return (actor as? any PlainActor)?.plainRecord(name: name)
+    /// What calls need to reach an actor.
+    ///
+    /// - Parameter holding: whether the record keeps the actor alive.
+    func record<A: DistributedActor>(of actor: A, name: String, holding: Bool) -> ActorRecord where A.ID == ActorID {
+        if let actor = actor as? any TrebuchetActor { return typedRecord(of: actor, name: name, holding: holding) }
+        return PlainActorRecord(actor, name: name, system: self)
     }
 
-    func typedRecord<A: TrebuchetActor>(_ actor: A, name: String, holding: Bool) -> ActorRecord {
-        // An actor with `executor: .concurrent` has no reactor as its executor, whatever its name says.
-        let home = A._dispatch.runsOnReactor ? shard(of: actor.id.home) : nil
-        return TypedActorRecord(actor, name: name, home: home, holding: holding)
+    private func typedRecord<A: TrebuchetActor>(of actor: A, name: String, holding: Bool) -> ActorRecord {
+        TypedActorRecord(actor, name: name, home: home(of: actor), holding: holding)
+    }
+
+    /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent`, whatever its name says.
+    func home<A: TrebuchetActor>(of actor: A) -> ReactorShard? {
+        guard let home = shard(of: actor.id.home) else { return nil }
+        return actor.unownedExecutor == home.reactor.asUnownedSerialExecutor() ? home : nil
     }
 
     // MARK: Calls of remote actors
@@ -136,7 +148,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
         }
         let request = try invocation.finish()
-        giveBack(request.coder)
+        invocation.giveBackCoder(to: self)
         do {
             return try await caller.call(
                 actorID: actor.id.id, target: caller.name(of: target, on: Act.self), request)
@@ -155,9 +167,4 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     func giveBack(_ coder: ValueCoder) {
         coders.withLock { if $0.count < 16 { $0.append(coder) } }
     }
-}
-
-/// Opens the actor system of an actor without a dispatch table.
-protocol PlainActor: DistributedActor {
-    func plainRecord(name: String) -> ActorRecord
 }

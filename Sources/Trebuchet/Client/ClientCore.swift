@@ -21,6 +21,8 @@ final class ClientCore: @unchecked Sendable {
     let errors = ErrorTypes()
     /// For messages: `ws://localhost:8080`.
     let peerName: String
+    /// Set once, before the client is handed out; the system holds no client either.
+    nonisolated(unsafe) weak var system: TrebuchetActorSystem?
     private let names = Mutex<[String: String]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
@@ -37,6 +39,9 @@ final class ClientCore: @unchecked Sendable {
         self.options = options
         self.peerName = peerName
     }
+
+    /// What decoders need to make references of actors' names.
+    var userInfo: [CodingUserInfoKey: any Sendable] { system?.userInfo ?? [:] }
 
     /// The name on the wire for a target. An actor type without a dispatch table is called by its mangled names, which
     /// is how its server finds the method.

@@ -81,12 +81,19 @@ public struct CallArguments: ~Copyable {
     }
 }
 
-/// Decodes base64 text into memory that lives as long as `body` runs.
+/// Decodes a JSON string of base64 into memory that lives as long as `body` runs.
 func withDecodedBase64<Result>(
     _ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
 ) throws -> Result {
-    var decoded = ByteBuffer(capacity: text.count)
-    guard Base64.decode(text, into: &decoded) else { throw TrebuchetError(.invalidArguments, "it is not base64") }
+    guard text.count >= 2, text.first == 0x22 else { throw TrebuchetError(.invalidArguments, "it is not a string") }
+    let inner = UnsafeRawBufferPointer(rebasing: text.dropFirst().dropLast())
+    var decoded = ByteBuffer(capacity: inner.count)
+    // Foundation's encoder writes the digit "/" as "\\/".
+    let isBase64 =
+        inner.contains(0x5C)
+        ? inner.filter { $0 != 0x5C }.withUnsafeBytes { Base64.decode($0, into: &decoded) }
+        : Base64.decode(inner, into: &decoded)
+    guard isBase64 else { throw TrebuchetError(.invalidArguments, "it is not base64") }
     return try body(decoded.bytes)
 }
 

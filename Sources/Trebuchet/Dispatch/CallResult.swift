@@ -18,6 +18,7 @@ public struct CallResult: Sendable {
     }
 
     public init<Value: Encodable & Sendable>(_ value: Value) throws {
-        self.init { coder, buffer in try coder.encode(value, into: &buffer) }
+        let write: Write = { coder, buffer in try coder.encode(value, into: &buffer) }
+        self.init(write: write)
     }
 }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Distributed
+internal import Networking
 internal import TrebuchetWire
 
 /// The record of an actor marked `@Trebuchet`, called through its dispatch table.
@@ -54,35 +55,40 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         switch table.methods[method.index].body {
         case .suspending(let prepare):
             let operation = try prepare(&arguments)
-            return { try await self.begin(actor, operation) }
+            return begin(actor, operation)
         case .inPlace:
             throw TrebuchetError(.internal, "\(method.name) is synchronous and was asked to run in a task")
         }
     }
 
-    /// The first moment of a call inside the actor's isolation.
-    private func begin(_ actor: isolated A, _ operation: DispatchMethod<A>.Operation) async throws -> CallResult {
-        if home != nil { starting -= 1 }
-        return try await operation(actor)
+    /// The operation, with a note of the moment when it begins inside the actor's isolation.
+    private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
+        {
+            let result = try await actor.whenLocal { actor in
+                if self.home != nil { self.starting -= 1 }
+                return try await operation(actor)
+            }
+            guard let result else { throw TrebuchetError(.internal, "actor '\(self.name)' is not local") }
+            return result
+        }
     }
 
     override func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
         let actor = try present()
-        return { try await self.begin(actor) { _ in try body() } }
+        return begin(actor) { _ in try body() }
     }
 
     override func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)
         }
-        let home = home
-        let find: @Sendable (isolated A) -> Void = { body(found.cell($0).anySource(home: home)) }
         guard let home else {
-            Task { await find(actor) }
+            Task { await actor.whenLocal { body(found.cell($0).anySource(home: nil)) } }
             return
         }
-        // The actor's executor is this reactor, and `execute` runs on it.
-        if home.reactor.isCurrent { return actor.assumeIsolated(find) }
-        home.reactor.execute { actor.assumeIsolated(find) }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            actor.assumeIsolated { body(found.cell($0).anySource(home: home)) }
+        }
     }
 }

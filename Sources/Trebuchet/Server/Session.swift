@@ -91,7 +91,11 @@ final class Session: @unchecked Sendable {
         guard isOpen else { return }
         if shard.states.hasMarked { catchUpStreams() }
         let failure = CallFailure(error, coder: shard.states.coder(for: version))
-        link.send { EnvelopeWriter.failure(callID: callID, failure, version: version, into: &$0) }
+        link.send {
+            EnvelopeWriter.failure(
+                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
+                version: version, into: &$0)
+        }
     }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.

@@ -18,7 +18,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     private static func begin<A: TrebuchetActor>(typed actor: A, _ name: String) async -> Self? {
         guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
         return await actor.whenLocal { actor in
-            let home = A._dispatch.runsOnReactor ? actor.actorSystem.shard(of: actor.id.home) : nil
+            let home = actor.actorSystem.home(of: actor)
             guard let cell = stream.cell(actor) as? StateCell<Value> else { return nil }
             return Self(versions: cell.source(home: home).versions) { [weak actor] in
                 guard let actor else { return nil }

@@ -35,6 +35,9 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     /// Whether a state has changed in this turn and not everybody has been told.
     var hasMarked: Bool { isQueued }
 
+    /// Whether a state's actor lives on this reactor.
+    func isHome(of source: any AnyStateSource) -> Bool { source.home === self }
+
     func mark(_ source: any AnyStateSource) {
         markedSources.append(source)
         queue()

@@ -39,6 +39,8 @@ extension StateCell: AnyStateCell {
 protocol AnyStateSource: AnyObject, Sendable {
     /// Changes whenever the state may have been built anew.
     var epoch: String { get }
+    /// The reactor that the state's actor lives on; nil when it runs on the global pool.
+    var home: ReactorShard? { get }
     /// How many streams carry this state over the network now.
     var subscriberCount: Int { get }
     /// How many versions were encoded so far.
@@ -59,8 +61,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     let epoch = StreamEpoch.make()
     /// Weak, because the cell may be freed with its actor while an update is under way.
     private weak var cell: StateCell<Value>?
-    /// The reactor that the actor lives on; nil when it runs on the global pool.
-    private let home: ReactorShard?
+    let home: ReactorShard?
     private let nodes = Mutex<[StateNode]>([])
     private let subscribers = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
