@@ -1,0 +1,101 @@
+internal import Bytes
+internal import Networking
+
+/// A client's connection from the request to the server's answer.
+///
+/// `@unchecked Sendable`: its state is touched on its reactor alone.
+final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
+    private let channel: ByteChannel
+    private let handshake: ClientHandshake
+    private let limits: WebSocketLimits
+    private let makeHandler: @Sendable (WebSocket) -> any WebSocketHandler
+    private var scanner: HTTPHeadScanner
+    private var buffer = ByteBuffer()
+    private var timer: Timer?
+    private var continuation: CheckedContinuation<WebSocket, any Error>?
+    private var isFinished = false
+
+    init(
+        _ channel: ByteChannel, _ handshake: ClientHandshake, limits: WebSocketLimits,
+        makeHandler: @escaping @Sendable (WebSocket) -> any WebSocketHandler
+    ) {
+        self.channel = channel
+        self.handshake = handshake
+        self.limits = limits
+        self.makeHandler = makeHandler
+        scanner = HTTPHeadScanner(limits: limits)
+    }
+
+    /// On the reactor.
+    func start(_ continuation: CheckedContinuation<WebSocket, any Error>) {
+        guard !isFinished else {
+            channel.close()
+            return continuation.resume(throwing: CancellationError())
+        }
+        self.continuation = continuation
+        do {
+            let request = try handshake.request()
+            try channel.start(self)
+            timer = channel.reactor.schedule(after: limits.handshakeTimeout) { [unowned self] in
+                fail(TransportError(.timedOut, "\(handshake.url) did not answer the upgrade in time"))
+            }
+            channel.write { $0.append(request) }
+        } catch {
+            fail(error)
+        }
+    }
+
+    func cancel() { fail(CancellationError()) }
+
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        guard !isFinished else { return }
+        buffer.append(UnsafeRawBufferPointer(bytes))
+        switch scanner.scan(buffer.bytes) {
+        case .incomplete: break
+        case .rejection(let rejection): fail(notHTTP(rejection))
+        case .complete(let length):
+            do {
+                let response = try HTTPResponseHead.parse(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<length]))
+                open(try handshake.validate(response), headLength: length)
+            } catch let rejection as HTTPRejection {
+                fail(notHTTP(rejection))
+            } catch {
+                fail(error)
+            }
+        }
+    }
+
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        fail(error ?? TransportError(.closed, "\(handshake.url) ended the connection before it answered the upgrade"))
+    }
+
+    private func notHTTP(_ rejection: HTTPRejection) -> TransportError {
+        TransportError(.handshake, "\(handshake.url) does not answer in HTTP/1.1: \(rejection.reason)")
+    }
+
+    private func open(_ subprotocol: String?, headLength: Int) {
+        isFinished = true
+        timer?.cancel()
+        let socket = WebSocket(channel, role: .client, subprotocol: subprotocol, limits: limits)
+        let handler = makeHandler(socket)
+        socket.handler = handler
+        channel.delegate = socket
+        continuation?.resume(returning: socket)
+        continuation = nil
+        handler.webSocketDidOpen(socket)
+        // A server may speak at once: its first frames can lie behind its answer.
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[headLength...])
+        if !rest.isEmpty { socket.channel(channel, didRead: rest) }
+    }
+
+    private func fail(_ error: any Error) {
+        guard !isFinished else { return }
+        isFinished = true
+        timer?.cancel()
+        channel.close()
+        continuation?.resume(throwing: error)
+        continuation = nil
+    }
+}

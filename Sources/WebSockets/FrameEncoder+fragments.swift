@@ -1,0 +1,30 @@
+package import Bytes
+
+extension FrameEncoder {
+    /// Like `close`, but the message leaves in frames of at most `size` bytes of payload (RFC 6455 §5.4).
+    ///
+    /// `nextKey` gives the masking key of each frame; nil for a server.
+    package static func closeFragmented(
+        _ opening: Opening, in buffer: inout ByteBuffer, opcode: WebSocketOpcode, size: Int,
+        nextKey: (() -> UInt32)? = nil
+    ) {
+        let length = payloadLength(opening, in: buffer)
+        guard length > size else {
+            return close(opening, in: &buffer, opcode: opcode, maskingKey: nextKey?())
+        }
+        // The frames are built apart and copied back: only links that need small frames pay for it.
+        var frames = ByteBuffer(capacity: length + (length / size + 1) * FrameHeader.maximumLength)
+        let start = opening.start + opening.room
+        var sent = 0
+        while sent < length {
+            let count = min(size, length - sent)
+            append(
+                sent == 0 ? opcode : .continuation,
+                UnsafeRawBufferPointer(rebasing: buffer.bytes[(start + sent)..<(start + sent + count)]),
+                isFinal: sent + count == length, maskingKey: nextKey?(), to: &frames)
+            sent += count
+        }
+        buffer.truncate(to: opening.start)
+        buffer.append(frames.bytes)
+    }
+}

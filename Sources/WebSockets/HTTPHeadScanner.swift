@@ -1,0 +1,63 @@
+/// Finds the end of an HTTP head as its bytes arrive, each looked at once, and stops at the first byte or size that no
+/// head may have (RFC 9112 §2.2, §5).
+struct HTTPHeadScanner {
+    enum Result: Equatable {
+        case incomplete
+        /// The number of bytes of the head, with its empty line.
+        case complete(Int)
+        case rejection(HTTPRejection)
+    }
+
+    private let firstLineBytes: Int
+    private let headBytes: Int
+    private let fieldCount: Int
+    private var scanned = 0
+    private var lineStart = 0
+    private var lines = 0
+    private var sawReturn = false
+
+    init(limits: WebSocketLimits) {
+        firstLineBytes = limits.requestLineBytes
+        headBytes = limits.headerBytes
+        fieldCount = limits.headerCount
+    }
+
+    /// `bytes` are all bytes so far, those of earlier calls among them.
+    mutating func scan(_ bytes: UnsafeRawBufferPointer) -> Result {
+        while scanned < bytes.count {
+            let byte = bytes[scanned]
+            if let rejection = checkLimits() { return .rejection(rejection) }
+            scanned += 1
+            if sawReturn {
+                guard byte == 0x0A else { return .rejection(HTTPRejection(400, "carriage return without line feed")) }
+                sawReturn = false
+                if scanned - lineStart == 2 {
+                    guard lines > 0 else { return .rejection(HTTPRejection(400, "empty request line")) }
+                    return .complete(scanned)
+                }
+                lines += 1
+                lineStart = scanned
+            } else if byte == 0x0D {
+                sawReturn = true
+            } else if byte == 0x0A {
+                return .rejection(HTTPRejection(400, "line feed without carriage return"))
+            } else if !HTTPHeadParser.isFieldByte(byte) {
+                return .rejection(HTTPRejection(400, "control character in the head"))
+            }
+        }
+        return .incomplete
+    }
+
+    /// Looks at what was scanned before the byte that comes now.
+    private func checkLimits() -> HTTPRejection? {
+        if lines == 0, scanned - lineStart >= firstLineBytes + 2 {
+            return HTTPRejection(414, "first line is over \(firstLineBytes) bytes")
+        }
+        if scanned >= headBytes { return HTTPRejection(431, "head is over \(headBytes) bytes") }
+        // A line that has begun after the first and the allowed fields is one too many, unless it is the empty one.
+        if lines > fieldCount, scanned - lineStart >= 1, !sawReturn {
+            return HTTPRejection(431, "head has more than \(fieldCount) fields")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,82 @@
+/// The head of an HTTP request.
+public struct HTTPRequestHead: Sendable, Equatable {
+    public let method: String
+    /// As the client wrote it: `/chat?room=1`.
+    public let target: String
+    public let headers: HTTPHeaders
+    /// x of HTTP/1.x.
+    package let minorVersion: Int
+
+    /// The target up to the question mark, still percent-encoded.
+    public var path: String { String(target.prefix { $0 != "?" }) }
+    /// The target after the question mark, still percent-encoded; nil without one.
+    public var query: String? {
+        target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
+    }
+
+    /// Whether the client asks for a WebSocket.
+    package var wantsWebSocket: Bool { headers.list("Upgrade", contains: "websocket") }
+
+    /// Reads a whole head, with its empty line.
+    package static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPRequestHead {
+        let (line, headers) = try HTTPHeadParser.parse(bytes)
+        let parts = line.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw HTTPRejection(400, "request line is not method, target and version") }
+        guard HTTPHeadParser.isToken(parts[0].utf8) else { throw HTTPRejection(400, "method is not a token") }
+        let minorVersion = try HTTPHeadParser.minorVersion(parts[2])
+        let target = try originForm(parts[1])
+        try checkHost(headers, minorVersion)
+        try checkBody(headers)
+        return HTTPRequestHead(
+            method: String(parts[0]), target: target, headers: headers, minorVersion: minorVersion)
+    }
+
+    /// `/path?query`; also from `http://host/path`, which every server has to understand (RFC 9112 §3.2).
+    private static func originForm(_ target: Substring) throws(HTTPRejection) -> String {
+        guard !target.isEmpty, target.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
+            throw HTTPRejection(400, "request target has characters that must be percent-encoded")
+        }
+        if target.hasPrefix("/") || target == "*" { return String(target) }
+        for scheme in ["http://", "https://", "ws://", "wss://"] where target.hasPrefix(scheme) {
+            let rest = target.dropFirst(scheme.count)
+            guard let path = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
+            return rest[path] == "/" ? String(rest[path...]) : "/" + rest[path...]
+        }
+        throw HTTPRejection(400, "request target is not a path")
+    }
+
+    /// RFC 9112 §3.2: one `Host`, and it names a host.
+    private static func checkHost(_ headers: HTTPHeaders, _ minorVersion: Int) throws(HTTPRejection) {
+        let hosts = headers.values("Host")
+        guard hosts.count <= 1 else { throw HTTPRejection(400, "more than one Host") }
+        guard let host = hosts.first else {
+            if minorVersion == 0 { return }
+            throw HTTPRejection(400, "no Host")
+        }
+        let forbidden = Array(" \t,/?#@\\".utf8)
+        guard !host.utf8.contains(where: { forbidden.contains($0) || $0 >= 0x80 }) else {
+            throw HTTPRejection(400, "Host is not a host")
+        }
+    }
+
+    /// RFC 9112 §6: a length that can be read in two ways is an attack; an upgrade has no body; and we take none.
+    private static func checkBody(_ headers: HTTPHeaders) throws(HTTPRejection) {
+        let lengths = headers.values("Content-Length")
+        let isChunked = headers["Transfer-Encoding"] != nil
+        if lengths.isEmpty && !isChunked { return }
+        guard lengths.count <= 1, !(isChunked && !lengths.isEmpty) else {
+            throw HTTPRejection(400, "length of the body is given twice")
+        }
+        if let length = lengths.first {
+            guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                throw HTTPRejection(400, "Content-Length is not a number")
+            }
+        }
+        guard !headers.list("Upgrade", contains: "websocket") else {
+            throw HTTPRejection(400, "an upgrade has no body")
+        }
+        guard !isChunked, lengths.allSatisfy({ $0.utf8.allSatisfy { $0 == 0x30 } }) else {
+            throw HTTPRejection(413, "a body is not taken here")
+        }
+    }
+}

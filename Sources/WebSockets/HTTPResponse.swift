@@ -1,0 +1,58 @@
+/// An HTTP answer; the connection ends after it.
+public struct HTTPResponse: Sendable {
+    public var status: Int
+    /// Beside `Content-Length` and `Connection`, which are written for you. Values have no line breaks: such a field
+    /// is left out.
+    public var headers: HTTPHeaders
+    public var body: [UInt8]
+
+    public init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// A line of plain text.
+    public init(status: Int, text: String) {
+        self.init(
+            status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: Array((text + "\n").utf8))
+    }
+
+    /// The bytes of the whole answer, or of its head alone for a HEAD request.
+    func encoded(headOnly: Bool = false) -> [UInt8] {
+        var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
+        for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
+        // A 101 goes on as a WebSocket; it has no body and no end.
+        if status != 101 { text += "Content-Length: \(body.count)\r\nConnection: close\r\n" }
+        text += "\r\n"
+        return Array(text.utf8) + (headOnly ? [] : body)
+    }
+
+    /// A value with a line break would let whoever supplied it write fields of his own.
+    private static func isSafe(_ field: HTTPHeaders.Field) -> Bool {
+        HTTPHeadParser.isToken(field.name.utf8) && field.value.utf8.allSatisfy(HTTPHeadParser.isFieldByte)
+    }
+
+    static func phrase(_ status: Int) -> String {
+        switch status {
+        case 101: "Switching Protocols"
+        case 200: "OK"
+        case 204: "No Content"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 500: "Internal Server Error"
+        case 503: "Service Unavailable"
+        case 505: "HTTP Version Not Supported"
+        default: "Status"
+        }
+    }
+}

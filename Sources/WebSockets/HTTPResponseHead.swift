@@ -1,0 +1,17 @@
+/// The head of an HTTP response, as a client gets it.
+struct HTTPResponseHead: Equatable {
+    let status: Int
+    let headers: HTTPHeaders
+
+    /// Reads a whole head, with its empty line. Throws when it is not HTTP/1.x.
+    static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPResponseHead {
+        let (line, headers) = try HTTPHeadParser.parse(bytes)
+        let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2 else { throw HTTPRejection(400, "status line is not version and status") }
+        _ = try HTTPHeadParser.minorVersion(parts[0])
+        guard parts[1].utf8.count == 3, let status = Int(parts[1]), (100...599).contains(status) else {
+            throw HTTPRejection(400, "status is not a number of three digits")
+        }
+        return HTTPResponseHead(status: status, headers: headers)
+    }
+}

@@ -1,0 +1,65 @@
+internal import Bytes
+
+/// Puts a message together from the pieces in which it arrives: fragments, and frames cut by the network
+/// (RFC 6455 §5.4). Checks the order of fragments, the limits, and text as it comes.
+///
+/// It holds memory only while a message is in progress.
+struct MessageAssembler: ~Copyable {
+    /// What is taken for a frame before its bytes are there, at most: a peer that announces much and sends nothing
+    /// costs this.
+    private static let largestReservation = 64 << 10
+
+    private let maximumBytes: Int
+    private let maximumFragments: Int
+    private var buffer = ByteBuffer()
+    private var fragments = 0
+    private var validator = UTF8Validator()
+    /// `text` or `binary` while a message is in progress.
+    private(set) var opcode: WebSocketOpcode?
+
+    init(maximumBytes: Int, maximumFragments: Int) {
+        self.maximumBytes = maximumBytes
+        self.maximumFragments = maximumFragments
+    }
+
+    /// No message is in progress.
+    var isIdle: Bool { opcode == nil }
+
+    /// A data frame begins.
+    mutating func begin(_ header: FrameHeader) -> ProtocolViolation? {
+        if header.opcode == .continuation {
+            guard opcode != nil else { return .continuationOfNothing }
+        } else {
+            guard opcode == nil else { return .messageInsideMessage }
+            opcode = header.opcode
+        }
+        fragments += 1
+        guard fragments <= maximumFragments else { return .tooManyFragments }
+        guard header.payloadLength <= maximumBytes - buffer.count else { return .messageTooBig }
+        buffer.reserve(min(header.payloadLength, Self.largestReservation))
+        return nil
+    }
+
+    /// Unmasked bytes of the frame in progress. `isASCII` when the caller has seen that they are.
+    mutating func append(_ piece: UnsafeRawBufferPointer, isASCII: Bool) -> ProtocolViolation? {
+        if opcode == .text, !isASCII || !validator.isComplete {
+            guard validator.validate(piece) else { return .invalidUTF8 }
+        }
+        buffer.append(piece)
+        return nil
+    }
+
+    /// The last frame has ended: the message may be taken, and `reset` follows.
+    func finish() -> ProtocolViolation? { validator.isComplete ? nil : .invalidUTF8 }
+
+    /// The message so far; valid until the next call.
+    var message: UnsafeMutableRawBufferPointer { buffer.mutableBytes }
+
+    /// Forgets the message and gives its memory back.
+    mutating func reset() {
+        buffer.reset(keepingAtMost: 0)
+        fragments = 0
+        validator = UTF8Validator()
+        opcode = nil
+    }
+}

@@ -1,0 +1,42 @@
+/// What the peer did wrong (RFC 6455 §5, §7.1.7).
+///
+/// One byte in memory, so that handing it up costs nothing where frames are read.
+package enum ProtocolViolation: Error, CaseIterable {
+    case reservedBits, unknownOpcode, fragmentedControl, longControl
+    case lengthNotMinimal, lengthTooLarge, unmaskedFrame, maskedFrame
+    case continuationOfNothing, messageInsideMessage
+    case closePayload, closeCode
+    case invalidUTF8
+    case frameTooBig, messageTooBig, tooManyFragments
+
+    /// The code with which the connection is failed.
+    package var code: WebSocketCloseCode {
+        switch self {
+        case .invalidUTF8: .invalidPayload
+        case .frameTooBig, .messageTooBig, .tooManyFragments: .messageTooBig
+        default: .protocolError
+        }
+    }
+
+    /// Goes into the close frame: it tells the peer's programmer what to look for.
+    package var reason: String {
+        switch self {
+        case .reservedBits: "reserved bits are set without an extension"
+        case .unknownOpcode: "unknown opcode"
+        case .fragmentedControl: "control frame is fragmented"
+        case .longControl: "control frame is longer than 125 bytes"
+        case .lengthNotMinimal: "payload length is not in its shortest form"
+        case .lengthTooLarge: "payload length has its highest bit set"
+        case .unmaskedFrame: "frame of a client is not masked"
+        case .maskedFrame: "frame of a server is masked"
+        case .continuationOfNothing: "continuation without a message to continue"
+        case .messageInsideMessage: "new message before the last one ended"
+        case .closePayload: "close frame with one byte of payload"
+        case .closeCode: "close code must not be sent"
+        case .invalidUTF8: "text is not UTF-8"
+        case .frameTooBig: "frame is over the limit"
+        case .messageTooBig: "message is over the limit"
+        case .tooManyFragments: "message has too many fragments"
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// What every connection of a server shares.
+final class ServerConfiguration: Sendable {
+    let limits: WebSocketLimits
+    let subprotocols: [String]
+    let connectionsPerReactor: Int
+    let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
+    let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+
+    init(
+        limits: WebSocketLimits, subprotocols: [String], reactors: Int,
+        http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
+        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+    ) {
+        self.limits = limits
+        self.subprotocols = subprotocols
+        self.http = http
+        self.accept = accept
+        connectionsPerReactor = max(1, limits.connections / reactors)
+    }
+}

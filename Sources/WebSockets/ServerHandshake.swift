@@ -1,0 +1,53 @@
+/// A server's side of the upgrade (RFC 6455 §4.2). Pure: a request in, an answer out.
+package enum ServerHandshake {
+    /// What a valid upgrade comes to.
+    package struct Agreement: Equatable, Sendable {
+        package let acceptKey: String
+        /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
+        package let subprotocol: String?
+
+        /// The answer that begins the WebSocket.
+        package var response: HTTPResponse {
+            var headers: HTTPHeaders = [
+                "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": acceptKey,
+            ]
+            if let subprotocol { headers.add("Sec-WebSocket-Protocol", subprotocol) }
+            return HTTPResponse(status: 101, headers: headers)
+        }
+    }
+
+    /// Checks the upgrade. `subprotocols` are the server's in its order of preference.
+    package static func agree(
+        _ request: HTTPRequestHead, subprotocols: [String]
+    ) throws(HTTPRejection) -> Agreement {
+        guard request.method == "GET" else {
+            throw HTTPRejection(405, "a WebSocket begins with GET", headers: ["Allow": "GET"])
+        }
+        let headers = request.headers
+        guard headers.list("Upgrade", contains: "websocket") else { throw upgradeRequired }
+        guard request.minorVersion >= 1 else { throw HTTPRejection(400, "an upgrade needs HTTP/1.1") }
+        guard headers.list("Connection", contains: "upgrade") else {
+            throw HTTPRejection(400, "Connection does not name Upgrade")
+        }
+        let versions = headers.values("Sec-WebSocket-Version")
+        guard versions.count == 1 else { throw HTTPRejection(400, "Sec-WebSocket-Version is not given once") }
+        guard versions[0] == "13" else { throw upgradeRequired }
+        let keys = headers.values("Sec-WebSocket-Key")
+        guard keys.count == 1, HandshakeKey.isValid(keys[0]) else {
+            throw HTTPRejection(400, "Sec-WebSocket-Key is not 16 bytes in base64")
+        }
+        let offered = headers.list("Sec-WebSocket-Protocol")
+        guard offered.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
+            throw HTTPRejection(400, "Sec-WebSocket-Protocol is not a list of tokens")
+        }
+        return Agreement(
+            acceptKey: HandshakeKey.accept(for: keys[0]), subprotocol: subprotocols.first { offered.contains($0) })
+    }
+
+    /// For a plain request, and for a version that we do not speak (§4.2.2).
+    package static var upgradeRequired: HTTPRejection {
+        HTTPRejection(
+            426, "this is a WebSocket endpoint, version 13",
+            headers: ["Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"])
+    }
+}

@@ -1,0 +1,115 @@
+internal import Bytes
+internal import Networking
+
+/// A connection to a server from its first byte to the answer of the handshake. It is gone, with the head and all
+/// memory for it, when the WebSocket begins.
+final class ServerUpgrade: ByteChannelDelegate {
+    private let channel: ByteChannel
+    private let configuration: ServerConfiguration
+    private let table: ConnectionTable
+    private var scanner: HTTPHeadScanner
+    private var buffer = ByteBuffer()
+    private var timer: Timer?
+    private var isAnswered = false
+
+    init(_ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable) {
+        self.channel = channel
+        self.configuration = configuration
+        self.table = table
+        scanner = HTTPHeadScanner(limits: configuration.limits)
+    }
+
+    func start() {
+        table.add(self)
+        do {
+            try channel.start(self)
+        } catch {
+            table.remove(self)
+            return
+        }
+        timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout) { [unowned self] in
+            answer(HTTPResponse(status: 408, text: "the request did not come in time"))
+        }
+    }
+
+    func cancel() { channel.close() }
+
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        guard !isAnswered else { return }
+        // Nearly every head comes in one piece and is read where it lies.
+        if buffer.isEmpty {
+            read(bytes) { _ in buffer.append(UnsafeRawBufferPointer(bytes)) }
+        } else {
+            buffer.append(UnsafeRawBufferPointer(bytes))
+            read(buffer.mutableBytes) { _ in }
+        }
+    }
+
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        timer?.cancel()
+        table.remove(self)
+    }
+
+    /// `bytes` are all bytes so far; `keep` is called when they are not yet a head.
+    private func read(_ bytes: UnsafeMutableRawBufferPointer, keep: (Int) -> Void) {
+        switch scanner.scan(UnsafeRawBufferPointer(bytes)) {
+        case .incomplete: keep(bytes.count)
+        case .rejection(let rejection): answer(rejection.response)
+        case .complete(let length):
+            do throws(HTTPRejection) {
+                let request = try HTTPRequestHead.parse(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+                try handle(request, rest: UnsafeMutableRawBufferPointer(rebasing: bytes[length...]))
+            } catch {
+                answer(error.response)
+            }
+        }
+    }
+
+    private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+        guard request.wantsWebSocket else { return try handlePlain(request) }
+        let agreement = try ServerHandshake.agree(request, subprotocols: configuration.subprotocols)
+        guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
+        guard table.count <= configuration.connectionsPerReactor else {
+            throw HTTPRejection(503, "the server has as many connections as it takes")
+        }
+        let upgrade = WebSocketUpgrade(
+            request: request, subprotocol: agreement.subprotocol, remoteAddress: channel.remoteAddress,
+            reactor: channel.reactor)
+        switch configuration.accept(upgrade) {
+        case .reject(let response): answer(response)
+        case .accept(let handler): open(agreement, handler, rest)
+        }
+    }
+
+    private func handlePlain(_ request: HTTPRequestHead) throws(HTTPRejection) {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            throw HTTPRejection(405, "only GET is served here", headers: ["Allow": "GET, HEAD"])
+        }
+        guard let response = configuration.http(request) else { throw ServerHandshake.upgradeRequired }
+        answer(response, headOnly: request.method == "HEAD")
+    }
+
+    private func answer(_ response: HTTPResponse, headOnly: Bool = false) {
+        isAnswered = true
+        timer?.cancel()
+        buffer.reset(keepingAtMost: 0)
+        channel.write { $0.append(response.encoded(headOnly: headOnly)) }
+        channel.closeAfterFlush()
+    }
+
+    private func open(
+        _ agreement: ServerHandshake.Agreement, _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
+    ) {
+        timer?.cancel()
+        let socket = WebSocket(
+            channel, role: .server, subprotocol: agreement.subprotocol, limits: configuration.limits, handler: handler)
+        table.add(socket)
+        table.remove(self)
+        channel.delegate = socket
+        channel.write { $0.append(agreement.response.encoded()) }
+        handler.webSocketDidOpen(socket)
+        if !rest.isEmpty { socket.channel(channel, didRead: rest) }
+    }
+}

@@ -1,0 +1,81 @@
+/// Checks UTF-8 as it arrives (RFC 3629; RFC 6455 §8.1): a bad byte is found in the piece that brings it, wherever the
+/// text was cut.
+package struct UTF8Validator: Sendable {
+    /// Continuation bytes that the character in progress still needs.
+    private var needed: UInt8 = 0
+    /// The range of the next continuation byte. The first one after some lead bytes has a narrower range: that shuts
+    /// out overlong forms (E0, F0), surrogates (ED) and what lies beyond U+10FFFF (F4).
+    private var lowest: UInt8 = 0x80
+    private var highest: UInt8 = 0xBF
+
+    package init() {}
+
+    /// Whether the text so far ends with a whole character.
+    package var isComplete: Bool { needed == 0 }
+
+    /// Takes the next bytes; false at the first one that no valid text can have there.
+    package mutating func validate(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let base = bytes.baseAddress else { return true }
+        let count = bytes.count
+        var at = 0
+        while at < count {
+            if needed == 0 {
+                at += Self.countASCII(base + at, count - at)
+                guard at < count else { return true }
+            }
+            guard take(base.load(fromByteOffset: at, as: UInt8.self)) else { return false }
+            at += 1
+        }
+        return true
+    }
+
+    @inline(__always)
+    private mutating func take(_ byte: UInt8) -> Bool {
+        if needed > 0 {
+            guard byte >= lowest, byte <= highest else { return false }
+            needed &-= 1
+            lowest = 0x80
+            highest = 0xBF
+            return true
+        }
+        switch byte {
+        case 0x00...0x7F: return true
+        case 0xC2...0xDF: needed = 1
+        case 0xE0:
+            needed = 2
+            lowest = 0xA0
+        case 0xED:
+            needed = 2
+            highest = 0x9F
+        case 0xE1...0xEF: needed = 2
+        case 0xF0:
+            needed = 3
+            lowest = 0x90
+        case 0xF1...0xF3: needed = 3
+        case 0xF4:
+            needed = 3
+            highest = 0x8F
+        default: return false
+        }
+        return true
+    }
+
+    /// Number of ASCII bytes at the start, looked at 32 at a time.
+    @inline(__always)
+    private static func countASCII(_ base: UnsafeRawPointer, _ count: Int) -> Int {
+        let high: UInt64 = 0x8080_8080_8080_8080
+        var at = 0
+        while count - at >= 32 {
+            let words = base.loadUnaligned(fromByteOffset: at, as: SIMD4<UInt64>.self)
+            guard (words[0] | words[1] | words[2] | words[3]) & high == 0 else { break }
+            at += 32
+        }
+        while count - at >= 8 {
+            let set = base.loadUnaligned(fromByteOffset: at, as: UInt64.self).littleEndian & high
+            guard set == 0 else { return at + set.trailingZeroBitCount / 8 }
+            at += 8
+        }
+        while at < count, base.load(fromByteOffset: at, as: UInt8.self) < 0x80 { at += 1 }
+        return at
+    }
+}

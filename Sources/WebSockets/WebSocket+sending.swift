@@ -1,0 +1,87 @@
+package import Bytes
+internal import Networking
+
+extension WebSocket {
+    /// Sends a message whose payload `body` appends to the connection's own output: written once, copied never.
+    ///
+    /// `expecting` is about how many bytes that will be; a guess in the wrong class (up to 125, up to 65,535, more)
+    /// costs a move. Nothing is sent when `body` throws, and `body` is not called when the socket is not open.
+    @inline(__always)
+    package func send(
+        _ opcode: WebSocketOpcode, expecting: Int = 0, _ body: (inout ByteBuffer) throws -> Void
+    ) rethrows {
+        assert(!opcode.isControl && opcode != .continuation, "a message is text or binary")
+        guard machine.phase == .open else { return }
+        let keys = maskingKeys
+        let fragmentBytes = fragmentBytes
+        try channel.write { buffer in
+            let opening = FrameEncoder.open(&buffer, expecting: expecting, isMasked: keys != nil)
+            do {
+                try body(&buffer)
+            } catch {
+                buffer.truncate(to: opening.start)
+                throw error
+            }
+            if fragmentBytes == 0 {
+                FrameEncoder.close(opening, in: &buffer, opcode: opcode, maskingKey: keys?.next())
+            } else {
+                FrameEncoder.closeFragmented(
+                    opening, in: &buffer, opcode: opcode, size: fragmentBytes, nextKey: keys.map { $0.next })
+            }
+        }
+    }
+
+    /// Sends a message: `text` must be UTF-8. On the reactor.
+    public func send(_ opcode: WebSocketOpcode, _ bytes: UnsafeRawBufferPointer) {
+        send(opcode, expecting: bytes.count) { $0.append(bytes) }
+    }
+
+    /// Sends a text message; may be called from anywhere. Does nothing when the connection is closing.
+    public func send(text: String) {
+        guard reactor.isCurrent else { return reactor.execute { self.send(text: text) } }
+        send(.text, expecting: text.utf8.count) { $0.append(utf8: text) }
+    }
+
+    /// Sends a binary message; may be called from anywhere. Does nothing when the connection is closing.
+    public func send(binary bytes: [UInt8]) {
+        guard reactor.isCurrent else { return reactor.execute { self.send(binary: bytes) } }
+        send(.binary, expecting: bytes.count) { $0.append(bytes) }
+    }
+
+    /// Sends one message made of what `head` appends and, behind it, bytes that many connections share. A server does
+    /// not copy large ones; a client must, to mask them.
+    package func sendShared(
+        _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, shared: SharedBytes
+    ) {
+        guard maskingKeys == nil, fragmentBytes == 0 else {
+            return send(opcode, expecting: headCount + shared.count) {
+                head(&$0)
+                $0.append(shared.bytes)
+            }
+        }
+        guard machine.phase == .open else { return }
+        channel.write { buffer in
+            let opening = FrameEncoder.open(&buffer, expecting: headCount + shared.count, isMasked: false)
+            head(&buffer)
+            FrameEncoder.close(opening, in: &buffer, opcode: opcode, following: shared.count)
+        }
+        channel.write(shared: shared)
+    }
+
+    /// Sends a ping of at most 125 bytes; may be called from anywhere. The answer is `didReceivePong`.
+    public func ping(_ payload: [UInt8] = []) {
+        precondition(payload.count <= FrameHeader.shortPayload, "a ping carries at most 125 bytes")
+        guard reactor.isCurrent else { return reactor.execute { self.ping(payload) } }
+        guard machine.phase == .open else { return }
+        sendControl(.ping, payload)
+    }
+
+    func sendControl(_ opcode: WebSocketOpcode, _ payload: [UInt8]) {
+        payload.withUnsafeBytes { sendControl(opcode, $0) }
+    }
+
+    func sendControl(_ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer) {
+        let key = maskingKeys?.next()
+        channel.write { FrameEncoder.append(opcode, payload, maskingKey: key, to: &$0) }
+    }
+}

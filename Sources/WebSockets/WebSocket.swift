@@ -1,0 +1,124 @@
+public import Networking
+
+/// An open WebSocket connection, of either role.
+///
+/// It is confined to its reactor: the handler is called there, and what is not marked otherwise is called there. While
+/// more than the high watermark waits to be sent, nothing is read from the peer: who does not take answers cannot
+/// make more of them.
+///
+/// `@unchecked Sendable`: apart from `let`s its state is touched on the reactor's thread alone; the methods that may be
+/// called from anywhere go there first.
+public final class WebSocket: @unchecked Sendable {
+    public let reactor: Reactor
+    /// What both sides agreed on in the handshake; nil when they did not.
+    public let subprotocol: String?
+    /// Messages of more bytes leave in several frames; 0 for never. For peers and proxies with small buffers.
+    package var fragmentBytes = 0
+
+    let channel: ByteChannel
+    /// Nil once it was told of the end.
+    var handler: (any WebSocketHandler)?
+    var reader: MessageReader
+    var machine: WebSocketStateMachine
+    /// Bytes that came while reading was paused.
+    var held: HeldInput?
+    /// A client masks what it sends; a server has no keys.
+    let maskingKeys: MaskingKeys?
+
+    /// Events are being read: what the handler is to be told waits until it has returned.
+    var isReading = false
+    var isPausedByUser = false
+    var becameWritable = false
+    /// How it ended, until the handler has been told.
+    var untold: (code: WebSocketCloseCode, reason: String)?
+
+    private let closeTimeout: Duration
+    private var closeTimer: Timer?
+    /// The server's list that this is in, and where.
+    var table: ConnectionTable?
+    var tableIndex = 0
+
+    init(
+        _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,
+        handler: (any WebSocketHandler)? = nil
+    ) {
+        self.channel = channel
+        self.subprotocol = subprotocol
+        self.handler = handler
+        reactor = channel.reactor
+        reader = MessageReader(role: role, limits: limits)
+        machine = WebSocketStateMachine(role: role)
+        maskingKeys = role == .client ? MaskingKeys() : nil
+        closeTimeout = limits.closeTimeout
+        channel.watermarks = limits.watermarks
+    }
+
+    public var remoteAddress: SocketAddress? { channel.remoteAddress }
+    /// Whether messages may be sent: neither side has begun to close.
+    public var isOpen: Bool { machine.phase == .open }
+    /// Bytes that wait for the network.
+    public var pendingBytes: Int { channel.pendingBytes }
+    /// Whether less than the high watermark waits. More may be sent all the same, and is kept in memory.
+    public var isWritable: Bool { channel.isWritable }
+
+    // MARK: Closing
+
+    /// Begins the close handshake; may be called from anywhere. What was sent before arrives before it. A reason over
+    /// 123 bytes is cut. Does nothing when the connection is closing already.
+    public func close(code: WebSocketCloseCode = .normal, reason: String = "") {
+        guard reactor.isCurrent else { return reactor.execute { self.close(code: code, reason: reason) } }
+        perform(machine.close(ClosePayload(code: code, reason: reason)))
+    }
+
+    /// Ends the connection at once, without a close handshake: the handler hears code 1006. May be called from anywhere.
+    public func abort() {
+        guard reactor.isCurrent else { return reactor.execute { self.abort() } }
+        perform(machine.abort("aborted by this side"))
+    }
+
+    /// Does what the state machine says, messages and pongs aside.
+    func perform(_ action: WebSocketStateMachine.Action) {
+        switch action {
+        case .nothing, .deliver, .sendPong: break
+        case .sendClose(let payload):
+            sendControl(.close, payload.encoded)
+            closeTimer = reactor.schedule(after: closeTimeout) { [unowned self] in perform(machine.closeTimedOut()) }
+        case .finish(let ending): finish(ending)
+        }
+    }
+
+    private func finish(_ ending: WebSocketStateMachine.Ending) {
+        closeTimer?.cancel()
+        closeTimer = nil
+        held = nil
+        untold = (ending.code, ending.reason)
+        if let reply = ending.reply { sendControl(.close, reply.encoded) }
+        switch ending.transport {
+        case .end: channel.closeAfterFlush()
+        case .drop: channel.close()
+        case .awaitPeer:
+            channel.resumeReading()
+            closeTimer = reactor.schedule(after: closeTimeout) { [unowned self] in channel.close() }
+        }
+        // The caller may be the handler, in the middle of something: it hears of the end when it has returned.
+        if !isReading { reactor.execute { self.tellEnd() } }
+    }
+
+    func tellEnd() {
+        guard let (code, reason) = untold, let handler else { return }
+        untold = nil
+        self.handler = nil
+        handler.webSocketDidClose(self, code: code, reason: reason)
+    }
+
+    /// The TCP connection is gone.
+    func transportDidClose(_ error: TransportError?) {
+        closeTimer?.cancel()
+        closeTimer = nil
+        perform(machine.abort(error?.message ?? "the peer ended the connection without a close frame"))
+        // After the handler has been told, so that a server's shutdown ends with nothing left to tell.
+        guard let table else { return }
+        self.table = nil
+        reactor.execute { table.remove(self) }
+    }
+}

@@ -1,0 +1,44 @@
+/// Why a connection ended (RFC 6455 §7.4).
+public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: UInt16
+
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// 1000: the purpose is fulfilled.
+    public static let normal = Self(rawValue: 1000)
+    /// 1001: the server shuts down or the page is left.
+    public static let goingAway = Self(rawValue: 1001)
+    /// 1002: the peer broke the protocol.
+    public static let protocolError = Self(rawValue: 1002)
+    /// 1003: a kind of data that the endpoint does not take.
+    public static let unsupportedData = Self(rawValue: 1003)
+    /// 1005: the peer's close frame named no code. Never sent.
+    public static let noStatus = Self(rawValue: 1005)
+    /// 1006: the connection was lost without a close frame. Never sent.
+    public static let abnormal = Self(rawValue: 1006)
+    /// 1007: text that is not UTF-8.
+    public static let invalidPayload = Self(rawValue: 1007)
+    /// 1008: a rule of the application was broken.
+    public static let policyViolation = Self(rawValue: 1008)
+    /// 1009: a frame or a message over the limit.
+    public static let messageTooBig = Self(rawValue: 1009)
+    /// 1010: the server did not agree to an extension that the client needs.
+    public static let mandatoryExtension = Self(rawValue: 1010)
+    /// 1011: the server failed.
+    public static let internalError = Self(rawValue: 1011)
+    /// 1012: the server restarts.
+    public static let serviceRestart = Self(rawValue: 1012)
+    /// 1013: the server is overloaded.
+    public static let tryAgainLater = Self(rawValue: 1013)
+
+    public var description: String { String(rawValue) }
+
+    /// Whether the code may stand in a close frame: those of the RFC and its registry that are not for local use, and
+    /// 3000–4999 for libraries and applications (§7.4.2).
+    public var isSendable: Bool {
+        switch rawValue {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
+    }
+}

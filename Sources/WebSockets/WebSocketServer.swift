@@ -1,0 +1,45 @@
+public import Networking
+
+/// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
+public final class WebSocketServer: Sendable {
+    private let listener: Listener
+    private let tables: [ConnectionTable]
+
+    /// Listens from now on. Port 0 takes a free one: see `address`.
+    ///
+    /// - Parameters:
+    ///   - reactors: where connections live; as many reactors as the machine has cores unless given.
+    ///   - subprotocols: in the order of preference.
+    ///   - http: answers a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
+    ///   - accept: decides on each upgrade; called on the reactor of the connection, must not block.
+    /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.system`. Looking up a host name blocks.
+    public init(
+        host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
+        limits: WebSocketLimits = WebSocketLimits(),
+        http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
+        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+    ) throws(TransportError) {
+        let group: ReactorGroup
+        if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
+        let configuration = ServerConfiguration(
+            limits: limits, subprotocols: subprotocols, reactors: group.reactors.count, http: http, accept: accept)
+        let tables = group.reactors.map { ConnectionTable(reactor: $0) }
+        self.tables = tables
+        listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
+            guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            ServerUpgrade(channel, configuration, table).start()
+        }
+    }
+
+    /// Where it listens, with the real port.
+    public var address: SocketAddress { listener.address }
+
+    /// Accepts no more connections, sends each that exists a close frame, and returns when the last has gone: at most
+    /// twice the close time limit later.
+    public func shutdown(code: WebSocketCloseCode = .goingAway) async {
+        await listener.close()
+        await withTaskGroup { group in
+            for table in tables { group.addTask { await table.drain(code: code) } }
+        }
+    }
+}

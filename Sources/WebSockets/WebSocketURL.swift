@@ -1,0 +1,59 @@
+internal import Networking
+
+/// A `ws:` URL (RFC 6455 §3).
+struct WebSocketURL: Equatable, CustomStringConvertible {
+    let host: String
+    let port: Int
+    /// Path and query, at least `/`.
+    let target: String
+    let description: String
+
+    init(_ text: String) throws(TransportError) {
+        description = text
+        func invalid(_ why: String) -> TransportError {
+            TransportError(.addressInvalid, "'\(text)' is not a WebSocket URL (ws://host:port/path): \(why)")
+        }
+        guard let colon = text.firstRange(of: "://") else { throw invalid("no scheme") }
+        let scheme = text[..<colon.lowerBound].lowercased()
+        guard scheme != "wss" else { throw invalid("wss needs TLS, which is not there yet") }
+        guard scheme == "ws" else { throw invalid("the scheme is not ws") }
+
+        let rest = text[colon.upperBound...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        guard !rest.contains("#") else { throw invalid("a fragment is not allowed") }
+        let path = rest[end...]
+        target = path.hasPrefix("/") ? String(path) : "/" + path
+        guard target.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw invalid("percent-encode what is not ASCII")
+        }
+
+        let authority = rest[..<end]
+        guard !authority.contains("@") else { throw invalid("user information is not allowed") }
+        var name = authority
+        var digits: Substring?
+        if authority.hasPrefix("[") {
+            guard let bracket = authority.firstIndex(of: "]") else { throw invalid("no closing bracket") }
+            name = authority[authority.index(after: authority.startIndex)..<bracket]
+            let after = authority[authority.index(after: bracket)...]
+            guard after.isEmpty || after.hasPrefix(":") else { throw invalid("something between host and port") }
+            digits = after.isEmpty ? nil : after.dropFirst()
+        } else if let colon = authority.lastIndex(of: ":") {
+            name = authority[..<colon]
+            digits = authority[authority.index(after: colon)...]
+        }
+        guard !name.isEmpty, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw invalid("no host") }
+        if let digits {
+            guard let number = Int(digits), (1...65535).contains(number) else { throw invalid("no such port") }
+            port = number
+        } else {
+            port = 80
+        }
+        host = String(name)
+    }
+
+    /// Host and port as the `Host` field wants them (RFC 9110 §7.2).
+    var authority: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == 80 ? name : "\(name):\(port)"
+    }
+}

@@ -1,0 +1,18 @@
+public import Networking
+
+/// A client that asks for a WebSocket, while the server decides.
+public struct WebSocketUpgrade: Sendable {
+    public let request: HTTPRequestHead
+    /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
+    public let subprotocol: String?
+    public let remoteAddress: SocketAddress?
+    /// The reactor on which the connection lives and the handler is called.
+    public let reactor: Reactor
+
+    /// What becomes of it.
+    public enum Decision {
+        case accept(any WebSocketHandler)
+        /// The answer, for instance with status 404 for a path that is not served.
+        case reject(HTTPResponse)
+    }
+}
