@@ -10,7 +10,9 @@ struct DistributedMember {
         let type: TypeSyntax
     }
 
-    /// The name clients call: `addTodo(title:)`, or `count` for a property.
+    /// The name clients call: `addTodo(title:)`.
+    ///
+    /// A property is called like a method, `count()`: its thunk is mangled as one, so `RemoteCallTarget` says no more.
     let wireName: String
     /// The token a diagnostic about the name points at.
     let nameToken: TokenSyntax
@@ -52,7 +54,7 @@ struct DistributedMember {
         }
         nameToken = name
         isProperty = true
-        wireName = name.plainText
+        wireName = "\(name.plainText)()"
         parameters = []
         generics = GenericSignature()
         isAsync = effects?.asyncSpecifier != nil

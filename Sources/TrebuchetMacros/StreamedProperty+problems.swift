@@ -71,13 +71,17 @@ extension StreamedProperty {
                 "observer", at: observer.accessorSpecifier,
                 "'@StreamedState' cannot have '\(word)': act in the method that changes the property")
         }
-        var fixIts: [FixIt] = []
-        if let attribute = variable.attributes.attribute(named: attributeName) {
-            fixIts = [FixIt("computed.fix", "remove '@StreamedState'", variable.removing(attribute))]
-        }
         return Problem.error(
             "computed", at: block.leftBrace,
-            "'@StreamedState' needs a stored property: stream the state that this one is computed from", fixIts: fixIts)
+            "'@StreamedState' needs a stored property: stream the state that this one is computed from",
+            fixIts: [removal(from: variable)])
+    }
+
+    /// The fix-it that makes an ordinary property of a streamed one.
+    static func removal(from variable: VariableDeclSyntax) -> FixIt {
+        // Looked up, since the node a macro is given for its attribute is not the one inside of the declaration.
+        let attribute = variable.attributes.attribute(named: attributeName)
+        return FixIt("remove", "remove '@StreamedState'", attribute.map(variable.removing) ?? [])
     }
 
     private static func severalBindings(of variable: VariableDeclSyntax) -> Diagnostic {
@@ -94,7 +98,10 @@ extension StreamedProperty {
         let annotated =
             binding
             .with(\.pattern, binding.pattern.with(\.trailingTrivia, []))
-            .with(\.typeAnnotation, TypeAnnotationSyntax(type: type, trailingTrivia: pattern.trailingTrivia))
+            .with(
+                \.typeAnnotation,
+                TypeAnnotationSyntax(
+                    colon: .colonToken(trailingTrivia: .space), type: type, trailingTrivia: pattern.trailingTrivia))
         return Problem.error(
             "type", at: pattern.identifier,
             "'@StreamedState' cannot tell the type of '\(pattern.identifier.text)': write it down",

@@ -77,7 +77,7 @@ extension StreamedStateMacro: PeerMacro {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "place", at: node, "'@StreamedState' works only inside a distributed actor marked '@Trebuchet'",
-                    fixIts: [FixIt("place.fix", "remove '@StreamedState'", variable.removing(node))])
+                    fixIts: [StreamedProperty.removal(from: variable)])
             ])
         }
         return try StreamedProperty(variable)

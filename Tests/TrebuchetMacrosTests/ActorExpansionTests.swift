@@ -1,0 +1,206 @@
+import Testing
+
+@Suite("@Trebuchet generates")
+struct ActorExpansionTests {
+    @Test("everything a small public actor needs")
+    func wholeActor() {
+        let expansion = Expansion(
+            """
+            @Trebuchet
+            public distributed actor TodoList {
+                @StreamedState public var state: State = State()
+                public distributed func addTodo(title: String) -> TodoItem { todo }
+            }
+            """)
+        let expected = """
+            public distributed actor TodoList {
+                public var state: State {
+                    @storageRestrictions(initializes: _state_cell)
+                    init(initialValue) {
+                        _state_cell = .init(initialValue)
+                    }
+                    get {
+                        _state_cell.value
+                    }
+                    _modify {
+                        defer {
+                            _state_cell.didChange()
+                        }
+                        yield &_state_cell.value
+                    }
+                }
+
+                private var _state_cell: Trebuchet.StateCell<State>
+                public distributed func addTodo(title: String) -> TodoItem { todo }
+
+                public typealias ActorSystem = Trebuchet.TrebuchetActorSystem
+
+                public nonisolated var unownedExecutor: UnownedSerialExecutor {
+                    id._executor
+                }
+
+                public static var _dispatch: Trebuchet.DispatchTable<TodoList> {
+                    .init(
+                        methods: [
+                            .sync("addTodo(title:)", arguments: 1) { actor, arguments, reply in
+                                try reply.write(actor.addTodo(title: arguments.next(String.self)))
+                            }
+                        ],
+                        streams: [
+                            .state("observeState") { actor in
+                                actor._state_cell
+                            }
+                        ]
+                    )
+                }
+
+                public nonisolated var observeState: Trebuchet.StateObservation<TodoList, State> {
+                    .init(self, "observeState")
+                }
+
+                public enum StreamingMethod: String, CaseIterable, Sendable {
+                    case observeState
+                }
+            }
+
+            extension TodoList: Trebuchet.TrebuchetActor, Trebuchet.StreamingActor {
+            }
+            """
+        #expect(expansion.lines == Expansion.lines(of: expected))
+        #expect(expansion.findings.isEmpty)
+    }
+
+    @Test("an empty table and no streams for an empty actor")
+    func emptyActor() {
+        let expansion = Expansion("@Trebuchet distributed actor Empty {}")
+        #expect(expansion.contains(".init(\nmethods: [],\nstreams: []\n)"))
+        #expect(expansion.contains("extension Empty: Trebuchet.TrebuchetActor {\n}"))
+        #expect(!expansion.text.contains("StreamingMethod"))
+    }
+
+    @Test(
+        "members as visible as the actor",
+        arguments: [
+            ("public ", "public "), ("package ", "package "), ("internal ", ""), ("", ""), ("fileprivate ", ""),
+            ("private ", ""),
+        ])
+    func access(actor: String, member: String) {
+        let expansion = Expansion("@Trebuchet \(actor)distributed actor A { @StreamedState var a = 1 }")
+        #expect(expansion.contains("\(member)typealias ActorSystem = Trebuchet.TrebuchetActorSystem"))
+        #expect(expansion.contains("\(member)nonisolated var unownedExecutor: UnownedSerialExecutor {"))
+        #expect(expansion.contains("\(member)static var _dispatch: Trebuchet.DispatchTable<A> {"))
+        #expect(expansion.contains("\(member)enum StreamingMethod: String, CaseIterable, Sendable {"))
+    }
+
+    @Test("public members in a public extension")
+    func publicExtension() {
+        let expansion = Expansion("public extension Space { @Trebuchet distributed actor A {} }")
+        #expect(expansion.contains("public typealias ActorSystem = Trebuchet.TrebuchetActorSystem"))
+    }
+
+    @Test(
+        "observations as visible as the property, within the actor",
+        arguments: [
+            ("public ", "public ", "public "), ("public ", "package ", "package "), ("public ", "", ""),
+            ("public ", "private(set) public ", "public "), ("package ", "public ", "package "),
+            ("", "public ", ""), ("public ", "private ", "private "), ("", "fileprivate ", "fileprivate "),
+        ])
+    func observationAccess(actor: String, property: String, observation: String) {
+        let expansion = Expansion("@Trebuchet \(actor)distributed actor A { @StreamedState \(property)var a = 1 }")
+        #expect(expansion.contains("\(observation)nonisolated var observeA: Trebuchet.StateObservation<A, Int> {"))
+    }
+
+    @Test("neither a typealias nor an executor that the actor has already")
+    func ownMembers() {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor A {
+                typealias ActorSystem = TrebuchetActorSystem
+                nonisolated var unownedExecutor: UnownedSerialExecutor { mine }
+            }
+            """)
+        #expect(!expansion.text.contains("Trebuchet.TrebuchetActorSystem"))
+        #expect(!expansion.text.contains("id._executor"))
+        #expect(expansion.findings.isEmpty)
+    }
+
+    @Test("no executor for a concurrent actor, whose methods all run in tasks")
+    func concurrentActor() {
+        let expansion = Expansion(
+            """
+            @Trebuchet(executor: .concurrent) distributed actor A {
+                distributed func crunch(_ n: Int) -> Int { n }
+                distributed func forget() {}
+            }
+            """)
+        #expect(!expansion.text.contains("unownedExecutor"))
+        #expect(
+            expansion.contains(
+                """
+                .async("crunch(_:)", arguments: 1) { arguments in
+                    let argument0 = try arguments.next(Int.self)
+                    return { actor in
+                        try .init(actor.crunch(argument0))
+                    }
+                },
+                .async("forget()", arguments: 0) { _ in
+                    return { actor in
+                        actor.forget()
+                        return .void
+                    }
+                }
+                """))
+    }
+
+    @Test("an observation for each stream, in the order of the properties")
+    func severalStreams() {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor GameServer {
+                @StreamedState var gameState: GameState = GameState()
+                @Trebuchet.StreamedState var metrics = Metrics()
+            }
+            """)
+        #expect(expansion.contains("case observeGameState\ncase observeMetrics"))
+        #expect(expansion.contains("nonisolated var observeMetrics: Trebuchet.StateObservation<GameServer, Metrics> {"))
+    }
+
+    @Test("members inside of #if under the same condition")
+    func conditionalMembers() {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor A {
+                distributed func always() {}
+                #if DEBUG
+                distributed func f() {}
+                #elseif os(Linux)
+                distributed func f() {}
+                #else
+                @StreamedState var a = 1
+                #endif
+            }
+            """)
+        #expect(
+            expansion.contains(
+                """
+                #if (DEBUG)
+                methods.append(
+                    .sync("f()", arguments: 0) { actor, _, _ in
+                        actor.f()
+                    }
+                )
+                #endif
+                #if !(DEBUG) && (os(Linux))
+                """))
+        #expect(
+            expansion.contains(
+                """
+                #if !(DEBUG) && !(os(Linux))
+                nonisolated var observeA: Trebuchet.StateObservation<A, Int> {
+                    .init(self, "observeA")
+                }
+                #endif
+                """))
+        #expect(expansion.findings.isEmpty)
+    }
+}

@@ -1,0 +1,247 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import Testing
+
+@testable import TrebuchetMacros
+
+@Suite("A diagnostic with the right token and fix-it for")
+struct DiagnosticsTests {
+    /// A line inside of an actor, or a whole file; what is said about it; and what the fix-it makes of it.
+    struct Case: CustomTestStringConvertible, Sendable {
+        let source: String
+        let message: String
+        let token: String
+        var fixed: String?
+
+        var testDescription: String { source }
+    }
+
+    @Test("a property that cannot be streamed", arguments: Self.properties)
+    func property(_ example: Case) throws {
+        func file(_ line: String) -> String { "@Trebuchet distributed actor A {\n    \(line)\n}" }
+        let expansion = Expansion(file(example.source))
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.message == example.message)
+        #expect(finding.token == example.token)
+        #expect(finding.line == 2)
+        #expect(finding.fixes.map(\.source) == (example.fixed.map { [file($0)] } ?? []))
+    }
+
+    static let properties: [Case] = [
+        Case(
+            source: "@StreamedState let a: Int = 1",
+            message: "'@StreamedState' needs a 'var': a constant has no changes to stream", token: "let",
+            fixed: "@StreamedState var a: Int = 1"),
+        Case(
+            source: "@StreamedState public static var a: Int = 1",
+            message: "'@StreamedState' cannot be 'static': a streamed property belongs to one actor, not to its type",
+            token: "static", fixed: "@StreamedState public var a: Int = 1"),
+        Case(
+            source: "@StreamedState lazy var a: Int = 1",
+            message: "'@StreamedState' cannot be 'lazy': subscribers get the value at once, "
+                + "so it must exist from the start",
+            token: "lazy", fixed: "@StreamedState var a: Int = 1"),
+        Case(
+            source: "@StreamedState weak var a: A?",
+            message: "'@StreamedState' cannot be 'weak': a streamed property owns its value",
+            token: "weak", fixed: "@StreamedState var a: A?"),
+        Case(
+            source: "@StreamedState var a: Int { 1 }",
+            message: "'@StreamedState' needs a stored property: stream the state that this one is computed from",
+            token: "{", fixed: "var a: Int { 1 }"),
+        Case(
+            source: "@StreamedState var a: Int = 1 { didSet { log() } }",
+            message: "'@StreamedState' cannot have 'didSet': act in the method that changes the property",
+            token: "didSet"),
+        Case(
+            source: "@Clamped(0...1) @StreamedState var a: Int = 1",
+            message: "'@StreamedState' cannot be combined with '@Clamped' on one property",
+            token: "@", fixed: "@StreamedState var a: Int = 1"),
+        Case(
+            source: "@StreamedState var (a, b) = (1, 2)",
+            message: "'@StreamedState' needs a property with one name", token: "("),
+        Case(
+            source: "@StreamedState var a: [() -> Void] = []",
+            message: "'@StreamedState' needs a type that is Codable and Sendable; '() -> Void' is a function",
+            token: "("),
+        Case(
+            source: "@StreamedState var a: (Int, Int) = (1, 2)",
+            message:
+                "'@StreamedState' needs a type that is Codable and Sendable; '(Int, Int)' is a tuple; use a struct",
+            token: "("),
+        Case(
+            source: "@StreamedState var a: [String: any Codable] = [:]",
+            message: "'@StreamedState' needs a type that is Codable and Sendable; 'any Codable' is an existential; "
+                + "use an enum with a case for each type, or a concrete type",
+            token: "any"),
+        Case(
+            source: "@StreamedState var a: Set<AnyObject>? = nil",
+            message: "'@StreamedState' needs a type that is Codable and Sendable; 'AnyObject' is an existential; "
+                + "use a concrete type",
+            token: "AnyObject"),
+    ]
+
+    @Test("several properties in one declaration")
+    func severalBindings() throws {
+        // Asked directly: the expansion in the tests refuses such a declaration itself, the one in the compiler asks us.
+        let declaration: DeclSyntax = "    @StreamedState var a: Int = 1, b, c: String"
+        let variable = try #require(declaration.as(VariableDeclSyntax.self))
+        let error = #expect(throws: DiagnosticsError.self) { try StreamedProperty(variable) }
+        let problem = try #require(error?.diagnostics.first)
+        #expect(error?.diagnostics.count == 1)
+        #expect(problem.message == "'@StreamedState' needs a declaration of its own for each property")
+        #expect(problem.node.description == "var ")
+        guard case .replace(_, let fixed) = problem.fixIts.first?.changes.first else {
+            Issue.record("no fix-it")
+            return
+        }
+        #expect(
+            fixed.description
+                == "    @StreamedState var a: Int = 1\n    @StreamedState var b: String\n    @StreamedState var c: String"
+        )
+    }
+
+    @Test("a property outside of a @Trebuchet actor", arguments: ["distributed actor", "actor", "struct", "extension"])
+    func place(kind: String) throws {
+        let expansion = Expansion("\(kind) A {\n    @StreamedState var a = 1\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.message == "'@StreamedState' works only inside a distributed actor marked '@Trebuchet'")
+        #expect(finding.token == "@")
+        #expect(finding.fixes.map(\.source) == ["\(kind) A {\n    var a = 1\n}"])
+    }
+
+    @Test("an actor that is not distributed, whatever stands before it", arguments: ["", "public ", "final "])
+    func plainActor(modifier: String) throws {
+        let expansion = Expansion("@Trebuchet\n\(modifier)actor A {}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.message == "'@Trebuchet' can only be attached to a distributed actor")
+        #expect(finding.token == "actor")
+        #expect(finding.fixes.map(\.source) == ["@Trebuchet\n\(modifier)distributed actor A {}"])
+        #expect(expansion.lines == ["\(modifier)actor A {}"])
+    }
+
+    @Test("what is no actor at all", arguments: ["class", "struct", "enum"])
+    func noActor(kind: String) throws {
+        let expansion = Expansion("@Trebuchet \(kind) A {}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.token == kind)
+        #expect(finding.fixes.isEmpty)
+    }
+
+    @Test("an executor that cannot be read at compile time")
+    func executor() throws {
+        let finding = try #require(Expansion("@Trebuchet(executor: mine) distributed actor A {}").findings.first)
+        #expect(finding.token == "mine")
+        #expect(finding.message.hasPrefix("'@Trebuchet' must be told its executor as '.reactor' or '.concurrent'"))
+    }
+
+    @Test("overloads that differ in types alone; the first one is served")
+    func overloads() throws {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor A {
+                distributed func f(_ a: Int) {}
+                distributed func f(b: Int) {}
+                distributed func f(_ a: String) {}
+            }
+            """)
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message == "clients cannot tell two distributed methods named 'f(_:)' apart: "
+                + "give one of them another name or other argument labels")
+        #expect(finding.token == "f")
+        #expect(finding.line == 4)
+        #expect(finding.notes == ["the other 'f(_:)' is here"])
+        #expect(expansion.text.count(of: "\"f(_:)\"") == 1)
+    }
+
+    @Test(
+        "a member with the name of an observation",
+        arguments: [
+            "distributed func observeState() {}", "func observeState(from: Int) {}", "func observeState() {}",
+        ])
+    func observationCollision(member: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A {\n@StreamedState var state = 1\n\(member)\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message
+                == "'observeState' collides with the member that '@Trebuchet' generates for the changes of 'state'")
+        #expect(finding.token == "observeState")
+        #expect(
+            finding.fixes.map(\.source) == ["@Trebuchet distributed actor A {\n@StreamedState var state = 1\n}"])
+        #expect(!expansion.text.contains("StateObservation"))
+    }
+
+    @Test(
+        "another member with a name that is generated",
+        arguments: [
+            ("var observeState: Int { 1 }", "observeState"), ("enum StreamingMethod {}", "StreamingMethod"),
+            ("struct observeState {}", "observeState"), ("let _dispatch = 1", "_dispatch"),
+        ])
+    func memberCollision(member: String, name: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A {\n@StreamedState var state = 1\n\(member)\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.token == name)
+        #expect(finding.fixes.isEmpty)
+    }
+
+    @Test("two streams with one name")
+    func streamCollision() throws {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A {\n@StreamedState var state = 1\n@StreamedState var State = 2\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message == "'State' and 'state' would both be observed as 'observeState': rename one of them")
+        #expect(finding.token == "State")
+        #expect(finding.notes == ["'state' is here"])
+        #expect(expansion.text.count(of: "case observeState") == 1)
+    }
+
+    @Test("nothing when a method only looks like an observation")
+    func innocentObserve() {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor A {
+                @StreamedState var state = 1
+                distributed func observeWeather() -> Int { 1 }
+                static func observeState() {}
+            }
+            """)
+        #expect(expansion.findings.isEmpty)
+        #expect(expansion.contains(".sync(\"observeWeather()\", arguments: 0) { actor, _, reply in"))
+    }
+
+    @Test(
+        "generic requirements that cannot be checked at run time",
+        arguments: [
+            ("<T: Codable & Sendable>(_ a: T) where T.Element: P", "T.Element: P", "T"),
+            ("<T: Sequence & Codable>(_ a: T) where T.Element == Int", "T.Element == Int", "T"),
+            ("<each T: Codable>(_ a: Int)", "parameter pack", "each"),
+            ("<T: ~Copyable>(_ a: Int)", "~Copyable", "~"),
+        ])
+    func generics(signature: String, part: String, token: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A {\ndistributed func f\(signature) {}\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.message.contains(part))
+        #expect(finding.message.hasPrefix("'f' cannot be called remotely with "))
+        #expect(finding.token == token)
+        #expect(finding.line == 2)
+    }
+}
+
+extension String {
+    /// How often `part` occurs.
+    fileprivate func count(of part: String) -> Int {
+        ranges(of: part).count
+    }
+}

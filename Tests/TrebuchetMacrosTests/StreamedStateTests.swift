@@ -1,0 +1,60 @@
+import Testing
+
+@Suite("@StreamedState")
+struct StreamedStateTests {
+    @Test(
+        "tells the type from the initial value",
+        arguments: [
+            ("1", "Int"), ("-1", "Int"), ("1.5", "Double"), ("-1.5", "Double"), ("\"a\"", "String"), ("true", "Bool"),
+            ("State()", "State"), ("State.init(a: 1)", "State"), ("Foo.Bar(1)", "Foo.Bar"), ("(State())", "State"),
+            ("[String]()", "[String]"), ("[String: Foo.Bar]()", "[String: Foo.Bar]"), ("Set<Int>()", "Set<Int>"),
+            ("[State?]()", "[State?]"), ("[] as [Int]", "[Int]"), ("make() as Foo", "Foo"), ("1 as UInt8", "UInt8"),
+        ])
+    func inferredType(value: String, type: String) {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var a = \(value) }")
+        #expect(expansion.contains("private var _a_cell: Trebuchet.StateCell<\(type)>"))
+        #expect(expansion.contains("nonisolated var observeA: Trebuchet.StateObservation<A, \(type)> {"))
+        #expect(expansion.findings.isEmpty)
+    }
+
+    @Test(
+        "needs a written type when the value does not show it",
+        arguments: [
+            ("make()", "<#Type#>"), ("nil", "<#Type#>"), ("[1, 2]", "<#Type#>"), ("Mode.idle", "Mode"),
+            ("Foo.make()", "Foo"), ("x as? Int", "<#Type#>"), ("1 + 2", "<#Type#>"),
+        ])
+    func unknownType(value: String, proposed: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var a = \(value) }")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(finding.message == "'@StreamedState' cannot tell the type of 'a': write it down")
+        #expect(finding.token == "a")
+        #expect(
+            finding.fixes.map(\.source) == [
+                "@Trebuchet distributed actor A { @StreamedState var a: \(proposed) = \(value) }"
+            ])
+        #expect(!expansion.text.contains("observeA"))
+    }
+
+    @Test("starts an optional without a value as nil, and leaves other properties to the initializer")
+    func noInitialValue() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A {\n@StreamedState var a: Int?\n@StreamedState var b: Int\n}")
+        #expect(expansion.contains("private var _a_cell: Trebuchet.StateCell<Int?> = .init(nil)"))
+        #expect(expansion.contains("private var _b_cell: Trebuchet.StateCell<Int>"))
+    }
+
+    @Test("drops the backticks of a name where it makes new ones")
+    func backticks() {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var `default` = 1 }")
+        #expect(expansion.contains("private var _default_cell: Trebuchet.StateCell<Int>"))
+        #expect(expansion.contains("case observeDefault"))
+    }
+
+    @Test("ignores arguments, which a later form has")
+    func arguments() {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(delivery: .latest) var a = 1 }")
+        #expect(expansion.contains("case observeA"))
+        #expect(expansion.findings.isEmpty)
+    }
+}
