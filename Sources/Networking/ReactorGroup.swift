@@ -9,6 +9,8 @@ internal import Synchronization
 public struct ReactorGroup: Sendable {
     public let reactors: [Reactor]
 
+    package init(_ reactors: [Reactor]) { self.reactors = reactors }
+
     private static let servers = Mutex<[Reactor]>([])
     private static let clients = Mutex<[Reactor]>([])
 
@@ -47,7 +49,7 @@ public struct ReactorGroup: Sendable {
         }
         return try pool.withLock { (reactors: inout [Reactor]) throws(TransportError) -> ReactorGroup in
             while reactors.count < count { reactors.append(try Reactor(name: "\(name)-\(reactors.count)")) }
-            return ReactorGroup(reactors: Array(reactors.prefix(count)))
+            return ReactorGroup(Array(reactors.prefix(count)))
         }
     }
 }

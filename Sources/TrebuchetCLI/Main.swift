@@ -1,4 +1,4 @@
-import Glibc
+@preconcurrency import Glibc
 
 /// `trebuchet`: serves, calls, observes and measures.
 @main
@@ -7,7 +7,7 @@ enum Main {
 
     static func main() async {
         // Lines appear as they are printed, also in a pipe.
-        setvbuf(stdout, nil, _IOLBF, 0)
+        Console.flushEachLine()
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let name = arguments.first else { exitWithUsage("no command given") }
         if ["--help", "-h", "help"].contains(name) {
@@ -56,5 +56,13 @@ enum Main {
 
 enum Console {
     /// Prints a line to standard error.
-    static func error(_ line: String) { fputs(line + "\n", stderr) }
+    static func error(_ line: String) {
+        var text = line + "\n"
+        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// Lines leave as they are printed, also into a pipe.
+    static func flushEachLine() {
+        setvbuf(stdout, nil, _IOLBF, 0)
+    }
 }

@@ -61,7 +61,7 @@ extension TrebuchetActorDeclaration {
             conditional.isEmpty
             ? """
             .init(
-                methods: \(list(methods).indentedAfterFirstLine(by: 4)),
+                \(executorArgument)methods: \(list(methods).indentedAfterFirstLine(by: 4)),
                 streams: \(list(streams).indentedAfterFirstLine(by: 4))
             )
             """
@@ -69,7 +69,7 @@ extension TrebuchetActorDeclaration {
             var methods: [Trebuchet.DispatchMethod<\(name)>] = \(list(methods))
             var streams: [Trebuchet.DispatchStream<\(name)>] = \(list(streams))
             \(conditional.joined(separator: "\n"))
-            return .init(methods: methods, streams: streams)
+            return .init(\(executorArgument)methods: methods, streams: streams)
             """
         return """
             \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
@@ -77,6 +77,8 @@ extension TrebuchetActorDeclaration {
             }
             """
     }
+
+    private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }
 
     /// An array literal of the entries that are always there.
     private func list(_ entries: [Conditional<String>]) -> String {

@@ -1,4 +1,4 @@
-public import Networking
+internal import Networking
 public import Trebuchet
 
 /// A server for one test, and clients that are connected to it.

@@ -9,8 +9,11 @@ package import Bytes
 /// Writes and reads the values of arguments, results and states.
 ///
 /// Numbers, strings and the like are written and read here; everything else goes through Foundation's coders, which it
-/// keeps. For one thread at a time.
-package final class ValueCoder {
+/// keeps.
+///
+/// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
+/// and given back.
+package final class ValueCoder: @unchecked Sendable {
     private let version: ProtocolVersion
     private let userInfo: [CodingUserInfoKey: any Sendable]
     private lazy var encoder = makeEncoder()

@@ -68,6 +68,9 @@ extension WebSocket {
         channel.write(shared: shared)
     }
 
+    /// Sends all that `body` sends on this socket in one system call. On the reactor.
+    package func inOneWrite(_ body: () -> Void) { channel.corked(body) }
+
     /// Sends a ping of at most 125 bytes; may be called from anywhere. The answer is `didReceivePong`.
     public func ping(_ payload: [UInt8] = []) {
         precondition(payload.count <= FrameHeader.shortPayload, "a ping carries at most 125 bytes")

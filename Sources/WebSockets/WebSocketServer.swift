@@ -34,6 +34,9 @@ public final class WebSocketServer: Sendable {
     /// Where it listens, with the real port.
     public var address: SocketAddress { listener.address }
 
+    /// Accepts no more connections; those that exist go on.
+    public func stopAccepting() async { await listener.close() }
+
     /// Accepts no more connections, sends each that exists a close frame, and returns when the last has gone: at most
     /// twice the close time limit later.
     public func shutdown(code: WebSocketCloseCode = .goingAway) async {

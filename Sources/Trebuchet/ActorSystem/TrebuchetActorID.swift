@@ -1,4 +1,4 @@
-public import Networking
+package import Networking
 
 /// The name of an actor: one that was given with `expose(_:as:)`, or one that its system made up.
 public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvertible {

@@ -110,8 +110,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent`, whatever its name says.
     func home<A: TrebuchetActor>(of actor: A) -> ReactorShard? {
-        guard let home = shard(of: actor.id.home) else { return nil }
-        return actor.unownedExecutor == home.reactor.asUnownedSerialExecutor() ? home : nil
+        A._dispatch.executor == .reactor ? shard(of: actor.id.home) : nil
     }
 
     // MARK: Calls of remote actors
@@ -147,7 +146,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         guard let caller else {
             throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
         }
-        let request = try invocation.finish()
+        let request = invocation.finish()
         invocation.giveBackCoder(to: self)
         do {
             return try await caller.call(

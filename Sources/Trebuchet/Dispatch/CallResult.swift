@@ -14,11 +14,11 @@ public struct CallResult: Sendable {
 
     /// A result that was encoded already; nothing at all for a method without one.
     init(encoded bytes: [UInt8]) {
-        self.init(write: bytes.isEmpty ? nil : { _, buffer in buffer.append(bytes) })
+        self.init(write: bytes.isEmpty ? nil : { @Sendable (_, buffer) in buffer.append(bytes) })
     }
 
     public init<Value: Encodable & Sendable>(_ value: Value) throws {
-        let write: Write = { coder, buffer in try coder.encode(value, into: &buffer) }
+        let write: Write = { (coder: ValueCoder, buffer: inout ByteBuffer) in try coder.encode(value, into: &buffer) }
         self.init(write: write)
     }
 }

@@ -4,8 +4,12 @@ public import Distributed
 public struct DispatchTable<A: DistributedActor>: Sendable {
     let methods: [DispatchMethod<A>]
     let streams: [DispatchStream<A>]
+    let executor: TrebuchetExecutor
 
-    public init(methods: [DispatchMethod<A>], streams: [DispatchStream<A>]) {
+    public init(
+        executor: TrebuchetExecutor = .reactor, methods: [DispatchMethod<A>], streams: [DispatchStream<A>]
+    ) {
+        self.executor = executor
         self.methods = methods
         self.streams = streams
     }

@@ -19,11 +19,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     init(_ actor: A, name: String, home: ReactorShard?, holding: Bool) {
         let table = A._dispatch
         self.table = table
-        bodies = table.methods.map { method in
+        let bodies: [Unisolated?] = table.methods.map { method in
             guard home != nil, case .inPlace(let body) = method.body else { return nil }
             // See `Unisolated` for why this is right.
             return unsafeBitCast(body, to: Unisolated.self)
         }
+        self.bodies = bodies
         held = holding ? actor : nil
         referred = actor
         let methods = table.methods.enumerated().map { index, method in

@@ -11,6 +11,8 @@ public struct ServerLimits: Sendable {
     public var malformedMessages = 10
     /// Actors made on demand that may live at once; calls for more are answered `rateLimited`. Default 100,000.
     public var actorsOnDemand = 100_000
+    /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
+    public var messageSize = 1 << 20
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
 

@@ -1,5 +1,81 @@
+internal import Bytes
 internal import Networking
+internal import TrebuchetWire
 internal import WebSockets
-final class WebSocketServer: Sendable { var address: SocketAddress { fatalError() }; func stopAccepting() async {} }
-enum WebSocketSessions { static func listen(host: String, port: Int, shards: [ServerShard], limits: ServerLimits) throws -> WebSocketServer { fatalError() } }
-enum WebSocketClientLink { static func connect(_ core: ClientCore, host: String, port: Int) async throws {} }
+
+/// The WebSocket server whose connections are sessions.
+enum WebSocketSessions {
+    /// Listens from now on. `GET /healthz` answers 200.
+    static func listen(
+        host: String, port: Int, shards: [ServerShard], limits: ServerLimits
+    ) throws(TransportError) -> WebSocketServer {
+        var webSocket = WebSocketLimits()
+        webSocket.connections = limits.connections
+        webSocket.messageBytes = limits.messageSize
+        webSocket.frameBytes = limits.messageSize
+        return try WebSocketServer(
+            host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
+            subprotocols: [ProtocolVersion.subprotocol], limits: webSocket,
+            http: { request in
+                request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
+            },
+            accept: { upgrade in
+                guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
+                    return .reject(HTTPResponse(status: 503, text: "no reactor"))
+                }
+                return .accept(WebSocketSession(shard, version: upgrade.subprotocol == nil ? .v1 : .v3))
+            })
+    }
+}
+
+/// A session over a WebSocket.
+private final class WebSocketSession: WebSocketHandler, MessageLink {
+    /// Existing clients of versions 1 and 2 close on a frame over 16 KiB.
+    private static let legacyFragmentBytes = 8 << 10
+
+    private let shard: ServerShard
+    private let version: ProtocolVersion
+    private unowned(unsafe) var socket: WebSocket!
+    private var session: Session!
+    /// Answers go in the kind of message that the client uses.
+    private var opcode = WebSocketOpcode.text
+
+    init(_ shard: ServerShard, version: ProtocolVersion) {
+        self.shard = shard
+        self.version = version
+    }
+
+    // MARK: WebSocketHandler
+
+    func webSocketDidOpen(_ socket: WebSocket) {
+        self.socket = socket
+        if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
+        session = Session(self, version: version, shard: shard)
+    }
+
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        self.opcode = opcode
+        session.receive(UnsafeRawBufferPointer(message))
+    }
+
+    func webSocketDidBecomeWritable(_ socket: WebSocket) { session.linkDidBecomeWritable() }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        session.linkDidClose()
+        session = nil
+    }
+
+    // MARK: MessageLink
+
+    var isWritable: Bool { socket.isWritable }
+
+    func send(_ body: (inout ByteBuffer) -> Void) { socket.send(opcode, body) }
+
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        socket.sendShared(opcode, headCount: headCount, head: head, shared: shared)
+    }
+
+    func inOneWrite(_ body: () -> Void) { socket.inOneWrite(body) }
+
+    func close(_ code: WebSocketCloseCode, reason: String) { socket.close(code: code, reason: reason) }
+}

@@ -35,6 +35,11 @@ final class ShutdownSignals: Sendable {
         pthread_detach(thread)
     }
 
+    /// Waits for the first signal.
+    func first() async {
+        await withCheckedContinuation { continuation in onFirst { continuation.resume() } }
+    }
+
     private func wait() {
         var set = Self.set
         var number: Int32 = 0

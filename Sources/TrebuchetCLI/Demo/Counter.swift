@@ -1,4 +1,4 @@
-import Trebuchet
+public import Trebuchet
 
 /// `counter`: a number that everybody shares.
 @Trebuchet

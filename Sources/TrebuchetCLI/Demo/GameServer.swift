@@ -1,4 +1,4 @@
-import Trebuchet
+public import Trebuchet
 
 public struct GameState: Codable, Sendable, Equatable {
     public var level = 1

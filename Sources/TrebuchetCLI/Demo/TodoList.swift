@@ -1,9 +1,9 @@
-import Trebuchet
+public import Trebuchet
 
 #if canImport(FoundationEssentials)
-    import FoundationEssentials
+    public import FoundationEssentials
 #else
-    import Foundation
+    public import Foundation
 #endif
 
 /// One thing to do.

@@ -1,0 +1,53 @@
+internal import Networking
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A client's connection over a WebSocket.
+final class WebSocketClientLink: ClientLink, WebSocketHandler {
+    private let core: ClientCore
+    private let socket: WebSocket
+
+    private init(_ core: ClientCore, _ socket: WebSocket) {
+        self.core = core
+        self.socket = socket
+    }
+
+    /// Connects, and hands the connection to `core`.
+    static func connect(_ core: ClientCore, host: String, port: Int) async throws {
+        var limits = WebSocketLimits()
+        limits.handshakeTimeout = core.options.connectTimeout
+        limits.messageBytes = core.options.messageSize
+        limits.frameBytes = core.options.messageSize
+        let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        let socket = try await WebSocketClient.connect(
+            to: "ws://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], limits: limits,
+            reactors: ReactorGroup([core.reactor])
+        ) { WebSocketClientLink(core, $0) }
+        guard socket.subprotocol == ProtocolVersion.subprotocol else {
+            socket.close(code: .protocolError, reason: "needs \(ProtocolVersion.subprotocol)")
+            throw TransportError(
+                .handshake, "\(core.peerName) does not speak \(ProtocolVersion.subprotocol): is it a Trebuchet server?")
+        }
+    }
+
+    // MARK: WebSocketHandler
+
+    func webSocketDidOpen(_ socket: WebSocket) {
+        if socket.subprotocol == ProtocolVersion.subprotocol { core.connected(self) }
+    }
+
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        core.receive(UnsafeRawBufferPointer(message))
+    }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        let text = "the connection to \(core.peerName) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
+        core.linkDidClose(TrebuchetError(.unavailable, text))
+    }
+
+    // MARK: ClientLink
+
+    func send(_ message: [UInt8]) { message.withUnsafeBytes { socket.send(.text, $0) } }
+
+    func close() { socket.close(code: .normal) }
+}
