@@ -76,11 +76,15 @@ let package = Package(
             dependencies: ["TrebuchetMacros"],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+        test(
+            "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI"]),
-        test("IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+        test(
+            "IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("ConformanceTests", []),
-        test("SeedExampleTests", ["Trebuchet", "TrebuchetTesting"]),
+        // As a user's package: none of our settings but the language mode.
+        .testTarget(
+            name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )
@@ -99,5 +103,6 @@ func toolchainHostLibraries() -> String {
     }
     fatalError(
         "Trebuchet's macros need the swift-syntax modules of a Swift 6.2 (or later) toolchain: no swiftc on PATH has "
-            + "../lib/swift/host/SwiftSyntax.swiftmodule beside it. Install a toolchain from swift.org and put its usr/bin on PATH.")
+            + "../lib/swift/host/SwiftSyntax.swiftmodule beside it. Install a toolchain from swift.org and put its usr/bin on PATH."
+    )
 }

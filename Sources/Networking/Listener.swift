@@ -70,7 +70,8 @@ package final class Listener: Sendable {
         guard number != 0 else { return }
         if number == EADDRINUSE {
             throw TransportError(
-                .addressInUse, "port \(address.port) on \(address.host) is in use (\(call): EADDRINUSE); choose another port")
+                .addressInUse,
+                "port \(address.port) on \(address.host) is in use (\(call): EADDRINUSE); choose another port")
         }
         throw .system(call, number, "listening on \(address)")
     }

@@ -155,13 +155,15 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         let ready = ThreadGate()
         let context = Unmanaged.passRetained(StartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()
-        let status = pthread_create(&created, nil, { raw in
-            let context = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
-            context.reactor.thread = pthread_self()
-            gnu_pthread_setname(pthread_self(), context.reactor.name)
-            context.ready.open()
-            context.reactor.loop()
-        }, context)
+        let status = pthread_create(
+            &created, nil,
+            { raw in
+                let context = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
+                context.reactor.thread = pthread_self()
+                gnu_pthread_setname(pthread_self(), context.reactor.name)
+                context.ready.open()
+                context.reactor.loop()
+            }, context)
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
         pthread_detach(created)
         ready.wait()

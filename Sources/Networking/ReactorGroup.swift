@@ -37,7 +37,9 @@ public struct ReactorGroup: Sendable {
     /// Cores that this process may use.
     package static var coreCount: Int {
         var set = [UInt8](repeating: 0, count: 128)
-        guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else { return max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+        guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else {
+            return max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        }
         return max(1, set.reduce(0) { $0 + $1.nonzeroBitCount })
     }
 

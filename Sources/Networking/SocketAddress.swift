@@ -48,7 +48,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         var found: [SocketAddress] = []
         var next = list
         while let entry = next {
-            if let address = entry.pointee.ai_addr.flatMap({ SocketAddress($0, port: port) }), !found.contains(address) {
+            if let address = entry.pointee.ai_addr.flatMap({ SocketAddress($0, port: port) }), !found.contains(address)
+            {
                 found.append(address)
             }
             next = entry.pointee.ai_next

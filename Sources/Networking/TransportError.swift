@@ -5,7 +5,9 @@ internal import Glibc
 public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Kind: String { case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, system }
+        private enum Kind: String {
+            case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, system
+        }
         private let kind: Kind
 
         /// The port is taken by another program.

@@ -62,7 +62,8 @@ struct WriteQueue {
                 for chunk in chunks.prefix(pieces.count) {
                     var bytes = chunk.bytes
                     if used == 0 { bytes = UnsafeRawBufferPointer(rebasing: bytes[sent...]) }
-                    pieces[used] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+                    pieces[used] = iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
                     used += 1
                 }
                 return socket.send(UnsafeMutableBufferPointer(rebasing: pieces[..<used]))

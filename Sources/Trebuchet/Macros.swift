@@ -1,4 +1,6 @@
 @_exported public import Distributed
+@_exported public import struct Networking.SocketAddress
+@_exported public import struct Networking.TransportError
 
 /// Makes a distributed actor callable and observable over the network.
 ///

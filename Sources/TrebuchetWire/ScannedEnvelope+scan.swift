@@ -25,7 +25,8 @@ extension ScannedEnvelope {
             guard hasPayload else { throw EnvelopeError("the message has no 'payload'") }
             try check(kindName, message)
         } catch {
-            throw EnvelopeError(error.message, callID: isIdentifier(callID, message) ? string(callID, in: message) : nil)
+            throw EnvelopeError(
+                error.message, callID: isIdentifier(callID, message) ? string(callID, in: message) : nil)
         }
     }
 
@@ -138,7 +139,9 @@ extension ScannedEnvelope {
         case .streamData:
             try need(streamID, "streamID", message)
             guard sequenceNumber != nil else { throw EnvelopeError("streamData: missing sequenceNumber") }
-            guard data.isAbsent != patch.isAbsent else { throw EnvelopeError("streamData: exactly one of data and patch") }
+            guard data.isAbsent != patch.isAbsent else {
+                throw EnvelopeError("streamData: exactly one of data and patch")
+            }
         case .streamEnd, .streamError:
             try need(streamID, "streamID", message)
         case .streamResume:

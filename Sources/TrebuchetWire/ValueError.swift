@@ -17,6 +17,7 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
         let path = context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
         let found = String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
         description =
-            "\(type) does not decode from \(found): \(problem ?? context.debugDescription)" + (path.isEmpty ? "" : " at \(path)")
+            "\(type) does not decode from \(found): \(problem ?? context.debugDescription)"
+            + (path.isEmpty ? "" : " at \(path)")
     }
 }

@@ -37,4 +37,3 @@ import Testing
         #expect(queue.nextDeadline() == nil)
     }
 }
-

@@ -1,4 +1,3 @@
-import Distributed
 import Testing
 import Trebuchet
 

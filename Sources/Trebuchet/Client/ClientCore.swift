@@ -60,7 +60,9 @@ final class ClientCore: @unchecked Sendable {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let now = MonotonicClock.now
         let asked = Deadline.current
-        if let asked, asked <= now { throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called") }
+        if let asked, asked <= now {
+            throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
+        }
         let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
         let message = InvocationMessage(
             number: number, actorID: actorID, target: target, request: request,
@@ -106,7 +108,8 @@ final class ClientCore: @unchecked Sendable {
         sweep?.cancel()
         sweepAt = deadline
         let now = MonotonicClock.now
-        sweep = reactor.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) { [weak self] in
+        sweep = reactor.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) {
+            [weak self] in
             self?.expire()
         }
     }

@@ -62,7 +62,9 @@ class ActorRecord: @unchecked Sendable {
     }
 
     /// Runs `body` isolated to the actor, in the order in which it was asked.
-    func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation { fatalError("abstract") }
+    func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
+        fatalError("abstract")
+    }
 
     /// The call of a method by its mangled name, for an actor without a dispatch table; nil when there is none.
     func executeTarget(_ target: String, _ decoder: CallInvocationDecoder) -> CallOperation? { nil }

@@ -13,10 +13,11 @@ public struct CallReply: ~Copyable {
     }
 
     /// Writes the result. A method without one writes nothing.
-    public mutating func write<Value: Encodable>(_ value: Value) throws { try coder.encode(value, into: &buffer.pointee) }
+    public mutating func write<Value: Encodable>(_ value: Value) throws {
+        try coder.encode(value, into: &buffer.pointee)
+    }
     public mutating func write(_ value: Int) throws { coder.encode(value, into: &buffer.pointee) }
     public mutating func write(_ value: String) throws { coder.encode(value, into: &buffer.pointee) }
     public mutating func write(_ value: Bool) throws { coder.encode(value, into: &buffer.pointee) }
     public mutating func write(_ value: Double) throws { try coder.encode(value, into: &buffer.pointee) }
 }
-

@@ -17,9 +17,10 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
 
 /// How one distributed method is called from the bytes of its arguments.
 public struct DispatchMethod<A: DistributedActor>: Sendable {
-    public typealias InPlace = @Sendable (
-        _ actor: isolated A, _ arguments: inout CallArguments, _ reply: inout CallReply
-    ) throws -> Void
+    public typealias InPlace =
+        @Sendable (
+            _ actor: isolated A, _ arguments: inout CallArguments, _ reply: inout CallReply
+        ) throws -> Void
     public typealias Operation = @Sendable (isolated A) async throws -> CallResult
     public typealias Prepare = @Sendable (_ arguments: inout CallArguments) throws -> Operation
 

@@ -49,7 +49,8 @@ final class ActorDirectory: Sendable {
             }
             guard let pattern = fitting else { return nil }
             guard contents.onDemand < limit else {
-                throw TrebuchetError(.rateLimited, "\(limit) actors made on demand live already; '\(name)' is one too many")
+                throw TrebuchetError(
+                    .rateLimited, "\(limit) actors made on demand live already; '\(name)' is one too many")
             }
             contents.onDemand += 1
             let task = Task { try await self.make(name, pattern) }

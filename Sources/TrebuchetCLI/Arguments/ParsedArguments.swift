@@ -60,7 +60,8 @@ struct ParsedArguments {
     func int(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = values[name] else { return nil }
         guard let value = Int(text), range.contains(value) else {
-            throw UsageError("\(name) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
+            throw UsageError(
+                "\(name) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
         }
         return value
     }
@@ -68,7 +69,8 @@ struct ParsedArguments {
     func double(_ name: String, in range: ClosedRange<Double>) throws(UsageError) -> Double? {
         guard let text = values[name] else { return nil }
         guard let value = Double(text), range.contains(value) else {
-            throw UsageError("\(name) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
+            throw UsageError(
+                "\(name) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
         }
         return value
     }

@@ -28,7 +28,9 @@ struct RemoteURL {
         if rest.isEmpty {
             port = 80
         } else {
-            guard rest.first == ":", let number = Int(rest.dropFirst()), (1...65535).contains(number) else { throw problem }
+            guard rest.first == ":", let number = Int(rest.dropFirst()), (1...65535).contains(number) else {
+                throw problem
+            }
             port = number
         }
     }

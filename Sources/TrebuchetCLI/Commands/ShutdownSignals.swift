@@ -8,6 +8,9 @@ final class ShutdownSignals: Sendable {
     private let action = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init() {
+        // A shell starts what it runs in the background with SIGINT ignored, and ignored signals are never waited for.
+        signal(SIGINT, SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
         var set = Self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
