@@ -3,80 +3,113 @@ extension ScannedEnvelope {
     package mutating func scan(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
         removeAll()
         var cursor = JSONCursor(message)
-        var kindName = ByteRange.absent
-        var hasPayload = false
         do throws(EnvelopeError) {
-            var seen = SeenMembers()
-            try cursor.object { (cursor, member) throws(EnvelopeError) in
-                switch member {
-                case .type:
-                    try seen.add(member)
-                    kindName = try cursor.string()
-                case .payload:
-                    try seen.add(member)
-                    hasPayload = true
-                    try scanPayload(&cursor, message)
-                default:
-                    _ = try cursor.value(depth: 1)
-                }
-            }
+            let name = try scanEnvelope(&cursor)
             try cursor.expectEnd()
-            guard !kindName.isAbsent else { throw EnvelopeError("the message has no 'type'") }
-            guard hasPayload else { throw EnvelopeError("the message has no 'payload'") }
-            try check(kindName, message)
+            kind = try Self.kind(name, message)
+            try check(message)
         } catch {
-            throw EnvelopeError(
-                error.message, callID: isIdentifier(callID, message) ? string(callID, in: message) : nil)
+            let isKnown = Self.isIdentifier(callID, message)
+            throw EnvelopeError(error.message, callID: isKnown ? string(callID, in: message) : nil)
         }
     }
 
+    /// The outer object; returns its `type`.
     @inline(__always)
-    private mutating func scanPayload(
-        _ cursor: inout JSONCursor, _ message: UnsafeRawBufferPointer
-    ) throws(EnvelopeError) {
+    private mutating func scanEnvelope(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
+        var name = ByteRange.absent
+        var hasPayload = false
         var seen = SeenMembers()
-        try cursor.object { (cursor, member) throws(EnvelopeError) in
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let member = try cursor.member(&isFirst) {
+            switch member {
+            case .type:
+                try seen.add(member)
+                name = try cursor.string()
+            case .payload:
+                try seen.add(member)
+                hasPayload = true
+                try scanPayload(&cursor)
+            default:
+                _ = try cursor.value(depth: 1)
+            }
+        }
+        guard !name.isAbsent else { throw EnvelopeError("the message has no 'type'") }
+        guard hasPayload else { throw EnvelopeError("the message has no 'payload'") }
+        return name
+    }
+
+    @inline(__always)
+    private mutating func scanPayload(_ cursor: inout JSONCursor) throws(EnvelopeError) {
+        var seen = SeenMembers()
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let member = try cursor.member(&isFirst) {
             try seen.add(member)
             switch member {
             case .callID: callID = try cursor.string()
-            case .actorID: actorID = try scanActorID(&cursor)
+            case .actorID: actorID = try Self.actorID(&cursor)
             case .targetIdentifier: targetIdentifier = try cursor.string()
-            case .arguments: try scanArguments(&cursor)
-            case .genericSubstitutions: try scanGenericSubstitutions(&cursor)
-            case .timeoutMilliseconds:
-                timeoutMilliseconds = Int(clamping: try cursor.wholeNumber("timeoutMilliseconds"))
-            case .protocolVersion: protocolVersion = Int(clamping: try cursor.wholeNumber("protocolVersion"))
-            case .filter: filter = try cursor.value(depth: 2)
-            case .streamFilter: streamFilter = try cursor.value(depth: 2)
+            case .arguments: try Self.scanArray(&cursor, into: &arguments, "arguments")
+            case .result: result = try cursor.value(depth: 2)
             case .streamID: streamID = try cursor.string()
-            case .reason: reason = try cursor.string()
-            case .epoch: epoch = try cursor.string()
-            case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")
             case .sequenceNumber: sequenceNumber = try cursor.wholeNumber("sequenceNumber")
             case .timestamp: timestamp = try cursor.string()
             case .data: data = try cursor.value(depth: 2)
-            case .base: base = try cursor.wholeNumber("base")
-            case .patch: patch = try cursor.value(depth: 2)
-            case .result: result = try cursor.value(depth: 2)
-            case .error: try scanError(&cursor)
-            case .code: code = try cursor.string()
-            case .message, .errorMessage:
-                hasError = true
-                errorMessage = try cursor.string()
-            case .reconnectAfterMilliseconds:
-                reconnectAfterMilliseconds = Int(clamping: try cursor.wholeNumber("reconnectAfterMilliseconds"))
-            default: _ = try cursor.value(depth: 2)
+            default: try scanRareMember(member, &cursor)
             }
+        }
+    }
+
+    /// What most messages do not have, out of the way of what they do.
+    @inline(never)
+    private mutating func scanRareMember(
+        _ member: EnvelopeMember, _ cursor: inout JSONCursor
+    ) throws(EnvelopeError) {
+        // An optional member that is null is absent.
+        if cursor.peek() == 0x6E {
+            _ = try cursor.value(depth: 2)
+            return
+        }
+        switch member {
+        case .genericSubstitutions:
+            try Self.scanArray(&cursor, into: &genericSubstitutions, "generic substitutions")
+            try Self.unquote(&genericSubstitutions, cursor)
+        case .timeoutMilliseconds:
+            timeoutMilliseconds = Int(clamping: try cursor.wholeNumber("timeoutMilliseconds"))
+        case .protocolVersion: protocolVersion = Int(clamping: try cursor.wholeNumber("protocolVersion"))
+        case .filter: filter = try cursor.value(depth: 2)
+        case .streamFilter: streamFilter = try cursor.value(depth: 2)
+        case .reason: reason = try cursor.string()
+        case .epoch: epoch = try cursor.string()
+        case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")
+        case .base: base = try cursor.wholeNumber("base")
+        case .patch: patch = try cursor.value(depth: 2)
+        case .error: try scanError(&cursor)
+        case .code: code = try cursor.string()
+        case .message, .errorMessage:
+            hasError = true
+            errorMessage = try cursor.string()
+        case .reconnectAfterMilliseconds:
+            reconnectAfterMilliseconds = Int(clamping: try cursor.wholeNumber("reconnectAfterMilliseconds"))
+        default: _ = try cursor.value(depth: 2)
         }
     }
 
     /// A name, or the object `{"id":…,"host":…,"port":…}` of older clients.
     @inline(__always)
-    private func scanActorID(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
+    private static func actorID(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
         guard cursor.peek() == 0x7B else { return try cursor.string() }
+        return try actorIDObject(&cursor)
+    }
+
+    private static func actorIDObject(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
         var id = ByteRange.absent
         var seen = SeenMembers()
-        try cursor.object { (cursor, member) throws(EnvelopeError) in
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let member = try cursor.member(&isFirst) {
             try seen.add(member)
             if member == .id { id = try cursor.string() } else { _ = try cursor.value(depth: 3) }
         }
@@ -85,29 +118,35 @@ extension ScannedEnvelope {
     }
 
     @inline(__always)
-    private mutating func scanArguments(_ cursor: inout JSONCursor) throws(EnvelopeError) {
-        try cursor.array { (cursor) throws(EnvelopeError) in
-            guard arguments.count < Self.mostArguments else {
-                throw EnvelopeError("more than \(Self.mostArguments) arguments")
-            }
-            // A string of base64 is wanted without its quotes, any JSON value as it is: the version decides, later.
-            arguments.append(try cursor.value(depth: 3))
+    private static func scanArray(
+        _ cursor: inout JSONCursor, into ranges: inout [ByteRange], _ what: StaticString
+    ) throws(EnvelopeError) {
+        try cursor.expect(0x5B)
+        if cursor.take(0x5D) { return }
+        while true {
+            guard ranges.count < mostArguments else { throw EnvelopeError("more than \(mostArguments) \(what)") }
+            ranges.append(try cursor.value(depth: 3))
+            if cursor.take(0x2C) { continue }
+            guard cursor.take(0x5D) else { throw cursor.error("expected ',' or ']'") }
+            return
         }
     }
 
-    private mutating func scanGenericSubstitutions(_ cursor: inout JSONCursor) throws(EnvelopeError) {
-        try cursor.array { (cursor) throws(EnvelopeError) in
-            guard genericSubstitutions.count < Self.mostArguments else {
-                throw EnvelopeError("more than \(Self.mostArguments) generic substitutions")
-            }
-            genericSubstitutions.append(try cursor.string())
+    /// Makes ranges of whole values ranges of the strings that they must be.
+    private static func unquote(_ ranges: inout [ByteRange], _ cursor: JSONCursor) throws(EnvelopeError) {
+        for index in ranges.indices {
+            var inner = cursor
+            inner.at = Int(ranges[index].offset)
+            ranges[index] = try inner.string()
         }
     }
 
     private mutating func scanError(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         hasError = true
         var seen = SeenMembers()
-        try cursor.object { (cursor, member) throws(EnvelopeError) in
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let member = try cursor.member(&isFirst) {
             try seen.add(member)
             switch member {
             case .code: errorCode = try cursor.string()
@@ -122,10 +161,17 @@ extension ScannedEnvelope {
     // MARK: What each kind needs
 
     @inline(__always)
-    private mutating func check(_ name: ByteRange, _ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
-        let text = string(orBytes: name, message)
-        guard let kind = text else { throw EnvelopeError("unknown type '\(string(name, in: message).prefix(64))'") }
-        self.kind = kind
+    private static func kind(
+        _ name: ByteRange, _ message: UnsafeRawBufferPointer
+    ) throws(EnvelopeError) -> EnvelopeKind {
+        if !name.isEscaped, let kind = EnvelopeKind(name.bytes(in: message)) { return kind }
+        let text = JSONString.text(name.bytes(in: message), isEscaped: name.isEscaped)
+        guard let kind = EnvelopeKind(rawValue: text) else { throw EnvelopeError("unknown type '\(text.prefix(64))'") }
+        return kind
+    }
+
+    @inline(__always)
+    private func check(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
         switch kind {
         case .invocation:
             try need(callID, "callID", message)
@@ -139,9 +185,7 @@ extension ScannedEnvelope {
         case .streamData:
             try need(streamID, "streamID", message)
             guard sequenceNumber != nil else { throw EnvelopeError("streamData: missing sequenceNumber") }
-            guard data.isAbsent != patch.isAbsent else {
-                throw EnvelopeError("streamData: exactly one of data and patch")
-            }
+            guard data.isAbsent != patch.isAbsent else { throw EnvelopeError("streamData: exactly one of data and patch") }
         case .streamEnd, .streamError:
             try need(streamID, "streamID", message)
         case .streamResume:
@@ -154,15 +198,10 @@ extension ScannedEnvelope {
     }
 
     @inline(__always)
-    private func string(orBytes name: ByteRange, _ message: UnsafeRawBufferPointer) -> EnvelopeKind? {
-        name.isEscaped ? EnvelopeKind(rawValue: string(name, in: message)) : EnvelopeKind(name.bytes(in: message))
-    }
-
-    @inline(__always)
     private func need(
         _ identifier: ByteRange, _ name: StaticString, _ message: UnsafeRawBufferPointer
     ) throws(EnvelopeError) {
-        if isIdentifier(identifier, message) { return }
+        if Self.isIdentifier(identifier, message) { return }
         if identifier.isAbsent { throw EnvelopeError("\(kind): missing \(name)") }
         throw EnvelopeError("\(kind): \(name) must be 1 to \(Self.longestIdentifier) printable ASCII characters")
     }
@@ -173,8 +212,8 @@ extension ScannedEnvelope {
     }
 
     @inline(__always)
-    private func isIdentifier(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> Bool {
-        guard !range.isAbsent, range.count > 0, range.count <= Self.longestIdentifier, !range.isEscaped else {
+    private static func isIdentifier(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> Bool {
+        guard !range.isAbsent, range.count > 0, range.count <= longestIdentifier, !range.isEscaped else {
             return false
         }
         for byte in range.bytes(in: message) where byte < 0x20 || byte > 0x7E { return false }
@@ -183,44 +222,27 @@ extension ScannedEnvelope {
 }
 
 extension JSONCursor {
-    /// Walks through an object; `body` takes the value of each member.
+    /// The next member of an object whose brace was taken, with the colon behind its name; nil at the end.
     @inline(__always)
-    fileprivate mutating func object(
-        _ body: (inout JSONCursor, EnvelopeMember) throws(EnvelopeError) -> Void
-    ) throws(EnvelopeError) {
-        try expect(0x7B)
-        if take(0x7D) { return }
-        while true {
-            let name = try string()
-            try expect(0x3A)
-            try body(&self, member(name))
-            if take(0x2C) { continue }
+    fileprivate mutating func member(_ isFirst: inout Bool) throws(EnvelopeError) -> EnvelopeMember? {
+        if isFirst {
+            isFirst = false
+            if take(0x7D) { return nil }
+        } else if !take(0x2C) {
             guard take(0x7D) else { throw error("expected ',' or '}'") }
-            return
+            return nil
         }
+        let name = try string()
+        try expect(0x3A)
+        if name.isEscaped { return escapedMember(name) }
+        return EnvelopeMember(base + Int(name.offset), Int(name.count))
     }
 
-    @inline(__always)
-    private func member(_ name: ByteRange) -> EnvelopeMember {
-        guard name.isEscaped else { return EnvelopeMember(base + Int(name.offset), Int(name.count)) }
+    @inline(never)
+    private func escapedMember(_ name: ByteRange) -> EnvelopeMember {
         let bytes = UnsafeRawBufferPointer(start: base + Int(name.offset), count: Int(name.count))
         var text = JSONString.text(bytes, isEscaped: true)
         return text.withUTF8 { $0.isEmpty ? .unknown : EnvelopeMember($0.baseAddress!, $0.count) }
-    }
-
-    /// Walks through an array; `body` takes each value. `null` stands for an empty one.
-    @inline(__always)
-    fileprivate mutating func array(
-        _ body: (inout JSONCursor) throws(EnvelopeError) -> Void
-    ) throws(EnvelopeError) {
-        try expect(0x5B)
-        if take(0x5D) { return }
-        while true {
-            try body(&self)
-            if take(0x2C) { continue }
-            guard take(0x5D) else { throw error("expected ',' or ']'") }
-            return
-        }
     }
 
     /// A number that is whole and not negative.
