@@ -47,6 +47,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private var state = State.open
     private var isAboveHigh = false
     private var isReadingPaused = false
+    /// Whether this is the connection that writes into the reactor's buffer.
+    private var isCorked = false
     private var isQueuedForFlush = false
     private var watched: UInt32 = 0
 
@@ -77,7 +79,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// Bytes that wait for the socket to take them.
     package var pendingBytes: Int {
-        queue.count + (reactor.corked === self ? reactor.output.pointee.count : 0)
+        queue.count + (isCorked ? reactor.output.pointee.count : 0)
     }
 
     /// Whether less than the high watermark waits to be sent.
@@ -87,31 +89,42 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// Appends to the output; it leaves when the event or the turn ends. Nothing is written to a closed connection, but
     /// `body` runs all the same.
-    @inline(__always)
+    @inlinable
     package func write<R>(_ body: (inout ByteBuffer) throws -> R) rethrows -> R {
-        if reactor.corked === self {
-            defer { if reactor.output.pointee.count > Self.largestTurn { sendOutput() } }
-            return try body(&reactor.output.pointee)
+        // In two halves, so that the middle is specialised where it is used.
+        let buffer = beginWriting()
+        defer { endWriting() }
+        return try body(&buffer.pointee)
+    }
+
+    /// The buffer that takes what is written now. Nobody else writes to it before `endWriting`.
+    @usableFromInline
+    func beginWriting() -> UnsafeMutablePointer<ByteBuffer> {
+        if isCorked { return reactor.output }
+        guard state == .open else {
+            reactor.nowhere.pointee.removeAll()
+            return reactor.nowhere
         }
-        return try writeToQueue(body)
+        return queue.beginAppending()
+    }
+
+    @usableFromInline
+    func endWriting() {
+        if isCorked {
+            if reactor.output.pointee.count > Self.largestTurn { sendOutput() }
+        } else if state == .open {
+            queue.endAppending()
+            queueForFlush()
+        }
     }
 
     /// Appends bytes that many connections share; large ones are not copied.
     package func write(shared: SharedBytes) {
         if shared.count < Self.smallestShared { return write { $0.append(shared.bytes) } }
         guard state == .open else { return }
-        if reactor.corked === self { moveOutputToQueue() }
+        if isCorked { moveOutputToQueue() }
         queue.append(shared)
         queueForFlush()
-    }
-
-    private func writeToQueue<R>(_ body: (inout ByteBuffer) throws -> R) rethrows -> R {
-        guard state == .open else {
-            var nowhere = ByteBuffer()
-            return try body(&nowhere)
-        }
-        defer { queueForFlush() }
-        return try queue.append(body)
     }
 
     /// Gathers all that `body` writes to this connection in the reactor's buffer and sends it at once.
@@ -124,17 +137,19 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func cork() {
         reactor.corked = self
+        isCorked = true
     }
 
     private func uncork() {
         sendOutput()
+        isCorked = false
         reactor.corked = nil
         reactor.output.pointee.reset(keepingAtMost: 4 << 20)
     }
 
     private func moveOutputToQueue() {
         guard !reactor.output.pointee.isEmpty else { return }
-        queue.append { $0.append(reactor.output.pointee.bytes) }
+        queue.append(reactor.output.pointee.bytes)
         reactor.output.pointee.removeAll()
     }
 
@@ -150,7 +165,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
                     if sent != -Int(EAGAIN) { return fail("send", Int32(-sent)) }
                     sent = 0
                 }
-                if sent < bytes.count { queue.append { $0.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) } }
+                if sent < bytes.count { queue.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
                 reactor.output.pointee.removeAll()
             }
             if queue.isEmpty && !isAboveHigh && state == .open { return }
@@ -242,7 +257,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         isReadingPaused = false
         // A peer that does not read keeps us at most this long.
         reactor.schedule(after: .seconds(5)) { [weak self] in self?.end(error: nil) }
-        if reactor.corked !== self { queueForFlush() }
+        if !isCorked { queueForFlush() }
     }
 
     /// Ends the connection at once; what waits is lost.

@@ -47,6 +47,8 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// The output of the connection whose event is being handled. Behind a pointer, so that writing to it costs no
     /// exclusivity check; it is used by the holder of `corked` alone, never by two at once.
     let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+    /// Takes what is written to a connection that is closed. Behind a pointer as `output` is.
+    let nowhere = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// The connection that writes into `output` now.
     unowned(unsafe) var corked: ByteChannel?
     /// Number of turns so far; a watchdog sees from it whether the reactor moves.
@@ -59,6 +61,7 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         wakeUp = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
         guard wakeUp >= 0 else { throw .system("eventfd", errno, "starting \(name)") }
         output.initialize(to: ByteBuffer(capacity: 64 << 10))
+        nowhere.initialize(to: ByteBuffer())
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
         epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event)
         start()

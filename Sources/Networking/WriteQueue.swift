@@ -8,7 +8,15 @@ internal import Glibc
 struct WriteQueue {
     /// Own bytes gathered in one piece of memory.
     private final class Piece {
-        var buffer = ByteBuffer()
+        /// Behind a pointer, so that it can be written to over a span of calls; freed with the piece.
+        let buffer = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+
+        init() { buffer.initialize(to: ByteBuffer()) }
+
+        deinit {
+            buffer.deinitialize(count: 1)
+            buffer.deallocate()
+        }
     }
 
     private enum Chunk {
@@ -17,13 +25,15 @@ struct WriteQueue {
 
         var bytes: UnsafeRawBufferPointer {
             switch self {
-            case .own(let piece): piece.buffer.bytes
+            case .own(let piece): piece.buffer.pointee.bytes
             case .shared(let shared): shared.bytes
             }
         }
     }
 
     private var chunks: [Chunk] = []
+    /// How much the buffer at the end held when it was begun to be written to.
+    private var appendingFrom = 0
     /// Bytes of the first chunk that have been sent.
     private var sent = 0
     /// Bytes that wait.
@@ -31,12 +41,21 @@ struct WriteQueue {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Lets `body` write at the end.
-    mutating func append<R>(_ body: (inout ByteBuffer) throws -> R) rethrows -> R {
-        let piece = lastOwnPiece()
-        let before = piece.buffer.count
-        defer { count += piece.buffer.count - before }
-        return try body(&piece.buffer)
+    /// The buffer at the end, to write to until `endAppending`.
+    mutating func beginAppending() -> UnsafeMutablePointer<ByteBuffer> {
+        let buffer = lastOwnPiece().buffer
+        appendingFrom = buffer.pointee.count
+        return buffer
+    }
+
+    mutating func endAppending() {
+        guard case .own(let piece) = chunks.last else { return }
+        count += piece.buffer.pointee.count - appendingFrom
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        beginAppending().pointee.append(bytes)
+        endAppending()
     }
 
     mutating func append(_ shared: SharedBytes) {
@@ -48,7 +67,7 @@ struct WriteQueue {
     private mutating func lastOwnPiece() -> Piece {
         // A piece of which a part was sent may still grow; one over 64 KiB is left alone, so that growing does not copy
         // a long backlog.
-        if case .own(let piece) = chunks.last, piece.buffer.count < 64 << 10 { return piece }
+        if case .own(let piece) = chunks.last, piece.buffer.pointee.count < 64 << 10 { return piece }
         let piece = Piece()
         chunks.append(.own(piece))
         return piece

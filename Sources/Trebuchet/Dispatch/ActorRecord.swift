@@ -33,20 +33,25 @@ class ActorRecord: @unchecked Sendable {
     /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
     /// place, or they would overtake.
     final var starting = 0
-    private let methods: ByteKeyTable<ActorMethod>
+    private let methods: [ActorMethod]
+    private let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     let streamNames: [String]
 
     init(name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String]) {
         self.name = name
         self.home = home
-        var table = ByteKeyTable<ActorMethod>()
-        for method in methods { table[method.name] = method }
-        self.methods = table
+        self.methods = methods
+        var table = ByteKeyTable<Unmanaged<ActorMethod>>()
+        for method in methods { table[method.name] = .passUnretained(method) }
+        methodsByName = table
         self.streamNames = streamNames
     }
 
-    final func method(_ target: UnsafeRawBufferPointer) -> ActorMethod? { methods[target] }
-    final var methodNames: [String] { methods.keys.sorted() }
+    /// The method of this name; the record keeps it alive.
+    @inline(__always)
+    final func method(_ target: UnsafeRawBufferPointer) -> Unmanaged<ActorMethod>? { methodsByName[target] }
+
+    final var methodNames: [String] { methods.map(\.name).sorted() }
 
     /// The actor, if it is still there.
     var actor: (any DistributedActor)? { fatalError("abstract") }

@@ -8,7 +8,8 @@ public struct CallArguments: ~Copyable {
     /// Both live in the frame of the session that runs the call, for as long as the call is being started.
     private let message: UnsafeRawBufferPointer
     private let envelope: UnsafePointer<ScannedEnvelope>
-    private unowned(unsafe) let coder: ValueCoder
+    /// Kept by the reactor's shard, which outlives every call.
+    private let coder: Unmanaged<ValueCoder>
     private let version: ProtocolVersion
     private var index = 0
 
@@ -18,7 +19,7 @@ public struct CallArguments: ~Copyable {
     ) {
         self.message = message
         self.envelope = envelope
-        self.coder = coder
+        self.coder = .passUnretained(coder)
         self.version = version
     }
 
@@ -54,8 +55,8 @@ public struct CallArguments: ~Copyable {
         }
         let bytes = envelope.pointee.arguments[ordinal].bytes(in: message)
         do {
-            if version == .v3 { return try decode(coder, bytes) }
-            return try withDecodedBase64(bytes) { try decode(coder, $0) }
+            if version == .v3 { return try coder._withUnsafeGuaranteedRef { try decode($0, bytes) } }
+            return try withDecodedBase64(bytes) { try decode(coder.takeUnretainedValue(), $0) }
         } catch {
             throw TrebuchetError(.invalidArguments, "argument \(ordinal + 1): \(describe(error))")
         }

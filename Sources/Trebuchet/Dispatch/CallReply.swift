@@ -5,19 +5,32 @@ internal import TrebuchetWire
 public struct CallReply: ~Copyable {
     /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
     private let buffer: UnsafeMutablePointer<ByteBuffer>
-    private unowned(unsafe) let coder: ValueCoder
+    /// Kept by the reactor's shard, which outlives every call.
+    private let coder: Unmanaged<ValueCoder>
 
     init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: ValueCoder) {
         self.buffer = buffer
-        self.coder = coder
+        self.coder = .passUnretained(coder)
     }
 
     /// Writes the result. A method without one writes nothing.
     public mutating func write<Value: Encodable>(_ value: Value) throws {
-        try coder.encode(value, into: &buffer.pointee)
+        try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
     }
-    public mutating func write(_ value: Int) throws { coder.encode(value, into: &buffer.pointee) }
-    public mutating func write(_ value: String) throws { coder.encode(value, into: &buffer.pointee) }
-    public mutating func write(_ value: Bool) throws { coder.encode(value, into: &buffer.pointee) }
-    public mutating func write(_ value: Double) throws { try coder.encode(value, into: &buffer.pointee) }
+
+    public mutating func write(_ value: Int) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: String) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: Bool) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: Double) throws {
+        try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
+    }
 }

@@ -13,6 +13,9 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private let bodies: [Unisolated?]
     /// Set for an exposed actor.
     private let held: A?
+    /// `held` without counting references: an actor that is weakly referred to anywhere pays for each count with an
+    /// atomic operation through a side table.
+    private let heldUnmanaged: Unmanaged<A>?
     /// For an actor that is reachable only because a reference to it was handed out.
     private weak var referred: A?
 
@@ -26,6 +29,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
         self.bodies = bodies
         held = holding ? actor : nil
+        heldUnmanaged = holding ? .passUnretained(actor) : nil
         referred = actor
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
@@ -47,7 +51,9 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
         assert(home?.reactor.isCurrent == true)
         let body = bodies[method.index].unsafelyUnwrapped
-        if let held { return try body(held, &arguments, &reply) }
+        if let heldUnmanaged {
+            return try heldUnmanaged._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
+        }
         try body(present(), &arguments, &reply)
     }
 

@@ -20,8 +20,9 @@ final class ServerShard: @unchecked Sendable {
     /// The shards of the same server on all reactors, this one among them. Set once, before the server listens.
     var siblings: [ServerShard] = []
 
-    /// Actors by name, as they were found before.
-    private var records = ByteKeyTable<ActorRecord>()
+    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them.
+    private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
+    private var held: [String: ActorRecord] = [:]
     /// Calls that wait for an actor to be made, in order.
     private var waiting: [String: [(Result<Void, any Error>) -> Void]] = [:]
     /// What the mangled names of older clients mean. Bounded: a client could send any name.
@@ -55,7 +56,12 @@ final class ServerShard: @unchecked Sendable {
 
     /// The actor of this name, if it stands ready.
     @inline(__always)
-    func record(_ name: UnsafeRawBufferPointer) -> ActorRecord? { records[name] }
+    func record(_ name: UnsafeRawBufferPointer) -> Unmanaged<ActorRecord>? { records[name] }
+
+    private func keep(_ record: ActorRecord, as name: String) {
+        held[name] = record
+        records[name] = .passUnretained(record)
+    }
 
     /// Looks where a name that was not called before leads. Nil when an actor has to be made first: then `retry` is
     /// called on this reactor, after that of earlier calls for the same name.
@@ -67,7 +73,7 @@ final class ServerShard: @unchecked Sendable {
             return nil
         }
         if let record = directory.record(name) ?? system.referredRecord(name) {
-            records[name] = record
+            keep(record, as: name)
             return record
         }
         guard let activation = try directory.activate(name) else {
@@ -83,13 +89,18 @@ final class ServerShard: @unchecked Sendable {
     }
 
     private func activated(_ name: String, _ outcome: Result<ActorRecord, any Error>) {
-        if case .success(let record) = outcome { records[name] = record }
+        if case .success(let record) = outcome { keep(record, as: name) }
         let calls = waiting.removeValue(forKey: name) ?? []
         for call in calls { call(outcome.map { _ in }) }
     }
 
     /// The next call for this name looks for it anew.
-    func forget(_ name: String) { records[name] = nil }
+    func forget(_ name: String) {
+        records[name] = nil
+        // Freed when the turn is over: a call of this actor may be what leads here.
+        guard let record = held.removeValue(forKey: name) else { return }
+        reactor.execute { _ = record }
+    }
 
     func wireName(_ identifier: String) -> String {
         if let known = wireNames[identifier] { return known }

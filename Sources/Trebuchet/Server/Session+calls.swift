@@ -9,7 +9,7 @@ extension Session {
         if version != .v3 { noteVersion() }
         let name = envelope.pointee.actorID
         if !name.isEscaped, let record = shard.record(name.bytes(in: message)) {
-            return invoke(record, message)
+            return record._withUnsafeGuaranteedRef { invoke($0, message) }
         }
         do {
             let copy = Array(message)
@@ -46,6 +46,12 @@ extension Session {
             if method == nil, executeTarget(identifier, record, message) { return }
         }
         guard let method else { return failUnknownMethod(record, message) }
+        method._withUnsafeGuaranteedRef { invoke(record, $0, message) }
+    }
+
+    @inline(__always)
+    private func invoke(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
+        let envelope = shard.envelope
         guard
             envelope.pointee.arguments.count == method.arguments,
             envelope.pointee.genericSubstitutions.count == method.generics

@@ -35,7 +35,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     private let shard: ServerShard
     private let version: ProtocolVersion
-    private unowned(unsafe) var socket: WebSocket!
+    /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
+    private var socket: Unmanaged<WebSocket>!
     private var session: Session!
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
@@ -48,7 +49,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     // MARK: WebSocketHandler
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        self.socket = socket
+        self.socket = .passUnretained(socket)
         if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
         session = Session(self, version: version, shard: shard)
     }
@@ -67,15 +68,23 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     // MARK: MessageLink
 
-    var isWritable: Bool { socket.isWritable }
+    var isWritable: Bool { socket._withUnsafeGuaranteedRef { $0.isWritable } }
 
-    func send(_ body: (inout ByteBuffer) -> Void) { socket.send(opcode, body) }
-
-    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
-        socket.sendShared(opcode, headCount: headCount, head: head, shared: shared)
+    func send(_ body: (inout ByteBuffer) -> Void) {
+        socket._withUnsafeGuaranteedRef { $0.send(opcode, body) }
     }
 
-    func inOneWrite(_ body: () -> Void) { socket.inOneWrite(body) }
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        socket._withUnsafeGuaranteedRef {
+            $0.sendShared(opcode, headCount: headCount, head: head, shared: shared)
+        }
+    }
 
-    func close(_ code: WebSocketCloseCode, reason: String) { socket.close(code: code, reason: reason) }
+    func inOneWrite(_ body: () -> Void) {
+        socket._withUnsafeGuaranteedRef { $0.inOneWrite(body) }
+    }
+
+    func close(_ code: WebSocketCloseCode, reason: String) {
+        socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
+    }
 }
