@@ -131,8 +131,8 @@ struct WebSocketServerTests {
     func backpressure() async throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
-        // 2,000 × 64 KiB of answers: more than sockets hold; asked for in one write.
-        let count = 2000
+        // 500 × 64 KiB of answers: more than sockets hold; asked for in one write.
+        let count = 500
         try peer.send((0..<count).flatMap { _ in text("64 KiB") } + text("end"))
         // The first answer is here, so the server has begun; what it holds for us now is what it will ever hold.
         #expect(try peer.receiveFrame().payload.count == 65_536)
@@ -201,6 +201,7 @@ struct WebSocketServerTests {
         try second.send(RawPeer.upgrade())
         #expect(try second.receiveHead().hasPrefix("HTTP/1.1 503 "))
         _ = try second.receiveToEnd()
+        second.endWriting()
         try first.send(close(1000))
         _ = try first.receiveToEnd()
         var endings = stream.makeAsyncIterator()
