@@ -14,6 +14,9 @@ final class ConnectionTable: @unchecked Sendable {
 
     var count: Int { sockets.count + upgrades.count }
 
+    /// Bytes that wait to be sent, all connections together.
+    var pendingBytes: Int { sockets.reduce(0) { $0 + $1.pendingBytes } }
+
     func add(_ socket: WebSocket) {
         socket.table = self
         socket.tableIndex = sockets.count

@@ -43,7 +43,7 @@ extension WebSocket: ByteChannelDelegate {
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
         reading: while true {
-            switch reader.next(&bytes) {
+            switch nextEvent(&bytes) {
             case .message(let opcode, let payload):
                 if case .deliver = machine.received(message: opcode) {
                     handler.webSocket(self, didReceive: payload, opcode: opcode)

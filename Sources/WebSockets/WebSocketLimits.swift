@@ -19,6 +19,7 @@ public struct WebSocketLimits: Sendable {
     /// From our close frame to the peer's, and from there to the end of the connection. Default 5 s.
     public var closeTimeout = Duration.seconds(5)
     /// Connections of one server at a time, those in the handshake among them. Default 100,000; beyond it 503.
+    /// Each reactor takes its even share of them.
     public var connections = 100_000
     /// Bytes waiting to be sent above which a connection is not writable and not read from. Default 256 KiB.
     public var highWatermarkBytes = 256 << 10

@@ -3,7 +3,8 @@ public import Networking
 /// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
 public final class WebSocketServer: Sendable {
     private let listener: Listener
-    private let tables: [ConnectionTable]
+    /// One for each reactor.
+    let tables: [ConnectionTable]
 
     /// Listens from now on. Port 0 takes a free one: see `address`.
     ///

@@ -1,0 +1,176 @@
+import Networking
+import Testing
+
+@testable import WebSockets
+
+@Suite("Handshake (RFC 6455 §4)")
+struct HandshakeTests {
+    private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
+
+    private func request(
+        _ method: String = "GET", version: Int = 1, changing: [(String, String?)] = []
+    ) -> HTTPRequestHead {
+        var headers: [(String, String)] = [
+            ("Host", "h"), ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Key", Self.key),
+            ("Sec-WebSocket-Version", "13"),
+        ]
+        for (name, value) in changing {
+            headers.removeAll { $0.0 == name }
+            if let value { headers.append((name, value)) }
+        }
+        var fields = HTTPHeaders()
+        for (name, value) in headers { fields.add(name, value) }
+        return HTTPRequestHead(method: method, target: "/", headers: fields, minorVersion: version)
+    }
+
+    private func status(_ request: HTTPRequestHead) -> Int? {
+        do throws(HTTPRejection) {
+            _ = try ServerHandshake.agree(request, subprotocols: [])
+            return nil
+        } catch {
+            return error.status
+        }
+    }
+
+    @Test("the accept key is the RFC's (§1.3)")
+    func acceptKey() throws {
+        #expect(HandshakeKey.accept(for: Self.key) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        let response = try ServerHandshake.agree(request(), subprotocols: ["chat"]).response
+        #expect(
+            String(decoding: response.encoded(), as: UTF8.self)
+                == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+    }
+
+    @Test(
+        "token lists match in any case and at any place",
+        arguments: [
+            ("Upgrade", "WebSocket"), ("Upgrade", "h2c, WEBSOCKET"), ("Connection", "keep-alive, Upgrade"),
+            ("Connection", "UPGRADE"),
+        ])
+    func tokens(_ name: String, _ value: String) { #expect(status(request(changing: [(name, value)])) == nil) }
+
+    @Test(
+        "each defect has its status",
+        arguments: [
+            (400, "Connection", nil), (400, "Connection", "keep-alive"), (400, "Sec-WebSocket-Key", nil),
+            (400, "Sec-WebSocket-Key", "short"), (400, "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZR=="),
+            (400, "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQAA"),
+            (400, "Sec-WebSocket-Key", "dGhl*HNhbXBsZSBub25jZQ=="),
+            (400, "Sec-WebSocket-Version", nil), (426, "Sec-WebSocket-Version", "8"),
+            (426, "Sec-WebSocket-Version", "13, 8"),
+            (426, "Upgrade", nil), (426, "Upgrade", "h2c"), (426, "Upgrade", "websockets"),
+            (400, "Sec-WebSocket-Protocol", "a b"),
+        ] as [(Int, String, String?)])
+    func defects(_ wanted: Int, _ name: String, _ value: String?) {
+        #expect(status(request(changing: [(name, value)])) == wanted)
+    }
+
+    @Test("other methods get 405 with Allow, HTTP/1.0 gets 400, and 426 names version 13")
+    func otherDefects() throws {
+        #expect(status(request("POST")) == 405)
+        #expect(status(request(version: 0)) == 400)
+        do throws(HTTPRejection) {
+            _ = try ServerHandshake.agree(request("PUT"), subprotocols: [])
+        } catch {
+            #expect(error.response.headers["Allow"] == "GET")
+        }
+        #expect(ServerHandshake.upgradeRequired.response.headers["Sec-WebSocket-Version"] == "13")
+    }
+
+    @Test(
+        "the server's order of preference decides, among what is offered",
+        arguments: [
+            ("a, b, c", ["c", "b"], "c"), ("a", ["b", "a"], "a"), ("a", ["b"], nil), ("A", ["a"], nil),
+            (nil, ["a"], nil),
+        ] as [(String?, [String], String?)])
+    func subprotocols(_ offered: String?, _ ours: [String], _ chosen: String?) throws {
+        let agreement = try ServerHandshake.agree(
+            request(changing: [("Sec-WebSocket-Protocol", offered)]), subprotocols: ours)
+        #expect(agreement.subprotocol == chosen)
+        #expect(agreement.response.headers["Sec-WebSocket-Protocol"] == chosen)
+    }
+
+    // MARK: The client
+
+    private func client(subprotocols: [String] = ["v2", "v1"], headers: HTTPHeaders = [:]) throws -> ClientHandshake {
+        ClientHandshake(
+            url: try WebSocketURL("ws://example.org:81/chat"), subprotocols: subprotocols, headers: headers,
+            key: Self.key)
+    }
+
+    @Test("the client's request is one that the server agrees to")
+    func requestBytes() throws {
+        let bytes = try client(headers: ["Authorization": "Bearer x"]).request()
+        let head = try bytes.withUnsafeBytes { try HTTPRequestHead.parse($0) }
+        #expect(head.target == "/chat")
+        #expect(head.headers["Host"] == "example.org:81")
+        #expect(head.headers["Authorization"] == "Bearer x")
+        #expect(try ServerHandshake.agree(head, subprotocols: ["v1"]).subprotocol == "v1")
+        #expect(HandshakeKey.isValid(HandshakeKey.random()))
+        #expect(HandshakeKey.random() != HandshakeKey.random())
+    }
+
+    @Test("headers that would break the request are refused", arguments: ["a\r\nX: y", "a\nb", "\u{0}"])
+    func injection(_ value: String) {
+        #expect(throws: TransportError.self) { try client(headers: ["X": value]).request() }
+        #expect(throws: TransportError.self) { try client(headers: [value: "x"]).request() }
+        #expect(throws: TransportError.self) { try client(subprotocols: [value]).request() }
+        let response = HTTPResponse(status: 200, headers: ["X": value])
+        #expect(!String(decoding: response.encoded(), as: UTF8.self).contains("X:"))
+    }
+
+    @Test(
+        "every answer but a valid 101 is an error that names the defect",
+        arguments: [
+            (302, [:], "302"), (200, [:], "200"), (101, ["Upgrade": "h2c"], "did not upgrade"),
+            (101, ["Connection": "close"], "did not upgrade"),
+            (101, ["Sec-WebSocket-Accept": "wrong"], "Sec-WebSocket-Accept"),
+            (101, ["Sec-WebSocket-Protocol": "v3"], "subprotocol"),
+            (101, ["Sec-WebSocket-Extensions": "x"], "extensions"),
+        ] as [(Int, [String: String], String)])
+    func answers(_ status: Int, _ changes: [String: String], _ defect: String) throws {
+        var fields = [
+            "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+        ]
+        fields.merge(changes) { $1 }
+        var headers = HTTPHeaders()
+        for (name, value) in fields { headers.add(name, value) }
+        let response = HTTPResponseHead(status: status, headers: headers)
+        let error = #expect(throws: TransportError.self) { try client().validate(response) }
+        #expect(error?.code == .handshake)
+        #expect(error?.message.contains(defect) == true)
+    }
+
+    @Test("a valid 101 gives the subprotocol that was chosen")
+    func goodAnswer() throws {
+        let bytes = Array(
+            ("HTTP/1.1 101 x\r\nUPGRADE: WebSocket\r\nconnection: upgrade\r\nSec-WebSocket-Protocol: v1\r\n"
+                + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n").utf8)
+        let response = try bytes.withUnsafeBytes { try HTTPResponseHead.parse($0) }
+        #expect(try client().validate(response) == "v1")
+    }
+
+    @Test(
+        "URLs are read as RFC 6455 §3 has them",
+        arguments: [
+            ("ws://h", "h", 80, "/", "h"), ("ws://h:81/a?b=c", "h", 81, "/a?b=c", "h:81"),
+            ("WS://h?x", "h", 80, "/?x", "h"),
+            ("ws://[::1]:9000/", "::1", 9000, "/", "[::1]:9000"), ("ws://[::1]", "::1", 80, "/", "[::1]"),
+        ])
+    func urls(_ text: String, _ host: String, _ port: Int, _ target: String, _ authority: String) throws {
+        let url = try WebSocketURL(text)
+        #expect(url.host == host)
+        #expect(url.port == port)
+        #expect(url.target == target)
+        #expect(url.authority == authority)
+    }
+
+    @Test(
+        "bad URLs are errors",
+        arguments: [
+            "", "h", "http://h", "wss://h", "ws://", "ws://:80", "ws://h:0", "ws://h:x", "ws://h:70000", "ws://h/#f",
+            "ws://u@h", "ws://[::1", "ws://[::1]x", "ws://h/a b", "ws://h\r\n",
+        ])
+    func badURLs(_ text: String) { #expect(throws: TransportError.self) { try WebSocketURL(text) } }
+}

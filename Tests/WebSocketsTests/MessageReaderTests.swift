@@ -1,0 +1,143 @@
+import Testing
+
+@testable import WebSockets
+
+@Suite("MessageReader (RFC 6455 §5.4, §5.5, §8.1)")
+struct MessageReaderTests {
+    enum Seen: Equatable {
+        case message(WebSocketOpcode, [UInt8])
+        case control(WebSocketOpcode, [UInt8])
+        case violation(ProtocolViolation)
+    }
+
+    private func read(
+        _ pieces: [[UInt8]], role: WebSocketRole = .server, limits: WebSocketLimits = WebSocketLimits()
+    ) -> [Seen] {
+        var reader = MessageReader(role: role, limits: limits)
+        var seen: [Seen] = []
+        for var piece in pieces {
+            let isBroken = piece.withUnsafeMutableBytes { bytes in
+                var rest = bytes
+                while true {
+                    switch reader.next(&rest) {
+                    case .needsMore:
+                        #expect(rest.isEmpty)
+                        return false
+                    case .message(let opcode, let payload): seen.append(.message(opcode, Array(payload)))
+                    case .control(let opcode, let payload): seen.append(.control(opcode, Array(payload)))
+                    case .violation(let violation):
+                        seen.append(.violation(violation))
+                        return true
+                    }
+                }
+            }
+            if isBroken { break }
+        }
+        return seen
+    }
+
+    private func message(_ string: String) -> Seen { .message(.text, Array(string.utf8)) }
+
+    /// Messages of every length class, fragments, and control frames between them.
+    private var conversation: [UInt8] {
+        text("Hello") + frame(2, [UInt8](repeating: 0x80, count: 130)) + text("") + frame(9, [1, 2, 3])
+            + text("hé", fin: false) + frame(10) + frame(0, [], fin: false) + frame(9, [9])
+            + frame(0, Array("llo 🚀".utf8))
+            + frame(2, [0xFF], fin: false) + frame(0, [0xFE]) + frame(8, [0x03, 0xE8])
+    }
+
+    private var meaning: [Seen] {
+        [
+            message("Hello"), .message(.binary, [UInt8](repeating: 0x80, count: 130)), message(""),
+            .control(.ping, [1, 2, 3]), .control(.pong, []), .control(.ping, [9]), message("héllo 🚀"),
+            .message(.binary, [0xFF, 0xFE]), .control(.close, [0x03, 0xE8]),
+        ]
+    }
+
+    @Test("a conversation means the same however the network cuts it")
+    func cuts() {
+        #expect(read([conversation]) == meaning)
+        #expect(read(conversation.map { [$0] }) == meaning)
+        for cut in 0...conversation.count {
+            #expect(read([Array(conversation[..<cut]), Array(conversation[cut...])]) == meaning, "cut at \(cut)")
+        }
+        for size in [2, 3, 5, 7, 13, 50] {
+            let pieces = stride(from: 0, to: conversation.count, by: size).map {
+                Array(conversation[$0..<min($0 + size, conversation.count)])
+            }
+            #expect(read(pieces) == meaning, "pieces of \(size)")
+        }
+    }
+
+    @Test("a client reads unmasked frames, ASCII or not")
+    func clientRole() {
+        let bytes = frame(1, Array("plain é".utf8), mask: nil) + frame(1, [0xC0], mask: nil)
+        #expect(read([bytes], role: .client) == [message("plain é"), .violation(.invalidUTF8)])
+        #expect(read(bytes.map { [$0] }, role: .client) == [message("plain é"), .violation(.invalidUTF8)])
+    }
+
+    @Test("a message of 70,000 bytes comes through in pieces of any size", arguments: [1000, 1447, 65_536])
+    func large(_ size: Int) {
+        let payload = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 7) & 0x7F }
+        let bytes = frame(1, payload)
+        let pieces = stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
+        #expect(read(pieces) == [.message(.text, payload)])
+    }
+
+    static let disorder: [([UInt8], ProtocolViolation)] = [
+        (frame(0, [1]), .continuationOfNothing),
+        (frame(0, [1], fin: false), .continuationOfNothing),
+        (text("a", fin: false) + text("b"), .messageInsideMessage),
+        (text("a", fin: false) + frame(2, [1]), .messageInsideMessage),
+        (text("a") + frame(0, []), .continuationOfNothing),
+        (frame(1, [0xC3], fin: true), .invalidUTF8),
+        (frame(1, [0xC3], fin: false) + frame(0, [0x41]), .invalidUTF8),
+        (frame(1, [0xE2, 0x82], fin: false) + frame(0, []), .invalidUTF8),
+    ]
+
+    @Test("frames out of order and texts cut short are violations, however they are cut", arguments: disorder)
+    func violations(_ bytes: [UInt8], _ violation: ProtocolViolation) {
+        #expect(read([bytes]).last == .violation(violation))
+        #expect(read(bytes.map { [$0] }).last == .violation(violation))
+    }
+
+    @Test("bad UTF-8 is found when its byte comes, before the frame or the message ends")
+    func failsFast() {
+        let bad = frame(1, Array("abc".utf8) + [0xFF] + [UInt8](repeating: 0x61, count: 1000), fin: false)
+        #expect(read([Array(bad[..<12])]) == [.violation(.invalidUTF8)])
+        #expect(read([Array(bad[..<11])]) == [])
+    }
+
+    @Test("messages over the limits of bytes and of fragments are violations")
+    func limits() {
+        var limits = WebSocketLimits()
+        limits.messageBytes = 10
+        limits.fragmentsPerMessage = 3
+        let five = [UInt8](repeating: 1, count: 5)
+        let two = frame(2, five, fin: false) + frame(0, five)
+        #expect(read([two], limits: limits) == [.message(.binary, five + five)])
+        #expect(read([frame(2, five + five + [1])], limits: limits) == [.violation(.frameTooBig)])
+        let over = frame(2, five, fin: false) + frame(0, five, fin: false) + frame(0, [1])
+        #expect(read([over], limits: limits) == [.violation(.messageTooBig)])
+        let many = frame(2, [], fin: false) + frame(0, [], fin: false) + frame(0, [], fin: false) + frame(0, [])
+        #expect(read([many], limits: limits) == [.violation(.tooManyFragments)])
+        #expect(read([two + two + two], limits: limits).count == 3)
+    }
+
+    @Test("payloads of a frame that came whole lie in the given bytes: nothing is copied")
+    func inPlace() {
+        var bytes = text("in place") + text("again")
+        bytes.withUnsafeMutableBytes { all in
+            var reader = MessageReader(role: .server, limits: WebSocketLimits())
+            var rest = all
+            for (offset, length) in [(6, 8), (20, 5)] {
+                guard case .message(.text, let payload) = reader.next(&rest) else {
+                    Issue.record("no message")
+                    return
+                }
+                #expect(payload.baseAddress == all.baseAddress! + offset)
+                #expect(payload.count == length)
+            }
+        }
+    }
+}
