@@ -70,7 +70,8 @@ final class RawPeer: Sendable {
             }
         }
 
-        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
             let text = String(decoding: message, as: UTF8.self)
             let reader = contents.withLock { contents in
                 contents.messages.append(text)

@@ -1,4 +1,3 @@
-import Glibc
 import Networking
 import Testing
 import Trebuchet
@@ -55,6 +54,29 @@ import TrebuchetTesting
             for count in 1...100 { #expect(try await board.add() == count) }
             for socket in silent + upgraded { socket.close(reset: true) }
             #expect(await eventually { await server.connectionCount == 1 })
+        }
+    }
+
+    @Test("streams that begin and end at once leave nothing with an actor on another reactor")
+    func shortStreams() async throws {
+        try await withTestServer(reactors: 2) { server in
+            for name in ["a", "b"] { await server.expose(Board(actorSystem: server.actorSystem), as: name) }
+        } body: { _, server in
+            let address = try #require(server.address)
+            for _ in 0..<100 {
+                let peer = try await RawPeer.connect(address)
+                for actor in ["a", "b"] {
+                    // The server gives out s1, s2, …; the end is on its way before the actor has heard of the stream.
+                    peer.invoke("o", actor, "observeState")
+                    peer.send(#"{"type":"streamEnd","payload":{"streamID":"\#(actor == "a" ? "s1" : "s2")"}}"#)
+                }
+                peer.abort()
+            }
+            for actor in ["a", "b"] {
+                #expect(await eventually { await server.connectionCount == 1 })
+                #expect(await eventually { await server.subscriberCount(of: actor, "observeState") == 0 })
+                #expect(await eventually { await server.nodeCount(of: actor, "observeState") == 0 })
+            }
         }
     }
 }

@@ -35,7 +35,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("default arguments are filled in by the caller, and a distributed property is read", arguments: TestLink.allCases)
+    @Test(
+        "default arguments are filled in by the caller, and a distributed property is read",
+        arguments: TestLink.allCases)
     func defaultsAndProperties(link: TestLink) async throws {
         try await withActors(link) { client in
             let calculator = try client.resolve(Calculator.self, id: "calculator")

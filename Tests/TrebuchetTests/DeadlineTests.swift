@@ -15,7 +15,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call past its deadline ends with timeout, and its task on the server is cancelled", arguments: TestLink.allCases)
+    @Test(
+        "a call past its deadline ends with timeout, and its task on the server is cancelled",
+        arguments: TestLink.allCases)
     func deadline(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, journal in
             let error = await #expect(throws: TrebuchetError.self) {

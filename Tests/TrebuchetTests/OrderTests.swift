@@ -3,7 +3,9 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(1))) struct OrderTests {
-    @Test("calls from one connection to one actor start in order, sync and async mixed", arguments: TestLink.allCases, [1, 2, 3])
+    @Test(
+        "calls from one connection to one actor start in order, sync and async mixed", arguments: TestLink.allCases,
+        [1, 2, 3])
     func mixed(link: TestLink, reactors: Int) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: reactors) { server in

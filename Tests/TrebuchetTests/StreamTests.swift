@@ -27,7 +27,8 @@ import TrebuchetTesting
         }
     }
 
-    @Test("under a burst of changes nothing older, nothing twice, and the last one always", arguments: TestLink.allCases)
+    @Test(
+        "under a burst of changes nothing older, nothing twice, and the last one always", arguments: TestLink.allCases)
     func burst(link: TestLink) async throws {
         try await withList(link) { list, _, _ in
             let readers = (0..<8).map { _ in
@@ -43,7 +44,8 @@ import TrebuchetTesting
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 0..<500 {
                     group.addTask {
-                        _ = index.isMultiple(of: 2)
+                        _ =
+                            index.isMultiple(of: 2)
                             ? try await list.add(title: "x") : try await list.addLater(title: "x")
                     }
                 }
@@ -64,7 +66,8 @@ import TrebuchetTesting
             var iterator = states.makeAsyncIterator()
             #expect(await iterator.next()?.items.count == 1)
             for count in 2..<100 {
-                let reported = count.isMultiple(of: 2)
+                let reported =
+                    count.isMultiple(of: 2)
                     ? try await list.add(title: "x") : try await list.addLater(title: "x")
                 #expect(reported == count)
                 #expect(await iterator.next()?.items.count == count)
