@@ -59,7 +59,7 @@ let package = Package(
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet"]),
+        library("TrebuchetTesting", ["Trebuchet", "Networking"]),
         // Floor 5: the executable.
         .executableTarget(
             name: "TrebuchetCLI",

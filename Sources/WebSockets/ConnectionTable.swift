@@ -39,6 +39,11 @@ final class ConnectionTable: @unchecked Sendable {
         reportIfEmpty()
     }
 
+    /// Ends the connections whose handshake is not done. Comes after the last connection has been accepted.
+    func refuseUpgrades() async {
+        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.cancel() } }
+    }
+
     /// Closes every connection and returns when the last has gone; the time limits of closing see to it that it does.
     func drain(code: WebSocketCloseCode) async {
         await withCheckedContinuation { continuation in

@@ -38,6 +38,11 @@ public final class WebSocketServer: Sendable {
     /// Accepts no more connections; those that exist go on.
     public func stopAccepting() async { await listener.close() }
 
+    /// Ends the connections whose handshake is not done; the others go on.
+    package func refuseUpgrades() async {
+        for table in tables { await table.refuseUpgrades() }
+    }
+
     /// Accepts no more connections, sends each that exists a close frame, and returns when the last has gone: at most
     /// twice the close time limit later.
     public func shutdown(code: WebSocketCloseCode = .goingAway) async {

@@ -31,7 +31,11 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
     public mutating func doneRecording() throws {}
 
-    func finish() -> CallRequest { CallRequest(arguments: arguments, generics: generics) }
+    /// The stub of a `@Resolvable` protocol is generic over itself; the method that it stands for is not.
+    func finish<Act: DistributedActor>(on type: Act.Type) -> CallRequest {
+        let isStub = !generics.isEmpty && TargetNames.isStub(type) && generics[0] == GenericTypes.name(of: type)
+        return CallRequest(arguments: arguments, generics: isStub ? Array(generics.dropFirst()) : generics)
+    }
 
     func giveBackCoder(to system: TrebuchetActorSystem) { system.giveBack(coder) }
 }

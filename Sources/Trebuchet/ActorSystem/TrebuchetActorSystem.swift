@@ -146,7 +146,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         guard let caller else {
             throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
         }
-        let request = invocation.finish()
+        let request = invocation.finish(on: Act.self)
         invocation.giveBackCoder(to: self)
         do {
             return try await caller.call(

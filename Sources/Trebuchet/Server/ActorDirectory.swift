@@ -15,7 +15,8 @@ final class ActorDirectory: Sendable {
         var records: [String: ActorRecord] = [:]
         var patterns: [Pattern] = []
         var activating: [String: Task<ActorRecord, any Error>] = [:]
-        var onDemand = 0
+        /// Names of those that were made on demand, or are being made.
+        var onDemand: Set<String> = []
     }
 
     private let contents = Mutex(Contents())
@@ -23,9 +24,19 @@ final class ActorDirectory: Sendable {
 
     init(actorsOnDemand limit: Int) { self.limit = limit }
 
-    func insert(_ record: ActorRecord) { contents.withLock { $0.records[record.name] = record } }
+    func insert(_ record: ActorRecord) {
+        contents.withLock { contents in
+            contents.records[record.name] = record
+            contents.onDemand.remove(record.name)
+        }
+    }
 
-    func remove(_ name: String) { contents.withLock { _ = $0.records.removeValue(forKey: name) } }
+    func remove(_ name: String) {
+        contents.withLock { contents in
+            contents.records[name] = nil
+            if contents.activating[name] == nil { contents.onDemand.remove(name) }
+        }
+    }
 
     func record(_ name: String) -> ActorRecord? { contents.withLock { $0.records[name] } }
 
@@ -44,15 +55,17 @@ final class ActorDirectory: Sendable {
     func activate(_ name: String) throws -> Task<ActorRecord, any Error>? {
         try contents.withLock { contents in
             if let running = contents.activating[name] { return running }
+            // Another reactor may have asked for it, and got it, since the caller looked.
+            if let record = contents.records[name] { return Task { record } }
             let fitting = contents.patterns.first {
                 name.hasPrefix($0.prefix) && name.utf8.count > $0.prefix.utf8.count
             }
             guard let pattern = fitting else { return nil }
-            guard contents.onDemand < limit else {
+            guard contents.onDemand.count < limit else {
                 throw TrebuchetError(
                     .rateLimited, "\(limit) actors made on demand live already; '\(name)' is one too many")
             }
-            contents.onDemand += 1
+            contents.onDemand.insert(name)
             let task = Task { try await self.make(name, pattern) }
             contents.activating[name] = task
             return task
@@ -62,15 +75,17 @@ final class ActorDirectory: Sendable {
     private func make(_ name: String, _ pattern: Pattern) async throws -> ActorRecord {
         do {
             let record = try await pattern.make(name)
-            contents.withLock { contents in
-                contents.records[name] = record
+            return contents.withLock { contents in
                 contents.activating[name] = nil
+                // One that was exposed under this name meanwhile has been put there on purpose.
+                if let exposed = contents.records[name] { return exposed }
+                contents.records[name] = record
+                return record
             }
-            return record
         } catch {
             contents.withLock { contents in
                 contents.activating[name] = nil
-                contents.onDemand -= 1
+                contents.onDemand.remove(name)
             }
             throw error
         }

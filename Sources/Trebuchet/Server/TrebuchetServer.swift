@@ -111,9 +111,11 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns.
+    /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns. A server that
+    /// was shut down before has nothing to run.
     public func run() async throws {
-        if address == nil { try await start() }
+        let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
+        if address == nil, !isStopping { try await start() }
         for await isStopped in stopped.stream where isStopped { return }
         await shutdown()
     }
@@ -129,6 +131,7 @@ public final class TrebuchetServer: Sendable {
         // Not cancelled with the task that asks for it: clients are to be told in any case.
         await Task {
             await listener?.stopAccepting()
+            await listener?.refuseUpgrades()
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
             }
@@ -156,6 +159,11 @@ public final class TrebuchetServer: Sendable {
     /// How many versions of a state of an exposed actor were encoded so far.
     package func encodeCount(of name: String, _ stream: String) async -> Int {
         await source(of: name, stream)?.encodeCount ?? 0
+    }
+
+    /// On how many reactors, and for how many versions of the protocol, a state is kept ready.
+    package func nodeCount(of name: String, _ stream: String) async -> Int {
+        await source(of: name, stream)?.nodeCount ?? 0
     }
 
     private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {

@@ -7,7 +7,7 @@ internal import TrebuchetWire
 /// It keeps the newest update and no queue: a subscriber that cannot be written to is left behind and gets the newest
 /// update when it can.
 ///
-/// `@unchecked Sendable`: everything but `send` runs on the shard's reactor alone.
+/// `@unchecked Sendable`: everything but `send` and `isDetached` belongs to the shard's reactor.
 final class StateNode: @unchecked Sendable {
     let version: ProtocolVersion
     let source: any AnyStateSource
@@ -15,6 +15,9 @@ final class StateNode: @unchecked Sendable {
     private var latest: StateUpdate?
     private var subscriptions: [StreamSubscription] = []
     private var isMarked = false
+    /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
+    /// different reactors.
+    var isDetached = false
     /// Set when the source has nothing more to say.
     private var end: (reason: StreamEndReason, error: String?)?
 

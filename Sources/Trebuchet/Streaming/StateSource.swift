@@ -45,6 +45,8 @@ protocol AnyStateSource: AnyObject, Sendable {
     var subscriberCount: Int { get }
     /// How many versions were encoded so far.
     var encodeCount: Int { get }
+    /// Nodes that are sent each version.
+    var nodeCount: Int { get }
     /// Sends the newest version to the nodes, if it was not sent yet. In the actor's isolation.
     func publish()
     /// Adds a node and sends it the current version. In the actor's isolation.
@@ -89,6 +91,8 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     var subscriberCount: Int { subscribers.load(ordering: .relaxed) }
     var encodeCount: Int { encodes.load(ordering: .relaxed) }
 
+    var nodeCount: Int { nodes.withLock { $0.count } }
+
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
     func cellDidChange(_ cell: StateCell<Value>, version: UInt64) {
@@ -116,13 +120,22 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     func attach(_ node: StateNode) {
         guard let cell else { return node.send(.ended) }
         publish()
-        nodes.withLock { if !$0.contains(where: { $0 === node }) { $0.append(node) } }
+        let isAttached = nodes.withLock { nodes in
+            // Its last subscriber may have gone before this reached the actor's reactor.
+            guard !node.isDetached else { return false }
+            if !nodes.contains(where: { $0 === node }) { nodes.append(node) }
+            return true
+        }
+        guard isAttached else { return }
         published = version
         node.send(encode(cell.value, for: [node]))
     }
 
     func detach(_ node: StateNode) {
-        nodes.withLock { $0.removeAll { $0 === node } }
+        nodes.withLock { nodes in
+            node.isDetached = true
+            nodes.removeAll { $0 === node }
+        }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.

@@ -1,0 +1,38 @@
+import Trebuchet
+import TrebuchetTesting
+
+/// A state of any size, and calls that take as long as the test wants.
+@Trebuchet
+distributed actor Board {
+    struct State: Codable, Sendable {
+        var count = 0
+        var items: [Int] = []
+        var padding = ""
+    }
+
+    @StreamedState var state: State = State()
+    private let journal: Journal
+
+    init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func fill(items: Int, padding: Int) {
+        state = State(items: Array(0..<items), padding: String(repeating: "x", count: padding))
+    }
+    distributed func add() -> Int {
+        state.count += 1
+        return state.count
+    }
+    distributed func addLater() async -> Int {
+        await Task.yield()
+        return add()
+    }
+    distributed func hold(_ name: String) async -> Int {
+        journal.note("\(name) began")
+        await journal.wait(for: "\(name) go")
+        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        return state.count
+    }
+}

@@ -1,0 +1,80 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1)), .serialized) struct FanOutTests {
+    /// Connections that have the first value of a state.
+    private func subscribers(_ count: Int, _ address: SocketAddress) async throws -> [RawPeer] {
+        try await withThrowingTaskGroup(of: RawPeer.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    let peer = try await RawPeer.connect(address)
+                    peer.invoke("o", "board", "observeState")
+                    let types = [try await peer.next()?.type, try await peer.next()?.type]
+                    #expect(types == ["streamStart", "streamData"])
+                    return peer
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    @Test("one update of 1,000 elements to 1,000 subscribers is encoded once; after 1,000 aborts none is left")
+    func thousandSubscribers() async throws {
+        try await withTestServer { server in
+            let board = Board(actorSystem: server.actorSystem)
+            try await board.fill(items: 1_000, padding: 0)
+            await server.expose(board, as: "board")
+        } body: { client, server in
+            let address = try #require(server.address)
+            let peers = try await subscribers(1_000, address)
+            #expect(await server.subscriberCount(of: "board", "observeState") == 1_000)
+
+            let before = await server.encodeCount(of: "board", "observeState")
+            let board = try client.resolve(Board.self, id: "board")
+            #expect(try await board.add() == 1)
+            for peer in peers {
+                let update = try await peer.next()
+                #expect(update?.payload.data?.count == 1)
+                #expect(update?.payload.data?.items.count == 1_000)
+            }
+            #expect(await server.encodeCount(of: "board", "observeState") == before + 1)
+
+            for peer in peers { peer.abort() }
+            #expect(await eventually { await server.subscriberCount(of: "board", "observeState") == 0 })
+            #expect(await eventually { await server.connectionCount == 1 })
+            #expect(try await board.add() == 2)
+            #expect(await server.encodeCount(of: "board", "observeState") == before + 1)
+        }
+    }
+
+    @Test("a subscriber that does not read holds up nobody, and gets the newest state when it reads again")
+    func slowSubscriber() async throws {
+        try await withTestServer(reactors: 1) { server in
+            let board = Board(actorSystem: server.actorSystem)
+            try await board.fill(items: 0, padding: 1 << 20)
+            await server.expose(board, as: "board")
+        } body: { _, server in
+            let address = try #require(server.address)
+            let slow = try await subscribers(1, address)[0]
+            await slow.pauseReading()
+            let caller = try await RawPeer.connect(address)
+            let updates = 60
+            for count in 1...updates {
+                caller.invoke("c", "board", "add()")
+                #expect(try await caller.next()?.payload.result == count)
+            }
+            await slow.resumeReading()
+            var counts: [Int] = []
+            while counts.last != updates {
+                counts.append(try #require(await slow.next()?.payload.data).count)
+            }
+            #expect(zip(counts, counts.dropFirst()).allSatisfy(<))
+            // What the kernel's buffers and the watermark hold, and no more.
+            #expect(counts.count < updates / 2)
+            slow.close()
+            caller.close()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Networking
+import Synchronization
+import WebSockets
+
+/// A client that knows the protocol and none of our types: it sends text and keeps what comes.
+final class RawPeer: Sendable {
+    let socket: WebSocket
+    private let inbox: Inbox
+
+    private init(socket: WebSocket, inbox: Inbox) {
+        self.socket = socket
+        self.inbox = inbox
+    }
+
+    static func connect(_ address: SocketAddress) async throws -> RawPeer {
+        var limits = WebSocketLimits()
+        limits.messageBytes = 16 << 20
+        limits.frameBytes = 16 << 20
+        let inbox = Inbox()
+        let socket = try await WebSocketClient.connect(
+            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"], limits: limits
+        ) { _ in inbox }
+        return RawPeer(socket: socket, inbox: inbox)
+    }
+
+    func send(_ text: String) { socket.send(text: text) }
+
+    func invoke(_ callID: String, _ actor: String, _ target: String, _ arguments: String = "[]") {
+        send(
+            #"{"type":"invocation","payload":{"callID":"\#(callID)","actorID":"\#(actor)","#
+                + #""targetIdentifier":"\#(target)","arguments":\#(arguments)}}"#)
+    }
+
+    /// The next message; nil when the connection has ended.
+    func next() async throws -> Message? { try await inbox.next().map(Message.init) }
+
+    /// Messages that came and were not asked for yet.
+    var waitingCount: Int { inbox.count }
+
+    func close() { socket.close() }
+    func abort() { socket.abort() }
+    func pauseReading() async { await socket.reactor.perform { self.socket.pauseReading() } }
+    func resumeReading() async { await socket.reactor.perform { self.socket.resumeReading() } }
+
+    /// Messages in the order in which they came. One reader.
+    private final class Inbox: WebSocketHandler, Sendable {
+        private struct Contents {
+            var messages: [String] = []
+            var taken = 0
+            var isClosed = false
+            var reader: CheckedContinuation<String?, Never>?
+        }
+
+        private let contents = Mutex(Contents())
+
+        var count: Int { contents.withLock { $0.messages.count - $0.taken } }
+
+        func next() async -> String? {
+            await withCheckedContinuation { continuation in
+                let ready: String?? = contents.withLock { contents in
+                    if contents.taken < contents.messages.count {
+                        contents.taken += 1
+                        return contents.messages[contents.taken - 1]
+                    }
+                    if contents.isClosed { return .some(nil) }
+                    contents.reader = continuation
+                    return nil
+                }
+                if let ready { continuation.resume(returning: ready) }
+            }
+        }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            let text = String(decoding: message, as: UTF8.self)
+            let reader = contents.withLock { contents in
+                contents.messages.append(text)
+                let reader = contents.reader
+                if reader != nil { contents.taken += 1 }
+                contents.reader = nil
+                return reader
+            }
+            reader?.resume(returning: text)
+        }
+
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+            let reader = contents.withLock { contents in
+                contents.isClosed = true
+                let reader = contents.reader
+                contents.reader = nil
+                return reader
+            }
+            reader?.resume(returning: nil)
+        }
+    }
+}

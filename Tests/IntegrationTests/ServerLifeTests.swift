@@ -1,0 +1,95 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct ServerLifeTests {
+    private func freeServer(port: Int = 0) -> TrebuchetServer {
+        TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
+    }
+
+    @Test("starting on a port that is taken throws addressInUse, and works once it is free")
+    func portTaken() async throws {
+        let first = freeServer()
+        let port = try await first.start().port
+        let second = freeServer(port: port)
+        let error = await #expect(throws: TransportError.self) { try await second.start() }
+        #expect(error?.code == .addressInUse)
+        #expect(error?.message.contains("\(port)") == true)
+        await first.shutdown(drain: .zero)
+        try await second.start()
+        #expect(second.address?.port == port)
+        await second.shutdown(drain: .zero)
+    }
+
+    @Test("run() returns when its task is cancelled, and the port is free again")
+    func cancelledRun() async throws {
+        let server = freeServer()
+        let address = try await server.start()
+        let running = Task { try await server.run() }
+        let peer = try await RawPeer.connect(address)
+        running.cancel()
+        try await running.value
+        // goAway, then the end.
+        #expect(try await peer.next()?.type == "goAway")
+        #expect(try await peer.next() == nil)
+        let next = freeServer(port: address.port)
+        try await next.start()
+        await next.shutdown(drain: .zero)
+    }
+
+    @Test("run() returns after shutdown()")
+    func shutdownRun() async throws {
+        let server = freeServer()
+        try await server.start()
+        let running = Task { try await server.run() }
+        await server.shutdown(drain: .zero)
+        try await running.value
+        #expect(server.address == nil)
+    }
+
+    @Test("shutdown lets calls under way end, and answers them")
+    func drain() async throws {
+        let journal = Journal()
+        let server = freeServer()
+        await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
+        let peer = try await RawPeer.connect(server.start())
+        peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
+        await journal.wait(for: "a began")
+        let stopping = Task { await server.shutdown(drain: .seconds(30)) }
+        #expect(try await peer.next()?.type == "goAway")
+        journal.note("a go")
+        let answer = try #require(await peer.next())
+        #expect(answer.payload.callID == "c")
+        #expect(answer.payload.result == 0)
+        #expect(try await peer.next() == nil)
+        await stopping.value
+    }
+
+    @Test("shutdown cancels calls that do not end in time")
+    func drainLimit() async throws {
+        let journal = Journal()
+        let server = freeServer()
+        await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
+        let peer = try await RawPeer.connect(server.start())
+        peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
+        await journal.wait(for: "a began")
+        await server.shutdown(drain: .zero)
+        await journal.wait(for: "a was cancelled")
+    }
+
+    @Test("a connection that was still in its handshake gets no session from a server that has stopped")
+    func lateUpgrade() async throws {
+        let server = freeServer()
+        let address = try await server.start()
+        let early = PlainSocket(address)
+        // One that came after it is open, so it was accepted.
+        let peers = [try await RawPeer.connect(address), try await RawPeer.connect(address)]
+        await server.shutdown(drain: .zero)
+        early.send(Array(PlainSocket.upgrade.utf8))
+        #expect(!early.receives(status: 101))
+        #expect(await server.connectionCount == 0)
+        early.close(reset: true)
+        withExtendedLifetime(peers) {}
+    }
+}

@@ -1,0 +1,121 @@
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct ActorsOnDemandTests {
+    @Test("first calls of many clients at once make one actor", arguments: TestLink.allCases)
+    func oneActor(link: TestLink) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, reactors: 2) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { id in
+                journal.note(id)
+                await Task.yield()
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, server in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<16 {
+                    group.addTask {
+                        let other = TrebuchetClient(transport: .local(server))
+                        try await other.connect()
+                        _ = try await other.resolve(TodoList.self, id: "lists/7").add(title: "\(index)")
+                        await other.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let states = await (try client.resolve(TodoList.self, id: "lists/7")).observeState()
+            #expect(await states.first { _ in true }?.items.count == 16)
+            #expect(journal.entries == ["lists/7"])
+        }
+    }
+
+    @Test("an actor made on demand can be observed before it is called", arguments: TestLink.allCases)
+    func observedFirst(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { _ in TodoList(actorSystem: system) }
+        } body: { client, _ in
+            let list = try client.resolve(TodoList.self, id: "lists/1")
+            var states = await list.observeState().makeAsyncIterator()
+            #expect(await states.next()?.items == [])
+            _ = try await list.add(title: "a")
+            #expect(await states.next()?.items == ["a"])
+        }
+    }
+
+    @Test("what the factory throws reaches the caller, and the next call tries again", arguments: TestLink.allCases)
+    func factoryThrows(link: TestLink) async throws {
+        let counted = Counted()
+        try await withTestServer(link: link) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { id in
+                let attempt = counted.next()
+                guard attempt > 1 else { throw Closed(reason: id) }
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, _ in
+            client.register(errors: Closed.self)
+            let list = try client.resolve(TodoList.self, id: "lists/1")
+            await #expect(throws: Closed(reason: "lists/1")) { try await list.add(title: "a") }
+            #expect(try await list.add(title: "a") == 1)
+        }
+    }
+
+    @Test("calls that wait for their actor keep their order", arguments: TestLink.allCases)
+    func order(link: TestLink) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { _ in
+                await journal.wait(for: "go")
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, _ in
+            let list = try client.resolve(TodoList.self, id: "lists/1")
+            // `immediate`: each call is on its way before the next task begins.
+            var calls: [Task<Int, any Error>] = []
+            for index in 1...50 {
+                calls.append(
+                    Task.immediate {
+                        index.isMultiple(of: 3)
+                            ? try await list.addLater(title: "\(index)") : try await list.add(title: "\(index)")
+                    })
+            }
+            journal.note("go")
+            for call in calls { _ = try await call.value }
+            let items = await list.observeState().first { _ in true }?.items ?? []
+            // Methods that suspend may be overtaken after they have begun; those that do not stand in order.
+            #expect(items.count == 50)
+            let sync = items.compactMap(Int.init).filter { !$0.isMultiple(of: 3) }
+            #expect(sync == sync.sorted())
+        }
+    }
+
+    @Test("more actors on demand than the limit are refused, those that live go on")
+    func limit() async throws {
+        var limits = ServerLimits()
+        limits.actorsOnDemand = 2
+        try await withTestServer(limits: limits) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { _ in TodoList(actorSystem: system) }
+        } body: { client, server in
+            for id in ["lists/1", "lists/2", "lists/1"] {
+                _ = try await client.resolve(TodoList.self, id: id).add(title: "a")
+            }
+            let third = try client.resolve(TodoList.self, id: "lists/3")
+            let error = await #expect(throws: TrebuchetError.self) { try await third.add(title: "a") }
+            #expect(error?.code == .rateLimited)
+            await server.unexpose("lists/1")
+            #expect(try await third.add(title: "a") == 1)
+        }
+    }
+
+    /// Counts from one.
+    private final class Counted: Sendable {
+        private let count = Atomic<Int>(0)
+        func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
+    }
+}

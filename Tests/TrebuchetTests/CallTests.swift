@@ -1,0 +1,140 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct CallTests {
+    /// A calculator, a bank and a plain actor.
+    private func withActors(
+        _ link: TestLink, _ body: (TrebuchetClient) async throws -> Void
+    ) async throws {
+        try await withTestServer(link: link) { server in
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+            await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
+            await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
+            await server.expose(ConcurrentList(actorSystem: server.actorSystem), as: "concurrent")
+        } body: { client, _ in
+            try await body(client)
+        }
+    }
+
+    @Test("calls take none to many arguments and give back nothing, values and optionals", arguments: TestLink.allCases)
+    func shapes(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            try await calculator.nothing()
+            try await calculator.nothingLater()
+            #expect(try await calculator.zero() == 0)
+            #expect(try await calculator.same(.min) == .min)
+            let joined = try await calculator.join(-1, b: 0.5, text: "\"ä\n\u{1F600}\\\u{0}", true, list: [1, 2])
+            #expect(joined == "-1 0.5 \"ä\n\u{1F600}\\\u{0} true [1, 2]")
+            #expect(try await calculator.join(0, b: 1, text: "", false, list: nil) == "0 1.0  false none")
+            #expect(try await calculator.joinLater(3, text: "x") == "3 x")
+            #expect(try await calculator.half(8) == 4)
+            #expect(try await calculator.half(3) == nil)
+            #expect(try await calculator.half(nil) == nil)
+        }
+    }
+
+    @Test(
+        "default arguments are filled in by the caller, and a distributed property is read",
+        arguments: TestLink.allCases)
+    func defaultsAndProperties(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            #expect(try await calculator.add(1) == 11)
+            #expect(try await calculator.add(1, to: 2) == 3)
+            #expect(try await calculator.answer == 42)
+        }
+    }
+
+    @Test("generic methods take types of the library and of the program", arguments: TestLink.allCases)
+    func generics(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            #expect(try await calculator.echo(7) == 7)
+            #expect(try await calculator.echo(["a", "b"]) == ["a", "b"])
+            #expect(try await calculator.echo(ListState(items: ["x"])) == ListState(items: ["x"]))
+            #expect(try await calculator.pairLater(1, "one") == Pair(first: 1, second: "one"))
+        }
+    }
+
+    @Test("an error named by throws(…) arrives as itself, from sync and async methods", arguments: TestLink.allCases)
+    func typedThrows(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let bank = try client.resolve(Bank.self, id: "bank")
+            #expect(try await bank.withdraw(40) == 60)
+            await #expect(throws: BankError.insufficient(missing: 20)) { try await bank.withdraw(120) }
+            await #expect(throws: BankError.insufficient(missing: 1)) { try await bank.withdrawLater(101) }
+        }
+    }
+
+    @Test("a Codable error arrives as itself once it is registered", arguments: TestLink.allCases)
+    func registeredErrors(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let bank = try client.resolve(Bank.self, id: "bank")
+            let unknown = await #expect(throws: TrebuchetError.self) { try await bank.close() }
+            #expect(unknown?.code == .application)
+            #expect(unknown?.type == "TrebuchetTests.Closed")
+            #expect(unknown?.data.map { String(decoding: $0, as: UTF8.self) } == #"{"reason":"holiday"}"#)
+            client.register(errors: Closed.self)
+            await #expect(throws: Closed(reason: "holiday")) { try await bank.close() }
+        }
+    }
+
+    @Test("any other error arrives with code, type name and description", arguments: TestLink.allCases)
+    func otherErrors(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let bank = try client.resolve(Bank.self, id: "bank")
+            let error = await #expect(throws: TrebuchetError.self) { try await bank.explode() }
+            #expect(error?.code == .application)
+            #expect(error?.type == "TrebuchetTests.Secret")
+            #expect(error?.data == nil)
+        }
+    }
+
+    @Test("an actor without @Trebuchet is called by its mangled names", arguments: TestLink.allCases)
+    func plainActor(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let plain = try client.resolve(Plain.self, id: "plain")
+            #expect(try await plain.twice(21) == 42)
+            #expect(try await plain.echo("generic") == "generic")
+            client.register(errors: Closed.self)
+            await #expect(throws: Closed(reason: "plain")) { try await plain.close() }
+        }
+    }
+
+    @Test("an actor on the global pool is called, observed and reads its own writes", arguments: TestLink.allCases)
+    func concurrentActor(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let list = try client.resolve(ConcurrentList.self, id: "concurrent")
+            var states = await list.observeState().makeAsyncIterator()
+            #expect(await states.next()?.items == [])
+            #expect(try await list.add(title: "a") == 1)
+            #expect(await states.next()?.items == ["a"])
+            #expect(try await list.addLater(title: "b") == 2)
+            #expect(await states.next()?.items == ["a", "b"])
+        }
+    }
+
+    @Test("a thousand calls at once are all answered, each with its own answer", arguments: TestLink.allCases)
+    func manyCalls(link: TestLink) async throws {
+        try await withActors(link) { client in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            let answers = try await withThrowingTaskGroup(of: (Int, Int).self) { group in
+                for number in 0..<1_000 { group.addTask { (number, try await calculator.same(number)) } }
+                return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+            }
+            #expect(answers.count == 1_000)
+            #expect(answers.allSatisfy { $0 == $1 })
+        }
+    }
+
+    @Test("a client that is not connected says so")
+    func notConnected() async throws {
+        let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1))
+        let calculator = try client.resolve(Calculator.self, id: "calculator")
+        let error = await #expect(throws: TrebuchetError.self) { try await calculator.nothing() }
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.contains("connect()") == true)
+    }
+}

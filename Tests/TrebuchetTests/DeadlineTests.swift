@@ -1,0 +1,158 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct DeadlineTests {
+    private func withWaiter(
+        _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
+        _ body: (Waiter, TrebuchetClient, Journal) async throws -> Void
+    ) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, limits: limits, options: options) { server in
+            await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
+        } body: { client, _ in
+            try await body(client.resolve(Waiter.self, id: "waiter"), client, journal)
+        }
+    }
+
+    @Test(
+        "a call past its deadline ends with timeout, and its task on the server is cancelled",
+        arguments: TestLink.allCases)
+    func deadline(link: TestLink) async throws {
+        try await withWaiter(link) { waiter, _, journal in
+            let error = await #expect(throws: TrebuchetError.self) {
+                _ = try await withDeadline(.milliseconds(30)) { try await waiter.hold("a") }
+            }
+            #expect(error?.code == .timeout)
+            await journal.wait(for: "a was cancelled")
+            try await waiter.now(1)
+        }
+    }
+
+    @Test("the server ends a call whose client sets no deadline", arguments: TestLink.allCases)
+    func serverLimit(link: TestLink) async throws {
+        var limits = ServerLimits()
+        limits.callTimeout = .milliseconds(30)
+        try await withWaiter(link, limits: limits) { waiter, _, journal in
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
+            #expect(error?.code == .timeout)
+            #expect(error?.message.contains("0.03 seconds") == true, "\(error?.message ?? "")")
+            await journal.wait(for: "a was cancelled")
+        }
+    }
+
+    @Test("the client ends a call by its own limit", arguments: TestLink.allCases)
+    func clientLimit(link: TestLink) async throws {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .milliseconds(30)
+        try await withWaiter(link, options: options) { waiter, _, journal in
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
+            #expect(error?.code == .timeout)
+            #expect(error?.message.contains("hold(_:)") == true)
+            await journal.wait(for: "a was cancelled")
+        }
+    }
+
+    @Test("a call after its deadline is not made at all")
+    func alreadyPast() async throws {
+        try await withWaiter(.webSocket) { waiter, _, journal in
+            let error = await #expect(throws: TrebuchetError.self) {
+                try await withDeadline(.zero) { try await waiter.now(1) }
+            }
+            #expect(error?.code == .timeout)
+            try await waiter.now(2)
+            #expect(journal.entries == ["2"])
+        }
+    }
+
+    @Test("of nested deadlines the earlier one counts", arguments: TestLink.allCases)
+    func nested(link: TestLink) async throws {
+        try await withWaiter(link) { waiter, _, _ in
+            let error = await #expect(throws: TrebuchetError.self) {
+                try await withDeadline(.milliseconds(30)) {
+                    _ = try await withDeadline(.seconds(100)) { try await waiter.hold("a") }
+                }
+            }
+            #expect(error?.code == .timeout)
+        }
+    }
+
+    @Test("a deadline of centuries is as good as none")
+    func endless() async throws {
+        try await withWaiter(.webSocket) { waiter, _, journal in
+            journal.note("a go")
+            try await #expect(withDeadline(.seconds(Int64.max)) { try await waiter.hold("a") } == "went on")
+        }
+    }
+
+    @Test("cancelling the caller's task cancels the call on the server", arguments: TestLink.allCases)
+    func cancellation(link: TestLink) async throws {
+        try await withWaiter(link) { waiter, _, journal in
+            let call = Task { try await waiter.hold("a") }
+            await journal.wait(for: "a began")
+            call.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await call.value }
+            await journal.wait(for: "a was cancelled")
+        }
+    }
+
+    @Test("a call of a task that is cancelled already is not made", arguments: TestLink.allCases)
+    func cancelledBefore(link: TestLink) async throws {
+        try await withWaiter(link) { waiter, _, journal in
+            let start = Journal()
+            let call = Task {
+                await start.wait(for: "never")
+                try await waiter.now(1)
+            }
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            try await waiter.now(2)
+            #expect(journal.entries == ["2"])
+        }
+    }
+
+    @Test("calls over the server's limit are refused; those under way go on", arguments: TestLink.allCases)
+    func serverCallLimit(link: TestLink) async throws {
+        var limits = ServerLimits()
+        limits.callsPerConnection = 2
+        try await withWaiter(link, limits: limits) { waiter, _, journal in
+            let calls = ["a", "b"].map { name in Task { try await waiter.hold(name) } }
+            await journal.wait(for: "a began")
+            await journal.wait(for: "b began")
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("c") }
+            #expect(error?.code == .rateLimited)
+            journal.note("a go")
+            try await #expect(calls[0].value == "went on")
+            journal.note("c go")
+            try await #expect(waiter.hold("c") == "went on")
+            journal.note("b go")
+            try await #expect(calls[1].value == "went on")
+        }
+    }
+
+    @Test("calls over the client's own limit are not sent", arguments: TestLink.allCases)
+    func clientCallLimit(link: TestLink) async throws {
+        var options = TrebuchetClient.Options()
+        options.callsInFlight = 1
+        try await withWaiter(link, options: options) { waiter, _, journal in
+            let call = Task { try await waiter.hold("a") }
+            await journal.wait(for: "a began")
+            let error = await #expect(throws: TrebuchetError.self) { try await waiter.now(1) }
+            #expect(error?.code == .rateLimited)
+            journal.note("a go")
+            try await #expect(call.value == "went on")
+        }
+    }
+
+    @Test("calls under way when the connection goes end with an unknown outcome", arguments: TestLink.allCases)
+    func connectionGoes(link: TestLink) async throws {
+        try await withWaiter(link) { waiter, client, journal in
+            let call = Task { try await waiter.hold("a") }
+            await journal.wait(for: "a began")
+            await client.close()
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await call.value }
+            #expect(error?.code == .unknownOutcome)
+            await journal.wait(for: "a was cancelled")
+        }
+    }
+}
