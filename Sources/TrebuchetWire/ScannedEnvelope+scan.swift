@@ -1,6 +1,8 @@
 extension ScannedEnvelope {
     /// Reads a message. It is checked to the last byte; ranges are into `message`.
     package mutating func scan(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
+        // Ranges count in 32 bits.
+        guard message.count <= Int(Int32.max) else { throw EnvelopeError("the message is 2 GiB or more") }
         removeAll()
         var cursor = JSONCursor(message)
         do throws(EnvelopeError) {

@@ -71,7 +71,9 @@ package final class ValueCoder: @unchecked Sendable {
     }
 
     package func decode(_ type: String.Type, from bytes: UnsafeRawBufferPointer) throws -> String {
-        guard bytes.count >= 2, bytes[0] == 0x22 else { return try decodeWithFoundation(type, from: bytes) }
+        guard bytes.count >= 2, bytes[0] == 0x22, bytes[bytes.count - 1] == 0x22 else {
+            return try decodeWithFoundation(type, from: bytes)
+        }
         let inner = UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1])
         guard !inner.contains(0x5C), inner.allSatisfy({ $0 >= 0x20 && $0 != 0x22 }) else {
             return try decodeWithFoundation(type, from: bytes)
@@ -112,6 +114,11 @@ package final class ValueCoder: @unchecked Sendable {
         encoder.userInfo = userInfo
         let hasFraction = version == .v3
         encoder.dateEncodingStrategy = .custom { date, encoder in
+            guard !date.timeIntervalSince1970.isNaN else {
+                throw EncodingError.invalidValue(
+                    date.timeIntervalSince1970,
+                    .init(codingPath: encoder.codingPath, debugDescription: "the date is not a number"))
+            }
             var container = encoder.singleValueContainer()
             try container.encode(DateText.text(date, hasFraction: hasFraction))
         }

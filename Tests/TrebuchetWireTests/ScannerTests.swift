@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+import TrebuchetWire
+
+@Suite("Scanning envelopes")
+struct ScannerTests {
+    static let valid = [
+        #"{"type":"invocation","payload":{"callID":"a1","actorID":"todos","targetIdentifier":"add(title:)","arguments":["Milk",1.5e3]}}"#,
+        #" { "payload" : { "actorID":{"port":1,"id":"e","host":"h"}, "c\u0061llID":"a" ,"targetIdentifier":"x","protocolVersion":2} , "type":"invocation" } "#,
+        #"{"type":"cancel","payload":{"callID":"a1"}}"#,
+        #"{"type":"response","payload":{"callID":"a1","result":{"id":-0,"t":"\ud83d\ude00"}}}"#,
+        #"{"type":"response","payload":{"callID":"a1","errorMessage":"Actor not found"}}"#,
+        #"{"type":"streamData","payload":{"streamID":"s9","sequenceNumber":18446744073709551615,"data":null}}"#,
+        #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"completed"}}"#,
+        #"{"type":"streamResume","payload":{"streamID":"6C","lastSequence":7,"actorID":{"id":"c"},"targetIdentifier":"observeState"}}"#,
+        #"{"type":"goAway","payload":{"reason":"draining","reconnectAfterMilliseconds":1500}}"#,
+    ]
+
+    /// The error of a message, or nil.
+    private func problem(_ text: [UInt8]) -> String? {
+        var envelope = ScannedEnvelope()
+        do {
+            try text.withUnsafeBytes { try envelope.scan($0) }
+            return nil
+        } catch { return (error as? EnvelopeError)?.message }
+    }
+
+    @Test("every kind is read, and no prefix of it is", arguments: valid)
+    func prefixes(_ text: String) {
+        let bytes = Array(text.utf8)
+        #expect(problem(bytes) == nil)
+        let end = bytes.lastIndex(of: 0x7D) ?? 0
+        for count in 0..<end { #expect(problem(Array(bytes.prefix(count))) != nil) }
+    }
+
+    @Test(
+        "bad JSON is refused",
+        arguments: [
+            "1.", ".5", "1e", "01", "-", "+1", "tru", "\"\\x\"", "\"\\u12G4\"", "\"\\ud800\"", "\"\\udc00\"",
+            "\"\u{1}\"", "[1,]", "{\"a\"}", "{\"a\":1,}", "",
+        ])
+    func badValues(_ value: String) {
+        let text = #"{"type":"response","payload":{"callID":"a","result":"# + value + "}}"
+        #expect(problem(Array(text.utf8)) != nil)
+    }
+
+    @Test(
+        "the message says what is wrong",
+        arguments: [
+            (#"{"payload":{}}"#, "the message has no 'type'"),
+            (#"{"type":"cancel"}"#, "the message has no 'payload'"),
+            (#"{"type":"cancel","payload":{}}"#, "cancel: missing callID"),
+            (#"{"type":"huh","payload":{}}"#, "unknown type 'huh'"),
+            (#"{"type":"cancel","payload":{"callID":"a","callID":"a"}}"#, "member 'callID' comes twice"),
+            (
+                #"{"type":"cancel","payload":{"callID":"é"}}"#,
+                "cancel: callID must be 1 to 64 printable ASCII characters"
+            ),
+            (#"{"type":"invocation","payload":{"callID":"a","actorID":"b"}}"#, "invocation: missing targetIdentifier"),
+        ])
+    func messages(_ text: String, _ message: String) {
+        #expect(problem(Array(text.utf8)) == message)
+    }
+
+    @Test("nesting, arguments and the end have their limits")
+    func limits() {
+        func response(_ value: String) -> [UInt8] {
+            Array((#"{"type":"response","payload":{"callID":"a","result":"# + value + "}}").utf8)
+        }
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(problem(response(nested(62))) == nil)
+        #expect(problem(response(nested(63)))?.hasPrefix("values nest deeper than 64") == true)
+        #expect(problem(response(nested(100_000))) != nil)
+        #expect(problem(response("1") + [0])?.hasPrefix("text after the end") == true)
+        func call(_ count: Int) -> [UInt8] {
+            let list = Array(repeating: "1", count: count).joined(separator: ",")
+            let head =
+                #"{"type":"invocation","payload":{"callID":"a","actorID":"b","targetIdentifier":"c","arguments":["#
+            return Array((head + list + "]}}").utf8)
+        }
+        #expect(problem(call(32)) == nil)
+        #expect(problem(call(33)) == "more than 32 arguments")
+    }
+
+    @Test("mutated messages never crash, and what JSONSerialization rejects is refused")
+    func fuzz() {
+        var seed: UInt64 = 42
+        func random(_ limit: Int) -> Int {
+            seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(seed >> 33) % limit
+        }
+        let marks = Array(#"{}[],:"\0e.-u 9n"#.utf8)
+        for _ in 0..<20_000 {
+            var bytes = Array(Self.valid[random(Self.valid.count)].utf8)
+            for _ in 0...random(3) {
+                let at = random(bytes.count)
+                switch random(3) {
+                case 0: bytes[at] = marks[random(marks.count)]
+                case 1: bytes.insert(marks[random(marks.count)], at: at)
+                default: bytes.remove(at: at)
+                }
+            }
+            guard problem(bytes) == nil else { continue }
+            let isJSON = (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil
+            #expect(isJSON, "\(String(decoding: bytes, as: UTF8.self))")
+        }
+    }
+}
