@@ -78,10 +78,10 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         test(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
-        test("TrebuchetCLITests", ["TrebuchetCLI"]),
+        test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         test(
             "IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
-        test("ConformanceTests", []),
+        test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
             name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),

@@ -187,7 +187,9 @@ extension ScannedEnvelope {
         case .streamData:
             try need(streamID, "streamID", message)
             guard sequenceNumber != nil else { throw EnvelopeError("streamData: missing sequenceNumber") }
-            guard data.isAbsent != patch.isAbsent else { throw EnvelopeError("streamData: exactly one of data and patch") }
+            guard data.isAbsent != patch.isAbsent else {
+                throw EnvelopeError("streamData: exactly one of data and patch")
+            }
         case .streamEnd, .streamError:
             try need(streamID, "streamID", message)
         case .streamResume:

@@ -1,3 +1,4 @@
+import TrebuchetWire
 import Trebuchet
 
 /// `trebuchet call`: calls a method and prints its result.
@@ -21,12 +22,19 @@ enum CallCommand {
 
     private static func run(_ arguments: ParsedArguments) async throws {
         let timeout = try arguments.double("--timeout", in: 0.001...86_400) ?? 30
+        let values = try arguments.operands.dropFirst(2).map(json)
         let client = try await RemoteURL.connect(arguments)
-        let values = arguments.operands.dropFirst(2).map { Array($0.utf8) }
         let result = try await withDeadline(.seconds(timeout)) {
-            try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: Array(values))
+            try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: values)
         }
         if let result { print(String(decoding: result, as: UTF8.self)) }
         await client.close()
+    }
+
+    /// An argument that is JSON; text that is not would be refused by the server with less to say about quoting.
+    private static func json(_ text: String) throws(UsageError) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        guard !JSONText.isValue(bytes) else { return bytes }
+        throw UsageError("argument \(text) is not JSON; a text needs its quotes: '\"\(text)\"'")
     }
 }

@@ -39,7 +39,12 @@ struct RemoteURL {
     static func connect(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
         let client = TrebuchetClient(transport: .webSocket(host: url.host, port: url.port))
-        try await client.connect()
+        do {
+            try await client.connect()
+        } catch let error as TransportError where error.code == .refused {
+            throw TransportError(
+                .refused, "\(error.message)\nis a server running there? start one with: trebuchet serve", cause: error)
+        }
         return client
     }
 }

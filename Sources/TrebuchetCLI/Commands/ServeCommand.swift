@@ -24,7 +24,7 @@ enum ServeCommand {
         let reactors = try arguments.int("--reactors", in: 1...1024)
         let drain = try arguments.double("--drain-timeout", in: 0...3600) ?? 10
 
-        // Before the first thread is made, so that all of them leave signals to the one that waits for them.
+        // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
         let server = TrebuchetServer(transport: .webSocket(host: host, port: port), reactors: reactors)
         await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")

@@ -1,26 +1,28 @@
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM, waited for on a thread of their own.
+/// SIGINT and SIGTERM, as something to wait for.
 ///
-/// Make it before any other thread: it blocks the signals in this thread, and later threads inherit that.
+/// The handlers write into a pipe (all that a handler may do); a thread of its own reads from it. From the moment it is
+/// made the signals do not end the process any more.
 final class ShutdownSignals: Sendable {
+    /// Made before the handlers are set and never closed.
+    private static let pipeEnds: (read: Int32, write: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe(&ends) == 0, "pipe: \(String(cString: strerror(errno)))")
+        return (ends[0], ends[1])
+    }()
+
     private let action = Mutex<(@Sendable () async -> Void)?>(nil)
 
     init() {
-        // A shell starts what it runs in the background with SIGINT ignored, and ignored signals are never waited for.
-        signal(SIGINT, SIG_DFL)
-        signal(SIGTERM, SIG_DFL)
-        var set = Self.set
-        pthread_sigmask(SIG_BLOCK, &set, nil)
-    }
-
-    private static var set: sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, SIGINT)
-        sigaddset(&set, SIGTERM)
-        return set
+        _ = Self.pipeEnds
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { _ in
+                var byte: UInt8 = 0
+                _ = write(ShutdownSignals.pipeEnds.write, &byte, 1)
+            }
+        }
     }
 
     /// Runs `action` at the first signal; the second ends the process with 130.
@@ -44,11 +46,14 @@ final class ShutdownSignals: Sendable {
     }
 
     private func wait() {
-        var set = Self.set
-        var number: Int32 = 0
-        sigwait(&set, &number)
+        Self.readOne()
         if let action = action.withLock({ $0 }) { Task { await action() } }
-        sigwait(&set, &number)
+        Self.readOne()
         exit(130)
+    }
+
+    private static func readOne() {
+        var byte: UInt8 = 0
+        while read(pipeEnds.read, &byte, 1) < 0 && errno == EINTR {}
     }
 }

@@ -1,0 +1,53 @@
+"""A foreign client that speaks version 3 with the JSON of the protocol typed by hand. Argument: the server's URL."""
+import asyncio, json, sys
+import websockets
+
+async def receive(socket):
+    message = await asyncio.wait_for(socket.recv(), 10)
+    assert isinstance(message, str), "answers in text, as it was asked"
+    return json.loads(message)
+
+async def main(url):
+    async with websockets.connect(url, subprotocols=["trebuchet.v3"]) as socket:
+        assert socket.subprotocol == "trebuchet.v3"
+        await socket.send('{"type":"invocation","payload":{"callID":"o1","actorID":"todos","targetIdentifier":"observeState"}}')
+        start = await receive(socket)
+        assert start["type"] == "streamStart" and start["payload"]["callID"] == "o1", start
+        stream = start["payload"]["streamID"]
+        first = (await receive(socket))["payload"]
+        assert first["streamID"] == stream and first["data"] == {"todos": []}, first
+
+        await socket.send('{"type":"invocation","payload":{"callID":"a1","actorID":"todos","targetIdentifier":"addTodo(title:)","arguments":["Milk"]}}')
+        update = await receive(socket)
+        assert update["type"] == "streamData", "the update comes before the answer"
+        assert update["payload"]["sequenceNumber"] > first["sequenceNumber"]
+        assert [item["title"] for item in update["payload"]["data"]["todos"]] == ["Milk"], update
+        answer = await receive(socket)
+        assert answer["type"] == "response" and answer["payload"]["callID"] == "a1", answer
+        assert answer["payload"]["result"]["title"] == "Milk", answer
+
+        for call, code in [
+            ('"actorID":"nobody","targetIdentifier":"x()","arguments":[]', "actorNotFound"),
+            ('"actorID":"todos","targetIdentifier":"x()","arguments":[]', "methodNotFound"),
+            ('"actorID":"todos","targetIdentifier":"addTodo(title:)","arguments":[]', "invalidArguments"),
+            ('"actorID":"todos","targetIdentifier":"addTodo(title:)","arguments":[7]', "invalidArguments"),
+        ]:
+            await socket.send('{"type":"invocation","payload":{"callID":"e1",' + call + '}}')
+            answer = await receive(socket)
+            assert answer["payload"]["error"]["code"] == code, answer
+
+        await socket.send(json.dumps({"type": "streamEnd", "payload": {"streamID": stream, "reason": "clientUnsubscribed"}}))
+        end = await receive(socket)
+        assert end["type"] == "streamEnd" and end["payload"]["streamID"] == stream, end
+
+        for _ in range(10):
+            await socket.send("{")
+            assert (await receive(socket))["type"] == "error"
+        try:
+            await asyncio.wait_for(socket.recv(), 10)
+            raise AssertionError("ten malformed messages in a row close the connection")
+        except websockets.ConnectionClosed as closed:
+            assert closed.rcvd.code == 1008, closed
+
+asyncio.run(main(sys.argv[1]))
+print("ok")

@@ -1,0 +1,64 @@
+import Testing
+
+@testable import TrebuchetCLI
+
+@Suite struct ParsedArgumentsTests {
+    private static let command = CommandSpec(
+        name: "try", summary: "try it", operands: "<a>", operandCount: 1...2,
+        options: [OptionSpec("--port", "PORT", "a port"), OptionSpec("--json", nil, "JSON")], run: { _ in })
+
+    @Test("options and operands are told apart, whatever their order")
+    func order() throws {
+        for line in [
+            ["--port", "1", "x", "--json"], ["x", "--port=1", "--json"], ["--json", "--port", "1", "--", "x"],
+        ] {
+            let parsed = try ParsedArguments(line, for: Self.command)
+            #expect(parsed.operands == ["x"])
+            #expect(try parsed.int("--port", in: 0...65535) == 1)
+            #expect(parsed.has("--json"))
+        }
+    }
+
+    @Test("a negative number is an operand")
+    func negative() throws {
+        #expect(try ParsedArguments(["x", "-3"], for: Self.command).operands == ["x", "-3"])
+    }
+
+    @Test(
+        "what cannot be understood is an error that helps",
+        arguments: [
+            (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port needs a value: --port PORT"),
+            (["x", "--json=1"], "--json takes no value"), ([], "usage: trebuchet try [options] <a>"),
+            (["x", "y", "z"], "3 operand(s) given"), (["x", "--zzzzzzzz"], "unknown option --zzzzzzzz\n"),
+        ])
+    func refused(line: [String], text: String) {
+        let error = #expect(throws: UsageError.self) { _ = try ParsedArguments(line, for: Self.command) }
+        #expect(error?.description.contains(text) == true, "\(String(describing: error))")
+    }
+
+    @Test("a number out of its range is refused with the range")
+    func range() throws {
+        let parsed = try ParsedArguments(["x", "--port", "70000"], for: Self.command)
+        let error = #expect(throws: UsageError.self) { _ = try parsed.int("--port", in: 0...65535) }
+        #expect(error?.description == "--port must be a number between 0 and 65535, not '70000'")
+    }
+
+    @Test("edit distances", arguments: [("abc", "abc", 0), ("port", "prot", 2), ("", "ab", 2), ("serve", "serv", 1)])
+    func distance(left: String, right: String, edits: Int) {
+        #expect(NearestMatch.distance(left, right) == edits)
+    }
+
+    @Test(
+        "addresses of servers",
+        arguments: [("ws://localhost:8080", "localhost", 8080), ("ws://[::1]:9/", "::1", 9), ("ws://a.b", "a.b", 80)])
+    func url(text: String, host: String, port: Int) throws {
+        let url = try RemoteURL(text)
+        #expect(url.host == host)
+        #expect(url.port == port)
+    }
+
+    @Test("what is no address of a server is refused", arguments: ["http://a", "ws://", "ws://a:x", "ws://a/b", "a:1"])
+    func badURL(text: String) {
+        #expect(throws: UsageError.self) { _ = try RemoteURL(text) }
+    }
+}
