@@ -18,8 +18,27 @@ enum Main {
             let hint = NearestMatch.find(name, in: commands.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
             exitWithUsage("unknown command '\(name)'\(hint)")
         }
+        if !command.subcommands.isEmpty { return await run(command, Array(arguments.dropFirst())) }
+        await run(command, arguments: Array(arguments.dropFirst()))
+    }
+
+    /// Runs a command within a command.
+    private static func run(_ group: CommandSpec, _ arguments: [String]) async {
+        guard let name = arguments.first, name != "--help", name != "-h" else {
+            return print(group.help, terminator: "")
+        }
+        let names = group.subcommands.map { String($0.name.dropFirst(group.name.count + 1)) }
+        guard let index = names.firstIndex(of: name) else {
+            let hint = NearestMatch.find(name, in: names).map { "; did you mean '\($0)'?" } ?? ""
+            Console.error("trebuchet \(group.name): unknown command '\(name)'\(hint)\n\n\(group.help)")
+            exit(2)
+        }
+        await run(group.subcommands[index], arguments: Array(arguments.dropFirst()))
+    }
+
+    private static func run(_ command: CommandSpec, arguments: [String]) async {
         do {
-            let parsed = try ParsedArguments(Array(arguments.dropFirst()), for: command)
+            let parsed = try ParsedArguments(arguments, for: command)
             if parsed.wantsHelp { return print(command.help, terminator: "") }
             try await command.run(parsed)
         } catch let error as UsageError {
@@ -37,18 +56,13 @@ enum Main {
     }
 
     static var help: String {
-        let width = commands.map(\.name.count).max() ?? 0
-        let lines = commands.map { command in
-            "  " + command.name + String(repeating: " ", count: width - command.name.count + 3) + command.summary
-        }
         return """
             trebuchet: distributed actors whose state streams to every client.
 
             usage: trebuchet <command> [options]
 
             commands:
-            \(lines.joined(separator: "\n"))
-
+            \(CommandSpec.list(commands))
             trebuchet <command> --help tells more about each.
             """
     }

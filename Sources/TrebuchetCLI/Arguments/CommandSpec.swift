@@ -18,6 +18,8 @@ struct CommandSpec: Sendable {
     let name: String
     /// One line for the list of commands.
     let summary: String
+    /// Commands within it: `trebuchet bench rpc`. Their names begin with its own.
+    var subcommands: [CommandSpec] = []
     /// What comes after the options: `<actor> <method> [json …]`.
     var operands = ""
     /// How many operands it needs, and takes.
@@ -28,11 +30,22 @@ struct CommandSpec: Sendable {
     let run: @Sendable (ParsedArguments) async throws -> Void
 
     var usage: String {
-        "usage: trebuchet \(name)" + (options.isEmpty ? "" : " [options]") + (operands.isEmpty ? "" : " \(operands)")
+        if !subcommands.isEmpty { return "usage: trebuchet \(name) <command> [options]" }
+        return "usage: trebuchet \(name)" + (options.isEmpty ? "" : " [options]")
+            + (operands.isEmpty ? "" : " \(operands)")
+    }
+
+    /// The names with their summaries, a line each.
+    static func list(_ commands: [CommandSpec]) -> String {
+        let width = commands.map(\.name.count).max() ?? 0
+        return commands.map { command in
+            "  " + command.name + String(repeating: " ", count: width - command.name.count + 3) + command.summary + "\n"
+        }.joined()
     }
 
     var help: String {
         var text = "\(summary)\n\n\(usage)\n"
+        if !subcommands.isEmpty { text += "\ncommands:\n" + Self.list(subcommands) }
         let all = options + [OptionSpec("--help", nil, "print this and exit")]
         let heads = all.map { $0.name + ($0.value.map { " " + $0 } ?? "") }
         let width = heads.map(\.count).max() ?? 0

@@ -1,19 +1,127 @@
+import Glibc
+import Trebuchet
+
 /// `trebuchet bench`: measures.
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
         summary: "measure what calls, streams and connections cost",
-        operands: "<echo-server>",
-        operandCount: 1...1,
+        subcommands: [rpc, fanout, idle, echo, echoServer],
+        discussion: """
+            Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
+            minute. See Docs/Performance.md.
+            """,
+        run: { _ in })
+
+    private static let json = OptionSpec("--json", nil, "print one JSON object instead of a table")
+    private static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
+    private static let connections = OptionSpec("--connections", "N", "connections (64)")
+    private static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
+    private static let url = OptionSpec("--url", "URL", "a running server; without it one is started in this process")
+
+    private static let rpc = CommandSpec(
+        name: "bench rpc", summary: "typed calls: counter.add(_:)",
+        options: [url, connections, inFlight, seconds, json],
+        run: { arguments in
+            let server = try await LocalServer(arguments)
+            let call =
+                #"{"type":"invocation","payload":{"callID":"a1","actorID":"counter","targetIdentifier":"add(_:)","arguments":[1]}}"#
+            try await requests(arguments, Array(call.utf8), server.url, subprotocol: "trebuchet.v3")
+        })
+
+    private static let echo = CommandSpec(
+        name: "bench echo", summary: "WebSocket echo, against bench echo-server",
         options: [
-            OptionSpec("--host", "HOST", "echo-server: address to listen on (127.0.0.1)"),
-            OptionSpec("--port", "PORT", "echo-server: port to listen on (9001)"),
-            OptionSpec("--reactors", "N", "threads of the server (1)"),
+            OptionSpec("--url", "URL", "the echo server (ws://127.0.0.1:9001)"),
+            OptionSpec("--size", "BYTES", "of each message (64)"), connections, inFlight, seconds, json,
         ],
         run: { arguments in
-            switch arguments.operands[0] {
-            case "echo-server": try await EchoServer.run(arguments)
-            default: throw UsageError("unknown benchmark '\(arguments.operands[0])'")
-            }
+            let size = try arguments.int("--size", in: 1...(16 << 20)) ?? 64
+            let url = arguments.string("--url") ?? "ws://127.0.0.1:9001"
+            try await requests(arguments, Array(repeating: 0x61, count: size), url, subprotocol: nil)
         })
+
+    private static let fanout = CommandSpec(
+        name: "bench fanout", summary: "one state to many subscribers",
+        options: [
+            OptionSpec(
+                "--url", "URL", "a server started with 'serve --bench'; without it one is started in this process"),
+            OptionSpec("--subscribers", "N", "subscribers (1000)"),
+            OptionSpec("--rate", "N", "updates per second (500)"),
+            OptionSpec("--size", "BYTES", "of the encoded state (200)"), seconds, json,
+        ],
+        run: { arguments in
+            let server = try await LocalServer(arguments)
+            let load = FanoutLoad(rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500)
+            try await load.run(
+                url: server.url, subscribers: try arguments.int("--subscribers", in: 1...19_000) ?? 1000,
+                size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200,
+                seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 5
+            ).print(asJSON: arguments.has("--json"))
+        })
+
+    private static let idle = CommandSpec(
+        name: "bench idle", summary: "what a connection that says nothing costs the server in memory",
+        options: [
+            OptionSpec(
+                "--url", "URL", "a running server, with --pid; without it one is started in a process of its own"),
+            OptionSpec("--pid", "PID", "the process of that server"),
+            OptionSpec("--connections", "N", "connections (10000)"),
+            OptionSpec("--observe", nil, "each also observes a state"), json,
+        ],
+        run: { arguments in
+            let connections = try arguments.int("--connections", in: 1...19_000) ?? 10_000
+            let observing = arguments.has("--observe")
+            let report: BenchReport
+            if let url = arguments.string("--url") {
+                guard let pid = try arguments.int("--pid", in: 1...Int(Int32.max)) else {
+                    throw UsageError("--url needs --pid, to read the server's memory")
+                }
+                report = try await IdleLoad.run(
+                    url: url, pid: Int32(pid), connections: connections, observing: observing)
+            } else {
+                let server = try ChildServer()
+                defer { server.stop() }
+                report = try await IdleLoad.run(
+                    url: server.url, pid: server.pid, connections: connections, observing: observing)
+            }
+            report.print(asJSON: arguments.has("--json"))
+        })
+
+    private static let echoServer = CommandSpec(
+        name: "bench echo-server", summary: "a bare WebSocket echo, until SIGINT or SIGTERM",
+        options: [
+            OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
+            OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (9001)"),
+            OptionSpec("--reactors", "N", "threads that serve (1)"),
+        ],
+        run: EchoServer.run)
+
+    private static func requests(
+        _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?
+    ) async throws {
+        let load = RequestLoad(message: message, inFlight: try arguments.int("--in-flight", in: 1...10_000) ?? 16)
+        try await load.run(
+            url: url, subprotocol: subprotocol, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
+            seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 5
+        ).print(asJSON: arguments.has("--json"))
+    }
+}
+
+/// The server that a benchmark talks to: one that runs, or one of its own in this process, with one reactor.
+private struct LocalServer {
+    let url: String
+    private let server: TrebuchetServer?
+
+    init(_ arguments: ParsedArguments) async throws {
+        if let url = arguments.string("--url") {
+            self.url = url
+            server = nil
+            return
+        }
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1)
+        await ServeCommand.expose(on: server, withBoard: true)
+        url = "ws://\(try await server.start())"
+        self.server = server
+    }
 }

@@ -10,6 +10,7 @@ enum ServeCommand {
             OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
+            OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
         ],
         discussion: """
@@ -17,6 +18,14 @@ enum ServeCommand {
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
             """,
         run: run)
+
+    /// The example actors; with `board`, what `bench fanout` publishes to.
+    static func expose(on server: TrebuchetServer, withBoard: Bool) async {
+        await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+        await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
+        await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
+        if withBoard { await server.expose(Board(actorSystem: server.actorSystem), as: "board") }
+    }
 
     private static func run(_ arguments: ParsedArguments) async throws {
         let host = arguments.string("--host") ?? "127.0.0.1"
@@ -27,9 +36,7 @@ enum ServeCommand {
         // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
         let server = TrebuchetServer(transport: .webSocket(host: host, port: port), reactors: reactors)
-        await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
-        await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
-        await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
+        await expose(on: server, withBoard: arguments.has("--bench"))
         let address = try await server.start()
         print("trebuchet serves todos, counter and game on ws://\(address) (health: http://\(address)/healthz)")
         print(

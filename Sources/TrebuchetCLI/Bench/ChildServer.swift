@@ -1,0 +1,39 @@
+import Glibc
+
+/// `trebuchet serve` in a process of its own, so that its memory is its own.
+final class ChildServer {
+    let pid: Int32
+    let url: String
+
+    /// Starts it with one reactor and waits until it listens.
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        posix_spawn_file_actions_addclose(&actions, ends[0])
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"]
+        var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
+        defer { for word in words { free(word) } }
+        var pid: pid_t = 0
+        let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, environ)
+        guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
+        close(ends[1])
+        var text = ""
+        var byte: UInt8 = 0
+        while !text.hasSuffix(" ("), read(ends[0], &byte, 1) == 1 { text.unicodeScalars.append(UnicodeScalar(byte)) }
+        guard let url = text.split(separator: " ").first(where: { $0.hasPrefix("ws://") }) else {
+            throw UsageError("the server did not start: \(text)")
+        }
+        self.pid = pid
+        self.url = String(url)
+    }
+
+    func stop() {
+        kill(pid, SIGKILL)
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+    }
+}

@@ -1,0 +1,93 @@
+import Networking
+import Synchronization
+import WebSockets
+
+/// Sends one message over and over on many connections, so many in flight on each, and times the answers.
+///
+/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
+final class RequestLoad: @unchecked Sendable {
+    let answers = Atomic<Int>(0)
+    private let message: [UInt8]
+    private let inFlight: Int
+    private var latency = Histogram()
+    private var isCounting = false
+    private var sockets: [WebSocket] = []
+
+    init(message: [UInt8], inFlight: Int) {
+        self.message = message
+        self.inFlight = inFlight
+    }
+
+    /// Runs for `seconds` after half a second of warming up.
+    func run(url: String, subprotocol: String?, connections: Int, seconds: Double) async throws -> BenchReport {
+        let group = try ReactorGroup.clients()
+        let reactor = group.reactors[0]
+        var limits = WebSocketLimits()
+        limits.messageBytes = 64 << 20
+        limits.frameBytes = 64 << 20
+        for _ in 0..<connections {
+            let socket = try await WebSocketClient.connect(
+                to: url, subprotocols: subprotocol.map { [$0] } ?? [], limits: limits, reactors: group
+            ) { _ in Connection(self) }
+            await reactor.perform { self.sockets.append(socket) }
+        }
+        await reactor.perform {
+            for socket in self.sockets { for _ in 0..<self.inFlight { self.send(on: socket) } }
+        }
+        try await Task.sleep(for: .seconds(0.5))
+        await reactor.perform { self.isCounting = true }
+        let start = MonotonicClock.now
+        let before = answers.load(ordering: .relaxed)
+        try await Progress.run(seconds: seconds) { self.answers.load(ordering: .relaxed) }
+        let took = Double(MonotonicClock.now - start) / 1e9
+        let count = answers.load(ordering: .relaxed) - before
+        let latency = await reactor.perform { self.finish() }
+        var report = BenchReport()
+        report.add("connections", connections)
+        report.add("in_flight", inFlight)
+        report.add("message_bytes", message.count)
+        report.add("seconds", took)
+        report.add("messages", count)
+        report.add("messages_per_second", Double(count) / took)
+        report.add(latency)
+        return report
+    }
+
+    private func finish() -> Histogram {
+        isCounting = false
+        for socket in sockets { socket.abort() }
+        sockets = []
+        return latency
+    }
+
+    fileprivate func send(on socket: WebSocket) {
+        message.withUnsafeBytes { socket.send(.text, $0) }
+    }
+
+    fileprivate func answered(after nanoseconds: UInt64) {
+        answers.add(1, ordering: .relaxed)
+        if isCounting { latency.add(nanoseconds) }
+    }
+
+    private final class Connection: WebSocketHandler {
+        private let load: RequestLoad
+        /// When the messages in flight were sent; answers come in their order.
+        private var sent: [UInt64]
+        private var next = 0
+
+        init(_ load: RequestLoad) {
+            self.load = load
+            sent = Array(repeating: MonotonicClock.now, count: load.inFlight)
+        }
+
+        func webSocket(
+            _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
+        ) {
+            let now = MonotonicClock.now
+            load.answered(after: now &- sent[next])
+            sent[next] = now
+            next = next + 1 == sent.count ? 0 : next + 1
+            load.send(on: socket)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+public import Trebuchet
+
+/// `board`: what `trebuchet bench fanout` publishes to.
+@Trebuchet
+public distributed actor Board {
+    public struct State: Codable, Sendable {
+        /// When it was published, in nanoseconds of the publisher's clock.
+        public var stamp = 0
+        public var padding = ""
+    }
+
+    @StreamedState public var state: State = State()
+
+    public distributed func publish(stamp: Int) { state.stamp = stamp }
+
+    /// Makes the encoded state about so many bytes.
+    public distributed func resize(_ bytes: Int) {
+        state.padding = String(repeating: "x", count: min(max(0, bytes - 45), 1 << 20))
+    }
+}
