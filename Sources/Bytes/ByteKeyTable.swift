@@ -5,51 +5,39 @@ public import Glibc
 /// Names of actors and methods arrive as a few bytes in the middle of a message; a `Dictionary` would need a `String`
 /// for each look-up. Keys come from the program, never from a peer, so a plain hash does. Inlinable throughout: a call
 /// looks up twice, and unspecialised generic code would cost more than all the rest of it.
-public struct ByteKeyTable<Value> {
-    /// Open addressing with linear probing; the count of slots is a power of two, at most half of them full.
+public struct ByteKeyTable<Value>: ~Copyable {
     @usableFromInline
     struct Slot {
         @usableFromInline var hash: UInt64
-        /// Where the key lies in `keyBytes`.
-        @usableFromInline var offset: Int32
+        /// A copy of the key, owned by the slot. Nil in an empty slot and in one whose key was removed.
+        @usableFromInline var key: UnsafeMutableRawPointer?
         @usableFromInline var count: Int32
-        /// Which value it is; -1 for an empty slot.
-        @usableFromInline var index: Int32
+        /// Whether a search goes on behind this slot: it holds a key, or held one.
+        @usableFromInline var wasUsed: Bool
+        @usableFromInline var value: Value?
 
-        @inlinable
-        init(hash: UInt64, offset: Int32, count: Int32, index: Int32) {
-            self.hash = hash
-            self.offset = offset
-            self.count = count
-            self.index = index
-        }
-
-        @inlinable static var empty: Slot { Slot(hash: 0, offset: 0, count: 0, index: -1) }
+        static var empty: Slot { Slot(hash: 0, key: nil, count: 0, wasUsed: false, value: nil) }
     }
 
-    @usableFromInline var slots: [Slot] = []
-    @usableFromInline var keyBytes: [UInt8] = []
-    /// In the order of insertion.
-    public private(set) var values: [Value] = []
-    public private(set) var keys: [String] = []
+    /// Open addressing with linear probing; the count of slots is a power of two, at most half of them used. Behind a
+    /// pointer, so that a look-up counts no references. Owned.
+    @usableFromInline var slots: UnsafeMutableBufferPointer<Slot>
+    private var usedSlots = 0
+    public private(set) var count = 0
 
-    public init() {}
+    public init() { slots = UnsafeMutableBufferPointer(start: nil, count: 0) }
 
-    public var count: Int { values.count }
+    deinit {
+        for slot in slots { slot.key?.deallocate() }
+        slots.deinitialize()
+        slots.deallocate()
+    }
 
     /// The value for `key`, or nil.
     @inlinable
     public subscript(key: UnsafeRawBufferPointer) -> Value? {
-        guard !slots.isEmpty else { return nil }
-        let hash = Self.hash(key)
-        let mask = slots.count &- 1
-        var place = Int(truncatingIfNeeded: hash) & mask
-        while true {
-            let slot = slots[place]
-            if slot.index < 0 { return nil }
-            if slot.hash == hash, isKey(slot, key) { return values[Int(slot.index)] }
-            place = (place &+ 1) & mask
-        }
+        let place = self.place(of: key, Self.hash(key))
+        return place < 0 ? nil : slots[place].value
     }
 
     @inlinable
@@ -59,53 +47,66 @@ public struct ByteKeyTable<Value> {
             return key.withUTF8 { self[UnsafeRawBufferPointer($0)] }
         }
         set {
-            remove(key)
-            if let newValue { insert(newValue, for: key) }
+            var key = key
+            key.withUTF8 { set(UnsafeRawBufferPointer($0), newValue) }
         }
     }
 
+    /// Where the key is; -1 when it is not there.
     @inlinable
-    func isKey(_ slot: Slot, _ key: UnsafeRawBufferPointer) -> Bool {
-        guard Int(slot.count) == key.count else { return false }
-        guard let other = key.baseAddress else { return true }
-        return keyBytes.withUnsafeBytes { bytes in
-            bytes.baseAddress.map { memcmp($0 + Int(slot.offset), other, key.count) == 0 } ?? true
+    func place(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
+        guard !slots.isEmpty else { return -1 }
+        let mask = slots.count &- 1
+        var place = Int(truncatingIfNeeded: hash) & mask
+        while true {
+            guard slots[place].wasUsed else { return -1 }
+            if slots[place].hash == hash, Int(slots[place].count) == key.count, let own = slots[place].key,
+                key.isEmpty || memcmp(own, key.baseAddress!, key.count) == 0
+            {
+                return place
+            }
+            place = (place &+ 1) & mask
         }
     }
 
     @usableFromInline
-    mutating func insert(_ value: Value, for key: String) {
-        values.append(value)
-        keys.append(key)
-        if values.count * 2 > slots.count { rebuild() } else { place(values.count - 1) }
+    mutating func set(_ key: UnsafeRawBufferPointer, _ value: Value?) {
+        let hash = Self.hash(key)
+        let place = self.place(of: key, hash)
+        if place >= 0 {
+            slots[place].value = value
+            guard value == nil else { return }
+            slots[place].key?.deallocate()
+            slots[place].key = nil
+            count -= 1
+        } else if let value {
+            if (usedSlots + 1) * 2 > slots.count { rebuild() }
+            let own = UnsafeMutableRawPointer.allocate(byteCount: max(1, key.count), alignment: 1)
+            if let bytes = key.baseAddress { own.copyMemory(from: bytes, byteCount: key.count) }
+            insert(Slot(hash: hash, key: own, count: Int32(key.count), wasUsed: true, value: value))
+            count += 1
+        }
     }
 
-    @usableFromInline
-    mutating func remove(_ key: String) {
-        guard let index = keys.firstIndex(of: key) else { return }
-        keys.remove(at: index)
-        values.remove(at: index)
-        // A hole would cut a run of probes in two: all are placed anew. Removal is rare.
-        rebuild()
-    }
-
+    /// Moves all to a table with room for as many again, without the slots whose keys are gone.
     private mutating func rebuild() {
+        let old = slots
         var size = 8
-        while size < values.count * 2 { size *= 2 }
-        slots = Array(repeating: .empty, count: size)
-        keyBytes = []
-        for index in keys.indices { place(index) }
+        while size < (count + 1) * 4 { size *= 2 }
+        slots = .allocate(capacity: size)
+        slots.initialize(repeating: .empty)
+        usedSlots = 0
+        for slot in old where slot.key != nil { insert(slot) }
+        old.deinitialize()
+        old.deallocate()
     }
 
-    private mutating func place(_ index: Int) {
-        let bytes = Array(keys[index].utf8)
-        let hash = bytes.withUnsafeBytes { Self.hash($0) }
+    private mutating func insert(_ slot: Slot) {
         let mask = slots.count - 1
-        var at = Int(truncatingIfNeeded: hash) & mask
-        while slots[at].index >= 0 { at = (at + 1) & mask }
-        slots[at] = Slot(
-            hash: hash, offset: Int32(keyBytes.count), count: Int32(bytes.count), index: Int32(index))
-        keyBytes += bytes
+        var at = Int(truncatingIfNeeded: slot.hash) & mask
+        while slots[at].wasUsed { at = (at + 1) & mask }
+        slots[at] = slot
+        usedSlots += 1
     }
 
     /// FNV-1a over words of eight bytes, finished so that the low bits depend on all of them.

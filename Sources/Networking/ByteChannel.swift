@@ -35,7 +35,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
     private static let smallestShared = 8 << 10
     /// More than this in one turn is sent before the turn ends.
-    private static let largestTurn = 512 << 10
+    private static let largestTurn = 128 << 10
 
     package let reactor: Reactor
     /// Kept until the connection has closed.

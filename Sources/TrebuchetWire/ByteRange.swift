@@ -1,25 +1,27 @@
 /// Where a value lies in a message.
-package struct ByteRange: Sendable {
-    package let offset: Int32
-    package let count: Int32
+///
+/// Public, as `ProtocolVersion`, because the compiler inlines nothing that is `package` into other modules.
+public struct ByteRange: Sendable {
+    public let offset: Int32
+    public let count: Int32
     /// A string with escapes in it: its bytes are not its text.
-    package let isEscaped: Bool
+    public let isEscaped: Bool
 
     @inlinable
-    package init(_ offset: Int, _ count: Int, isEscaped: Bool = false) {
+    public init(_ offset: Int, _ count: Int, isEscaped: Bool = false) {
         self.offset = Int32(truncatingIfNeeded: offset)
         self.count = Int32(truncatingIfNeeded: count)
         self.isEscaped = isEscaped
     }
 
     /// The range of a member that the message does not have.
-    package static let absent = ByteRange(-1, 0)
+    public static let absent = ByteRange(-1, 0)
 
-    @inlinable package var isAbsent: Bool { offset < 0 }
+    @inlinable public var isAbsent: Bool { offset < 0 }
 
     /// The bytes as they stand in the message; a string's without its quotes.
     @inlinable
-    package func bytes(in message: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    public func bytes(in message: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: message[Int(offset)..<Int(offset) + Int(count)])
     }
 }

@@ -16,5 +16,7 @@ func tableAgainstDictionary() {
         #expect(table[key] == value)
     }
     for key in model.keys { #expect(table[key] == model[key]) }
-    #expect(Set(table.keys) == Set(model.keys))
+    #expect(table[""] == nil)
+    table[""] = 5
+    #expect(table[""] == 5)
 }

@@ -4,20 +4,28 @@ internal import TrebuchetWire
 
 /// A method of an exposed actor, as calls find it.
 final class ActorMethod: Sendable {
+    /// A synchronous method that takes its actor with neither its type nor its isolation: whoever calls it is on the
+    /// actor's reactor and passes an actor of the type that the method belongs to.
+    typealias Body = @Sendable (AnyObject, inout CallArguments, inout CallReply) throws -> Void
+
     let name: String
     let index: Int
     let arguments: Int
     let generics: Int
-    /// Whether it is synchronous and may run in place.
-    let runsInPlace: Bool
+    /// Set when it is synchronous and may run in place.
+    let body: Body?
 
-    init(name: String, index: Int, arguments: Int, generics: Int, runsInPlace: Bool) {
+    init(name: String, index: Int, arguments: Int, generics: Int, body: Body?) {
         self.name = name
         self.index = index
         self.arguments = arguments
         self.generics = generics
-        self.runsInPlace = runsInPlace
+        self.body = body
     }
+}
+
+extension ActorMethod {
+    var runsInPlace: Bool { body != nil }
 }
 
 /// A call that runs in a task.
@@ -36,8 +44,13 @@ class ActorRecord: @unchecked Sendable {
     private let methods: [ActorMethod]
     private let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     let streamNames: [String]
+    /// The actor of an exposed record, which holds it. Without counting references: an actor that is weakly referred to
+    /// anywhere pays for each count with an atomic operation through a side table.
+    private let exposed: Unmanaged<AnyObject>?
 
-    init(name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String]) {
+    init(
+        name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String], exposed: AnyObject?
+    ) {
         self.name = name
         self.home = home
         self.methods = methods
@@ -45,6 +58,7 @@ class ActorRecord: @unchecked Sendable {
         for method in methods { table[method.name] = .passUnretained(method) }
         methodsByName = table
         self.streamNames = streamNames
+        self.exposed = exposed.map { .passUnretained($0) }
     }
 
     /// The method of this name; the record keeps it alive.
@@ -57,8 +71,15 @@ class ActorRecord: @unchecked Sendable {
     var actor: (any DistributedActor)? { fatalError("abstract") }
 
     /// Runs a synchronous method on the actor's reactor, where the caller is.
-    func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
-        fatalError("abstract")
+    @inline(__always)
+    final func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
+        assert(home?.reactor.isCurrent == true)
+        guard let body = method.body else { fatalError("a method that suspends was called in place") }
+        if let exposed {
+            return try exposed._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
+        }
+        guard let actor else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+        try body(actor, &arguments, &reply)
     }
 
     /// Decodes the arguments and gives the call that a task is to run.

@@ -11,7 +11,7 @@ final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Senda
     init(_ actor: A, name: String, system: TrebuchetActorSystem) {
         instance = actor
         self.system = system
-        super.init(name: name, home: nil, methods: [], streamNames: [])
+        super.init(name: name, home: nil, methods: [], streamNames: [], exposed: nil)
     }
 
     override var actor: (any DistributedActor)? { instance }

@@ -5,38 +5,25 @@ internal import TrebuchetWire
 
 /// The record of an actor marked `@Trebuchet`, called through its dispatch table.
 final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendable {
-    /// `isolated` is a promise about who calls and does not change how a function is called: the same conversion that
-    /// `assumeIsolated` makes, without its check in each call. Whoever calls has to be on the actor's reactor.
-    private typealias Unisolated = @Sendable (A, inout CallArguments, inout CallReply) throws -> Void
-
     private let table: DispatchTable<A>
-    private let bodies: [Unisolated?]
     /// Set for an exposed actor.
     private let held: A?
-    /// `held` without counting references: an actor that is weakly referred to anywhere pays for each count with an
-    /// atomic operation through a side table.
-    private let heldUnmanaged: Unmanaged<A>?
     /// For an actor that is reachable only because a reference to it was handed out.
     private weak var referred: A?
 
     init(_ actor: A, name: String, home: ReactorShard?, holding: Bool) {
         let table = A._dispatch
         self.table = table
-        let bodies: [Unisolated?] = table.methods.map { method in
-            guard home != nil, case .inPlace(let body) = method.body else { return nil }
-            // See `Unisolated` for why this is right.
-            return unsafeBitCast(body, to: Unisolated.self)
-        }
-        self.bodies = bodies
         held = holding ? actor : nil
-        heldUnmanaged = holding ? .passUnretained(actor) : nil
         referred = actor
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
                 name: method.name, index: index, arguments: method.arguments, generics: method.generics,
-                runsInPlace: bodies[index] != nil)
+                body: home == nil ? nil : Self.body(method))
         }
-        super.init(name: name, home: home, methods: methods, streamNames: table.streams.map(\.name))
+        super.init(
+            name: name, home: home, methods: methods, streamNames: table.streams.map(\.name),
+            exposed: holding ? actor : nil)
     }
 
     override var actor: (any DistributedActor)? { held ?? referred }
@@ -48,13 +35,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return actor
     }
 
-    override func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
-        assert(home?.reactor.isCurrent == true)
-        let body = bodies[method.index].unsafelyUnwrapped
-        if let heldUnmanaged {
-            return try heldUnmanaged._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
-        }
-        try body(present(), &arguments, &reply)
+    private static func body(_ method: DispatchMethod<A>) -> ActorMethod.Body? {
+        guard case .inPlace(let body) = method.body else { return nil }
+        // Right because neither difference changes how the function is called: `isolated` is a promise about the
+        // caller, the one that `assumeIsolated` drops with a check in each call, and `A` is a class, passed as the same
+        // single pointer as any object. The record passes its own actor, which is an `A`.
+        return unsafeBitCast(body, to: ActorMethod.Body.self)
     }
 
     override func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {

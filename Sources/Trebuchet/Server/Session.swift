@@ -100,6 +100,7 @@ final class Session: @unchecked Sendable {
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
     private func catchUpStreams() {
+        shard.states.callDidEnd()
         guard !streams.isEmpty else { return }
         for subscription in streams.values {
             if shard.states.isHome(of: subscription.node.source) { subscription.node.source.publish() }

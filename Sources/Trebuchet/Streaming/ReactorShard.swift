@@ -14,6 +14,14 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     private var markedNodes: [StateNode] = []
     private var nodes: [NodeKey: StateNode] = [:]
     private var isQueued = false
+    /// How much may still be encoded in this turn without waiting for its end.
+    private var eagerBytes = ReactorShard.eagerBytesPerTurn
+
+    /// States that change several times in a turn reach their subscribers version by version while all of them together
+    /// stay below this; beyond it, versions of the same turn are skipped.
+    static let eagerBytesPerTurn = 64 << 10
+    /// What an update counts at least, so that a turn holds no more than 32 of them.
+    static let leastEagerBytes = 2 << 10
 
     private struct NodeKey: Hashable {
         let source: ObjectIdentifier
@@ -59,11 +67,17 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
         guard !markedSources.isEmpty else { return }
         var sources: [any AnyStateSource] = []
         swap(&sources, &markedSources)
-        for source in sources { source.publish() }
+        for source in sources { eagerBytes -= source.publish() }
+    }
+
+    /// At the end of a call: what it changed becomes a version of its own, while the turn has room for it.
+    func callDidEnd() {
+        if eagerBytes > 0 { publishMarked() }
     }
 
     func endOfTurn() {
         publishMarked()
+        eagerBytes = Self.eagerBytesPerTurn
         var flushing: [StateNode] = []
         swap(&flushing, &markedNodes)
         isQueued = false

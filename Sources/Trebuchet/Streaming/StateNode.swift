@@ -4,8 +4,8 @@ internal import TrebuchetWire
 
 /// The subscribers of one state on one reactor that speak one version of the protocol.
 ///
-/// It keeps the newest update and no queue: a subscriber that cannot be written to is left behind and gets the newest
-/// update when it can.
+/// It keeps the newest update, and those of this turn until its end: a subscriber that cannot be written to then is left
+/// behind and gets the newest update when it can.
 ///
 /// `@unchecked Sendable`: everything but `send` and `isDetached` belongs to the shard's reactor.
 final class StateNode: @unchecked Sendable {
@@ -13,6 +13,9 @@ final class StateNode: @unchecked Sendable {
     let source: any AnyStateSource
     private let shard: ReactorShard
     private var latest: StateUpdate?
+    /// What came in this turn, oldest first, when it is more than `latest` alone.
+    private var fresh: [StateUpdate] = []
+    private var freshBytes = 0
     private var subscriptions: [StreamSubscription] = []
     private var isMarked = false
     /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
@@ -40,12 +43,25 @@ final class StateNode: @unchecked Sendable {
         case .update(let update):
             guard update.sequence > latest?.sequence ?? 0 else { return }
             latest = update
+            keep(update)
             mark()
         case .failed(let message):
             finish(.error, message)
         case .ended:
             finish(.actorTerminated, nil)
         }
+    }
+
+    private func keep(_ update: StateUpdate) {
+        let bytes = max(update.byteCount, ReactorShard.leastEagerBytes)
+        if freshBytes + bytes > ReactorShard.eagerBytesPerTurn { dropFresh() }
+        fresh.append(update)
+        freshBytes += bytes
+    }
+
+    private func dropFresh() {
+        fresh.removeAll(keepingCapacity: true)
+        freshBytes = 0
     }
 
     private func mark() {
@@ -57,15 +73,26 @@ final class StateNode: @unchecked Sendable {
     /// Brings every subscriber that can be written to up to date. At the end of the turn.
     func flush() {
         isMarked = false
-        for subscription in subscriptions { subscription.session.inOneWrite { catchUp(subscription) } }
+        for subscription in subscriptions {
+            subscription.session.inOneWrite { catchUp(subscription) }
+        }
+        dropFresh()
     }
 
     /// Brings one subscriber up to date, if it can be written to.
     func catchUp(_ subscription: StreamSubscription) {
         guard let latest, latest.sequence > subscription.sent else { return }
         guard subscription.session.isWritable else { return subscription.session.fellBehind() }
-        guard let suffix = latest.suffix(for: version) else { return }
-        subscription.sent = latest.sequence
+        if fresh.count > 1, subscription.sent > 0 {
+            for update in fresh { send(update, to: subscription) }
+        } else {
+            send(latest, to: subscription)
+        }
+    }
+
+    private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
+        guard update.sequence > subscription.sent, let suffix = update.suffix(for: version) else { return }
+        subscription.sent = update.sequence
         subscription.session.sendStreamData(subscription, suffix: suffix)
     }
 

@@ -47,8 +47,10 @@ protocol AnyStateSource: AnyObject, Sendable {
     var encodeCount: Int { get }
     /// Nodes that are sent each version.
     var nodeCount: Int { get }
-    /// Sends the newest version to the nodes, if it was not sent yet. In the actor's isolation.
-    func publish()
+    /// Sends the newest version to the nodes, if it was not sent yet. In the actor's isolation. Returns what the update
+    /// counts in the turn's budget.
+    @discardableResult
+    func publish() -> Int
     /// Adds a node and sends it the current version. In the actor's isolation.
     func attach(_ node: StateNode)
     func detach(_ node: StateNode)
@@ -107,14 +109,17 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         }
     }
 
-    func publish() {
+    @discardableResult
+    func publish() -> Int {
         isMarked = false
-        guard published < version, let cell else { return }
+        guard published < version, let cell else { return 0 }
         let nodes = self.nodes.withLock { $0 }
-        guard !nodes.isEmpty else { return }
+        guard !nodes.isEmpty else { return 0 }
         published = version
         let event = encode(cell.value, for: nodes)
         for node in nodes { node.send(event) }
+        guard case .update(let update) = event else { return 0 }
+        return max(update.byteCount, ReactorShard.leastEagerBytes)
     }
 
     func attach(_ node: StateNode) {

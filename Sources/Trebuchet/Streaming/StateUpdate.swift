@@ -14,6 +14,8 @@ final class StateUpdate: Sendable {
         self.legacy = legacy
     }
 
+    var byteCount: Int { (current?.count ?? 0) + (legacy?.count ?? 0) }
+
     func suffix(for version: ProtocolVersion) -> SharedBytes? { version == .v3 ? current : legacy }
 }
 
