@@ -19,7 +19,7 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
-@attached(accessor, names: named(init), named(get), named(set), named(_modify))
+@attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
 public macro StreamedState() = #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 

@@ -11,7 +11,6 @@ struct StreamedProperty {
     let type: TypeSyntax
     /// The level written in the declaration, or nil when none is.
     let access: AccessLevel?
-    let hasInitialValue: Bool
 
     /// The name without backticks.
     var plainName: String { name.plainText }
@@ -37,7 +36,6 @@ struct StreamedProperty {
         name = pattern.identifier
         type = try Self.type(of: binding, named: pattern)
         access = AccessLevel(variable.modifiers)
-        hasInitialValue = binding.initializer != nil
     }
 
     private static func type(

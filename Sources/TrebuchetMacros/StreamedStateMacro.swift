@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@StreamedState`: moves the value of a property into a cell that tells the subscribers of each change.
+/// `@StreamedState`: gives a property an observer that tells the subscribers of each change.
 struct StreamedStateMacro {}
 
 extension StreamedStateMacro: AccessorMacro {
@@ -16,29 +16,8 @@ extension StreamedStateMacro: AccessorMacro {
         guard let property = try? property(variable, marked: node, in: context) else {
             return placeholders(for: variable)
         }
-        let cell: TokenSyntax = .identifier(property.cellName)
-        return [
-            """
-            @storageRestrictions(initializes: \(cell))
-            init(initialValue) {
-                \(cell) = .init(initialValue)
-            }
-            """,
-            """
-            get {
-                \(cell).value
-            }
-            """,
-            // In place: `state.todos.append(x)` must not copy the array.
-            """
-            _modify {
-                defer {
-                    \(cell).didChange()
-                }
-                yield &\(cell).value
-            }
-            """,
-        ]
+        // An observer that does not look at the old value: a change in place, as `state.todos.append(x)`, copies nothing.
+        return ["didSet { \(raw: property.cellName).didChange() }"]
     }
 
     /// Accessors that do nothing, so that the compiler does not add a complaint about missing ones to ours.
@@ -46,7 +25,7 @@ extension StreamedStateMacro: AccessorMacro {
         guard variable.bindingSpecifier.tokenKind == .keyword(.var),
             variable.bindings.allSatisfy({ $0.accessorBlock == nil })
         else { return [] }
-        return ["init(initialValue) {}", "get { fatalError() }", "set {}"]
+        return ["didSet {}"]
     }
 }
 
@@ -61,11 +40,7 @@ extension StreamedStateMacro: PeerMacro {
             ])
         }
         let property = try property(variable, marked: node, in: context)
-        // A `var`, since an initializer may replace the default value, and with it the cell.
-        var cell = "private var \(property.cellName): Trebuchet.StateCell<\(property.type)>"
-        // As in any property, an optional that gets no value begins as nil.
-        if property.type.is(OptionalTypeSyntax.self), !property.hasInitialValue { cell += " = .init(nil)" }
-        return ["\(raw: cell)"]
+        return ["private let \(raw: property.cellName): Trebuchet.StateCell<\(raw: property.type)> = .init()"]
     }
 
     private static func property(

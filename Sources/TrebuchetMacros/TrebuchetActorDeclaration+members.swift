@@ -52,7 +52,10 @@ extension TrebuchetActorDeclaration {
             return Conditional(entry.source, if: member.condition)
         }
         let streams = servedStreams.map { stream in
-            let entry = ".state(\"\(stream.value.observationName)\") { actor in actor.\(stream.value.cellName) }"
+            let entry = """
+                .state("\(stream.value.observationName)") { actor in actor.\(stream.value.cellName) } value: { actor in \
+                actor.\(stream.value.name.text) }
+                """
             return Conditional(entry, if: stream.condition)
         }
         let conditional =

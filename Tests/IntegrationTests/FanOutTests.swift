@@ -49,6 +49,32 @@ import TrebuchetTesting
         }
     }
 
+    @Test("calls that arrive together reach subscribers version by version; far too many are merged, and the last is there")
+    func versionsOfOneTurn() async throws {
+        try await withTestServer(reactors: 1) { server in
+            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        } body: { _, server in
+            let address = try #require(server.address)
+            let subscriber = try await subscribers(1, address)[0]
+            let caller = try await RawPeer.connect(address)
+            // One task of the caller's reactor, so one write: the server reads all of them in one turn.
+            let few = 20
+            await caller.together { for _ in 0..<few { caller.invoke("c", "board", "add()") } }
+            for count in 1...few { #expect(try await subscriber.next()?.payload.data?.count == count) }
+
+            let many = 5_000
+            await caller.together { for _ in 0..<many { caller.invoke("c", "board", "add()") } }
+            var counts = [few]
+            while counts.last != few + many {
+                counts.append(try #require(await subscriber.next()?.payload.data).count)
+            }
+            #expect(zip(counts, counts.dropFirst()).allSatisfy(<))
+            #expect(counts.count < many / 2)
+            subscriber.close()
+            caller.close()
+        }
+    }
+
     @Test("a subscriber that does not read holds up nobody, and gets the newest state when it reads again")
     func slowSubscriber() async throws {
         try await withTestServer(reactors: 1) { server in

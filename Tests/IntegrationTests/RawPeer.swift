@@ -31,6 +31,9 @@ final class RawPeer: Sendable {
                 + #""targetIdentifier":"\#(target)","arguments":\#(arguments)}}"#)
     }
 
+    /// Sends all that `body` sends in one write.
+    func together(_ body: @escaping @Sendable () -> Void) async { await socket.reactor.perform { body() } }
+
     /// The next message; nil when the connection has ended.
     func next() async throws -> Message? { try await inbox.next().map(Message.init) }
 

@@ -14,23 +14,13 @@ struct ActorExpansionTests {
             """)
         let expected = """
             public distributed actor TodoList {
-                public var state: State {
-                    @storageRestrictions(initializes: _state_cell)
-                    init(initialValue) {
-                        _state_cell = .init(initialValue)
-                    }
-                    get {
-                        _state_cell.value
-                    }
-                    _modify {
-                        defer {
-                            _state_cell.didChange()
-                        }
-                        yield &_state_cell.value
+                public var state: State = State() {
+                    didSet {
+                        _state_cell.didChange()
                     }
                 }
 
-                private var _state_cell: Trebuchet.StateCell<State>
+                private let _state_cell: Trebuchet.StateCell<State> = .init()
                 public distributed func addTodo(title: String) -> TodoItem { todo }
 
                 public typealias ActorSystem = Trebuchet.TrebuchetActorSystem
@@ -49,6 +39,8 @@ struct ActorExpansionTests {
                         streams: [
                             .state("observeState") { actor in
                                 actor._state_cell
+                            } value: { actor in
+                                actor.state
                             }
                         ]
                     )

@@ -10,8 +10,8 @@ import TrebuchetWire
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let counts = await reactor.perform {
             let shard = ReactorShard(reactor, userInfo: [:])
-            let cell = StateCell(1)
-            let source = cell.source(home: shard)
+            let cell = StateCell<Int>()
+            let source = cell.source(home: shard) { 1 }
             let gone = StateNode(source, version: .v3, shard: shard)
             source.detach(gone)
             source.attach(gone)

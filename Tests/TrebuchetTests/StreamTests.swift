@@ -27,6 +27,19 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a state may get its first value in a synchronous initializer")
+    func firstValueFromInitializer() async throws {
+        try await withTestServer { server in
+            await server.expose(Thermometer(18.5, actorSystem: server.actorSystem), as: "hall")
+        } body: { client, _ in
+            let hall = try client.resolve(Thermometer.self, id: "hall")
+            let degrees = await hall.observeDegrees()
+            #expect(await degrees.first { _ in true } == 18.5)
+            try await hall.warm(by: 2)
+            #expect(await degrees.first { _ in true } == 20.5)
+        }
+    }
+
     @Test(
         "under a burst of changes nothing older, nothing twice, and the last one always", arguments: TestLink.allCases)
     func burst(link: TestLink) async throws {

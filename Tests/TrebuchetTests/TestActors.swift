@@ -144,3 +144,16 @@ distributed actor Plain {
     distributed func close() throws { throw Closed(reason: "plain") }
     distributed func echo<Value: Codable & Sendable>(_ value: Value) async -> Value { value }
 }
+
+/// Its state gets its first value in a synchronous initializer.
+@Trebuchet
+distributed actor Thermometer {
+    @StreamedState var degrees: Double
+
+    init(_ degrees: Double, actorSystem: TrebuchetActorSystem) {
+        self.actorSystem = actorSystem
+        self.degrees = degrees
+    }
+
+    distributed func warm(by degrees: Double) { self.degrees += degrees }
+}

@@ -1,4 +1,12 @@
+internal import Bytes
 public import Distributed
+internal import TrebuchetWire
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
 
 /// The methods and streams of an actor type, by their names on the wire. Written by `@Trebuchet`.
 public struct DispatchTable<A: DistributedActor>: Sendable {
@@ -55,11 +63,43 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
 public struct DispatchStream<A: DistributedActor>: Sendable {
     /// `observeState`
     let name: String
-    let cell: @Sendable (isolated A) -> any AnyStateCell
+    /// The source of the versions, with the reactor that the actor lives on.
+    let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// The values in JSON, the newest for whoever asks.
+    let encodedValues: @Sendable (A) -> AsyncStream<Data>
+}
 
+extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
+    /// - Parameters:
+    ///   - cell: what tells of the property's changes.
+    ///   - value: the property.
     public static func state<Value>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value
     ) -> Self {
-        Self(name: name) { cell($0) }
+        Self(
+            name: name,
+            source: { actor, home in
+                cell(actor).source(home: home) { [weak actor] in
+                    // Asked for in the actor's isolation, as all of a source.
+                    actor.map { $0.assumeIsolated { value($0) } }
+                }
+            },
+            encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
+    }
+
+    private static func encodedValues<Value>(_ observation: StateObservation<A, Value>) -> AsyncStream<Data> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let task = Task {
+                let coder = ValueCoder(version: .v3)
+                for await value in await observation() {
+                    var buffer = ByteBuffer()
+                    guard (try? coder.encode(value, into: &buffer)) != nil else { break }
+                    continuation.yield(Data(buffer.bytes))
+                }
+                continuation.finish()
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
     }
 }

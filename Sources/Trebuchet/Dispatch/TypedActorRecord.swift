@@ -76,12 +76,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             return body(nil)
         }
         guard let home else {
-            Task { await actor.whenLocal { body(found.cell($0).anySource(home: nil)) } }
+            Task { await actor.whenLocal { body(found.source($0, nil)) } }
             return
         }
         home.reactor.run {
             // The actor's executor is this reactor, and `run` runs on it.
-            actor.assumeIsolated { body(found.cell($0).anySource(home: home)) }
+            actor.assumeIsolated { body(found.source($0, home)) }
         }
     }
 }

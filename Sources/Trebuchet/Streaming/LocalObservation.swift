@@ -19,10 +19,10 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
         guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
         return await actor.whenLocal { actor in
             let home = actor.actorSystem.home(of: actor)
-            guard let cell = stream.cell(actor) as? StateCell<Value> else { return nil }
-            return Self(versions: cell.source(home: home).versions) { [weak actor] in
+            guard let source = stream.source(actor, home) as? StateSource<Value> else { return nil }
+            return Self(versions: source.versions) { [weak actor] in
                 guard let actor else { return nil }
-                return await actor.whenLocal { (stream.cell($0) as? StateCell<Value>)?.snapshot } ?? nil
+                return await actor.whenLocal { _ in source.snapshot } ?? nil
             }
         } ?? nil
     }

@@ -1,14 +1,14 @@
-/// The one place where the value of a `@StreamedState` property lives. Written by the macro.
+/// What tells the subscribers of a `@StreamedState` property of its changes. Written by the macro, one beside each.
 ///
-/// It belongs to its actor and is touched in the actor's isolation alone. Changes in place cost a version and, when
-/// somebody observes, a note to the reactor; nothing is copied and nothing encoded until the turn ends.
+/// It belongs to its actor and is touched in the actor's isolation alone. The value stays in the property itself: a
+/// change in place costs a version and, when somebody observes, a note to the reactor; nothing is copied and nothing
+/// encoded until the call ends.
 public final class StateCell<Value: Codable & Sendable> {
-    public var value: Value
     private var version: UInt64 = 1
     /// Nil until somebody observes.
     private var source: StateSource<Value>?
 
-    public init(_ value: Value) { self.value = value }
+    public init() {}
 
     deinit { source?.end() }
 
@@ -16,16 +16,13 @@ public final class StateCell<Value: Codable & Sendable> {
     @inline(__always)
     public func didChange() {
         version &+= 1
-        source?.cellDidChange(self, version: version)
+        source?.didChange(version: version)
     }
 
-    /// The value with its version, for observers in this process.
-    var snapshot: (value: Value, version: UInt64) { (value, version) }
-
     /// The source, made at the first use.
-    func source(home: ReactorShard?) -> StateSource<Value> {
+    func source(home: ReactorShard?, reading value: @escaping () -> Value?) -> StateSource<Value> {
         if let source { return source }
-        let made = StateSource<Value>(cell: self, version: version, home: home)
+        let made = StateSource(version: version, home: home, reading: value)
         source = made
         return made
     }

@@ -3,38 +3,6 @@ internal import Relays
 internal import Synchronization
 internal import TrebuchetWire
 
-#if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-#else
-    internal import Foundation
-#endif
-
-/// A state with its type erased, as the server sees it. Used in the isolation of the state's actor.
-protocol AnyStateCell: AnyObject {
-    func anySource(home: ReactorShard?) -> any AnyStateSource
-    /// The values in JSON, the newest for whoever asks.
-    func encodedValues<A: TrebuchetActor>(of actor: A, named stream: String) -> AsyncStream<Data>
-}
-
-extension StateCell: AnyStateCell {
-    func anySource(home: ReactorShard?) -> any AnyStateSource { source(home: home) }
-
-    func encodedValues<A: TrebuchetActor>(of actor: A, named stream: String) -> AsyncStream<Data> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let task = Task {
-                let coder = ValueCoder(version: .v3)
-                for await value in await StateObservation<A, Value>(actor, stream)() {
-                    var buffer = ByteBuffer()
-                    guard (try? coder.encode(value, into: &buffer)) != nil else { break }
-                    continuation.yield(Data(buffer.bytes))
-                }
-                continuation.finish()
-            }
-            continuation.onTermination = { _ in task.cancel() }
-        }
-    }
-}
-
 /// Where the versions of a state come from.
 protocol AnyStateSource: AnyObject, Sendable {
     /// Changes whenever the state may have been built anew.
@@ -59,12 +27,12 @@ protocol AnyStateSource: AnyObject, Sendable {
 
 /// Encodes a state once per version and hands it to one node per reactor.
 ///
-/// `@unchecked Sendable`: `localVersions`, `version`, `published` and `isMarked` are touched in the isolation of the state's actor alone;
-/// the rest is constant or has a lock.
+/// `@unchecked Sendable`: `read`, `localVersions`, `version`, `published` and `isMarked` are touched in the isolation of
+/// the state's actor alone; the rest is constant or has a lock.
 final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
-    /// Weak, because the cell may be freed with its actor while an update is under way.
-    private weak var cell: StateCell<Value>?
+    /// The value; nil once the actor is gone, which may be while an update is under way.
+    private let read: () -> Value?
     let home: ReactorShard?
     private let nodes = Mutex<[StateNode]>([])
     private let subscribers = Atomic<Int>(0)
@@ -76,10 +44,10 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     private var published: UInt64 = 0
     private var isMarked = false
 
-    init(cell: StateCell<Value>, version: UInt64, home: ReactorShard?) {
-        self.cell = cell
+    init(version: UInt64, home: ReactorShard?, reading value: @escaping () -> Value?) {
         self.version = version
         self.home = home
+        read = value
     }
 
     /// What observers in this process follow. In the actor's isolation.
@@ -90,6 +58,9 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         return made
     }
 
+    /// The value with its version; nil when the actor is gone. In the actor's isolation.
+    var snapshot: (value: Value, version: UInt64)? { read().map { ($0, version) } }
+
     var subscriberCount: Int { subscribers.load(ordering: .relaxed) }
     var encodeCount: Int { encodes.load(ordering: .relaxed) }
 
@@ -97,7 +68,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
 
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
-    func cellDidChange(_ cell: StateCell<Value>, version: UInt64) {
+    func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)
         guard !isMarked else { return }
@@ -112,18 +83,18 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     @discardableResult
     func publish() -> Int {
         isMarked = false
-        guard published < version, let cell else { return 0 }
+        guard published < version else { return 0 }
         let nodes = self.nodes.withLock { $0 }
-        guard !nodes.isEmpty else { return 0 }
+        guard !nodes.isEmpty, let value = read() else { return 0 }
         published = version
-        let event = encode(cell.value, for: nodes)
+        let event = encode(value, for: nodes)
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
     }
 
     func attach(_ node: StateNode) {
-        guard let cell else { return node.send(.ended) }
+        guard let value = read() else { return node.send(.ended) }
         publish()
         let isAttached = nodes.withLock { nodes in
             // Its last subscriber may have gone before this reached the actor's reactor.
@@ -133,7 +104,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         }
         guard isAttached else { return }
         published = version
-        node.send(encode(cell.value, for: [node]))
+        node.send(encode(value, for: [node]))
     }
 
     func detach(_ node: StateNode) {

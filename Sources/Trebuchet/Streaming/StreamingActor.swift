@@ -18,7 +18,7 @@ extension StreamingActor where Self: TrebuchetActor {
     public func _getStream(for propertyName: String) async -> AsyncStream<Data>? {
         let streamName = StreamName.ofProperty(propertyName)
         let found = Self._dispatch.streams.first { $0.name == propertyName || $0.name == streamName }
-        return found.map { $0.cell(self).encodedValues(of: self, named: $0.name) }
+        return found.map { $0.encodedValues(self) }
     }
 }
 
