@@ -7,6 +7,8 @@ import WebSockets
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
 final class RequestLoad: @unchecked Sendable {
     let answers = Atomic<Int>(0)
+    /// Connections that were closed, and first answers that were errors.
+    private let errors = Atomic<Int>(0)
     private let message: [UInt8]
     private let inFlight: Int
     private var latency = Histogram()
@@ -48,15 +50,21 @@ final class RequestLoad: @unchecked Sendable {
         report.add("message_bytes", message.count)
         report.add("seconds", took)
         report.add("messages", count)
+        report.add("errors", errors.load(ordering: .relaxed))
         report.add("messages_per_second", Double(count) / took)
         report.add(latency)
         return report
     }
 
+    fileprivate func failed() {
+        if !sockets.isEmpty { errors.add(1, ordering: .relaxed) }
+    }
+
     private func finish() -> Histogram {
         isCounting = false
-        for socket in sockets { socket.abort() }
+        let opened = sockets
         sockets = []
+        for socket in opened { socket.abort() }
         return latency
     }
 
@@ -74,6 +82,7 @@ final class RequestLoad: @unchecked Sendable {
         /// When the messages in flight were sent; answers come in their order.
         private var sent: [UInt64]
         private var next = 0
+        private var isFirst = true
 
         init(_ load: RequestLoad) {
             self.load = load
@@ -83,11 +92,17 @@ final class RequestLoad: @unchecked Sendable {
         func webSocket(
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
         ) {
+            if isFirst {
+                isFirst = false
+                if String(decoding: message, as: UTF8.self).contains(#""error""#) { load.failed() }
+            }
             let now = MonotonicClock.now
             load.answered(after: now &- sent[next])
             sent[next] = now
             next = next + 1 == sent.count ? 0 : next + 1
             load.send(on: socket)
         }
+
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { load.failed() }
     }
 }

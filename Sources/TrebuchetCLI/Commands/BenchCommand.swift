@@ -21,11 +21,20 @@ enum BenchCommand {
 
     private static let rpc = CommandSpec(
         name: "bench rpc", summary: "typed calls: counter.add(_:)",
-        options: [url, connections, inFlight, seconds, json],
+        options: [
+            url,
+            OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
+            connections, inFlight, seconds, json,
+        ],
         run: { arguments in
             let server = try await LocalServer(arguments)
+            var (actor, target, argument) = ("counter", "add(_:)", "1")
+            if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
+                (actor, target, argument) = ("board", "length(of:)", "\"" + String(repeating: "x", count: size) + "\"")
+            }
             let call =
-                #"{"type":"invocation","payload":{"callID":"a1","actorID":"counter","targetIdentifier":"add(_:)","arguments":[1]}}"#
+                #"{"type":"invocation","payload":{"callID":"a1","actorID":"\#(actor)","#
+                + #""targetIdentifier":"\#(target)","arguments":[\#(argument)]}}"#
             try await requests(arguments, Array(call.utf8), server.url, subprotocol: "trebuchet.v3")
         })
 

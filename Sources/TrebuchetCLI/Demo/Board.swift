@@ -1,6 +1,6 @@
 public import Trebuchet
 
-/// `board`: what `trebuchet bench fanout` publishes to.
+/// `board`: what `trebuchet bench fanout` publishes to, and `bench rpc --size` calls.
 @Trebuchet
 public distributed actor Board {
     public struct State: Codable, Sendable {
@@ -12,6 +12,8 @@ public distributed actor Board {
     @StreamedState public var state: State = State()
 
     public distributed func publish(stamp: Int) { state.stamp = stamp }
+
+    public distributed func length(of text: String) -> Int { text.utf8.count }
 
     /// Makes the encoded state about so many bytes.
     public distributed func resize(_ bytes: Int) {
