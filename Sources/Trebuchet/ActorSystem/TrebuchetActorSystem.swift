@@ -101,7 +101,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// - Parameter holding: whether the record keeps the actor alive.
     func record<A: DistributedActor>(of actor: A, name: String, holding: Bool) -> ActorRecord where A.ID == ActorID {
         if let actor = actor as? any TrebuchetActor { return typedRecord(of: actor, name: name, holding: holding) }
-        return PlainActorRecord(actor, name: name, system: self)
+        return PlainActorRecord(actor, name: name)
     }
 
     private func typedRecord<A: TrebuchetActor>(of actor: A, name: String, holding: Bool) -> ActorRecord {

@@ -43,12 +43,13 @@ final class ClientCore: @unchecked Sendable {
     /// What decoders need to make references of actors' names.
     var userInfo: [CodingUserInfoKey: any Sendable] { system?.userInfo ?? [:] }
 
-    /// The name on the wire for a target. An actor type without a dispatch table is called by its mangled names, which
-    /// is how its server finds the method.
+    /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
+    /// stands in an extension, is called by its mangled name, which is how its server finds it.
     func name<Act: DistributedActor>(of target: RemoteCallTarget, on type: Act.Type) -> String {
         if let known = names.withLock({ $0[target.identifier] }) { return known }
-        let isPlain = !(type is any TrebuchetActor.Type) && !TargetNames.isStub(type)
-        let name = isPlain ? target.identifier : TargetNames.wireName(of: target)
+        let readable = TargetNames.wireName(of: target)
+        let isKnown = (type as? any TrebuchetActor.Type)?.hasMethod(readable) ?? TargetNames.isStub(type)
+        let name = isKnown ? readable : target.identifier
         names.withLock { $0[target.identifier] = name }
         return name
     }

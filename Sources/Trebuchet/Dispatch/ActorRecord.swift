@@ -92,11 +92,31 @@ class ActorRecord: @unchecked Sendable {
         fatalError("abstract")
     }
 
-    /// The call of a method by its mangled name, for an actor without a dispatch table; nil when there is none.
-    func executeTarget(_ target: String, _ decoder: CallInvocationDecoder) -> CallOperation? { nil }
+    /// The call of a method by its mangled name, for methods that no dispatch table has: those of a plain actor, and those
+    /// in extensions, which the macro does not see. Nil when the actor has no such method.
+    func executeTarget(
+        _ target: String, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) -> CallOperation? {
+        fatalError("abstract")
+    }
 
     /// Gives the source of a stream to `body`, isolated to the actor. On its reactor that happens at once.
     func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
         fatalError("abstract")
+    }
+}
+
+extension TrebuchetActorSystem {
+    func operation<A: DistributedActor>(
+        of target: String, on actor: A, _ decoder: CallInvocationDecoder
+    ) -> CallOperation? where A.ID == TrebuchetActorID {
+        guard TargetNames.isMethod(target, of: A.self) else { return nil }
+        return {
+            var decoder = decoder
+            let handler = CallResultHandler()
+            try await self.executeDistributedTarget(
+                on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler)
+            return try handler.outcome()
+        }
     }
 }

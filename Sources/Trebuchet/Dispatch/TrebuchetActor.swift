@@ -5,3 +5,7 @@ public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetA
     /// What can be called and observed, by name.
     static var _dispatch: DispatchTable<Self> { get }
 }
+
+extension TrebuchetActor {
+    static func hasMethod(_ name: String) -> Bool { _dispatch.methods.contains { $0.name == name } }
+}

@@ -71,6 +71,13 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return begin(actor) { _ in try body() }
     }
 
+    override func executeTarget(
+        _ target: String, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) -> CallOperation? {
+        guard let actor = held ?? referred else { return nil }
+        return system.operation(of: target, on: actor, decoder)
+    }
+
     override func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)

@@ -10,7 +10,7 @@ final class ServerShard: @unchecked Sendable {
     let states: ReactorShard
     let directory: ActorDirectory
     let limits: ServerLimits
-    private unowned let system: TrebuchetActorSystem
+    unowned let system: TrebuchetActorSystem
     /// The message that is being handled. Behind a pointer, so that reading it costs no exclusivity check.
     let envelope = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: 1)
     /// The result of the call that is being handled.

@@ -101,7 +101,7 @@ extension Session {
         CallTask.start(record, operation, call) { session.finish(call, $0, publishing: home) }
     }
 
-    /// Calls a method of an actor without a dispatch table. False when it has none of that name.
+    /// Calls a method that no dispatch table has. False when the actor has none of that name.
     private func executeTarget(
         _ identifier: String, _ record: ActorRecord, _ message: UnsafeRawBufferPointer
     ) -> Bool {
@@ -115,7 +115,7 @@ extension Session {
             arguments: arguments,
             genericNames: envelope.genericSubstitutions.map { envelope.string($0, in: message) },
             coder: shard.states.newCoder(for: version))
-        guard let operation = record.executeTarget(identifier, decoder) else { return false }
+        guard let operation = record.executeTarget(identifier, decoder, in: shard.system) else { return false }
         guard let call = begin(message) else { return true }
         let session = self
         CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) }

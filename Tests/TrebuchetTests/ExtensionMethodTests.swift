@@ -1,0 +1,42 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+extension Calculator {
+    /// In an extension, where the macro does not see it.
+    distributed func triple(_ number: Int) -> Int { number * 3 }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ExtensionMethodTests {
+    @Test("a distributed method in an extension can be called too", arguments: TestLink.allCases)
+    func extensionMethod(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+        } body: { client, _ in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            #expect(try await calculator.triple(14) == 42)
+            #expect(try await calculator.same(1) == 1)
+        }
+    }
+
+    /// `Plain.note(_:)`, `Plain.noted()` and `Calculator.triple(_:)`.
+    static let foreign = [
+        ("calculator", "$s14TrebuchetTests5PlainC4noteyySiYaKFTE", ["1"]),
+        ("calculator", "$s14TrebuchetTests5PlainC5notedSaySiGyYaKFTE", []),
+        ("plain", "$s14TrebuchetTests10CalculatorC6tripleyS2iYaKFTE", ["1"]),
+        ("plain", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE", ["1"]),
+    ]
+
+    @Test("the mangled name of another type's method is refused", arguments: foreign)
+    func foreignMethod(actor: String, target: String, arguments: [String]) async throws {
+        try await withTestServer { server in
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+            await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
+        } body: { client, _ in
+            let error = await #expect(throws: TrebuchetError.self) {
+                _ = try await client.call(actor: actor, target: target, arguments: arguments.map { Array($0.utf8) })
+            }
+            #expect(error?.code == .methodNotFound)
+        }
+    }
+}
