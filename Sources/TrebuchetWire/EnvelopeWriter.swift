@@ -2,8 +2,8 @@ package import Bytes
 
 /// Writes the messages of the protocol straight into a connection's buffer.
 ///
-/// Identifiers come as bytes, because that is how they came in; they need no escaping (printable ASCII is checked when
-/// they are read) but for quotes and backslashes, which `identifier` looks for.
+/// Identifiers come as bytes, because that is how they came in, and need no escaping: `ScannedEnvelope` takes printable
+/// ASCII without escapes alone.
 package enum EnvelopeWriter {
     // MARK: Server to client
 
@@ -175,7 +175,6 @@ package enum EnvelopeWriter {
 
     @inline(__always)
     private static func identifier(_ bytes: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
-        for byte in bytes where byte == 0x22 || byte == 0x5C { return JSONString.append(bytes, to: &buffer) }
         buffer.append(0x22)
         buffer.append(bytes)
         buffer.append(0x22)

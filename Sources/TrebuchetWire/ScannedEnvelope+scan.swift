@@ -6,20 +6,21 @@ extension ScannedEnvelope {
         removeAll()
         var cursor = JSONCursor(message)
         do throws(EnvelopeError) {
-            let name = try scanEnvelope(&cursor)
+            try scanEnvelope(&cursor)
             try cursor.expectEnd()
-            kind = try Self.kind(name, message)
+            kind = try Self.kind(type, message)
             try check(message)
         } catch {
-            let isKnown = Self.isIdentifier(callID, message)
+            // Only an invocation has somebody who waits for an answer.
+            let isInvocation = !type.isAbsent && (try? Self.kind(type, message)) == .invocation
+            let isKnown = isInvocation && Self.isIdentifier(callID, message)
             throw EnvelopeError(error.message, callID: isKnown ? string(callID, in: message) : nil)
         }
     }
 
-    /// The outer object; returns its `type`.
+    /// The outer object.
     @inline(__always)
-    private mutating func scanEnvelope(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
-        var name = ByteRange.absent
+    private mutating func scanEnvelope(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         var hasPayload = false
         var seen = SeenMembers()
         var isFirst = true
@@ -28,7 +29,7 @@ extension ScannedEnvelope {
             switch member {
             case .type:
                 try seen.add(member)
-                name = try cursor.string()
+                type = try cursor.string()
             case .payload:
                 try seen.add(member)
                 hasPayload = true
@@ -37,9 +38,8 @@ extension ScannedEnvelope {
                 _ = try cursor.value(depth: 1)
             }
         }
-        guard !name.isAbsent else { throw EnvelopeError("the message has no 'type'") }
+        guard !type.isAbsent else { throw EnvelopeError("the message has no 'type'") }
         guard hasPayload else { throw EnvelopeError("the message has no 'payload'") }
-        return name
     }
 
     @inline(__always)
@@ -123,7 +123,12 @@ extension ScannedEnvelope {
     private static func scanArray(
         _ cursor: inout JSONCursor, into ranges: inout [ByteRange], _ what: StaticString
     ) throws(EnvelopeError) {
-        try cursor.expect(0x5B)
+        guard cursor.take(0x5B) else {
+            // As any optional member, it may be null.
+            guard cursor.peek() == 0x6E else { throw cursor.error("expected an array of \(what)") }
+            _ = try cursor.value(depth: 2)
+            return
+        }
         if cursor.take(0x5D) { return }
         while true {
             guard ranges.count < mostArguments else { throw EnvelopeError("more than \(mostArguments) \(what)") }

@@ -7,6 +7,8 @@ package struct ScannedEnvelope: Sendable {
     /// Characters that a callID or streamID may have.
     package static let longestIdentifier = 64
 
+    /// The text that `kind` is read from.
+    var type = ByteRange.absent
     package internal(set) var kind = EnvelopeKind.error
     package internal(set) var callID = ByteRange.absent
     package internal(set) var actorID = ByteRange.absent
@@ -49,6 +51,7 @@ package struct ScannedEnvelope: Sendable {
     mutating func removeAll() {
         arguments.removeAll(keepingCapacity: true)
         genericSubstitutions.removeAll(keepingCapacity: true)
+        type = .absent
         callID = .absent
         actorID = .absent
         targetIdentifier = .absent

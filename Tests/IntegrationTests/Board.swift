@@ -1,3 +1,4 @@
+import CAllocationCount
 import Trebuchet
 import TrebuchetTesting
 
@@ -25,6 +26,10 @@ distributed actor Board {
         state.count += 1
         return state.count
     }
+    /// How often this thread has asked for memory so far.
+    distributed func allocations() -> Int { allocation_count() }
+    distributed func same(_ number: Int) -> Int { number }
+    distributed func length(of text: String) -> Int { text.utf8.count }
     distributed func addLater() async -> Int {
         await Task.yield()
         return add()

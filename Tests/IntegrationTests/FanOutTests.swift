@@ -49,7 +49,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls that arrive together reach subscribers version by version; far too many are merged, and the last is there")
+    @Test(
+        "calls that arrive together reach subscribers version by version; far too many are merged, and the last is there"
+    )
     func versionsOfOneTurn() async throws {
         try await withTestServer(reactors: 1) { server in
             await server.expose(Board(actorSystem: server.actorSystem), as: "board")

@@ -62,6 +62,59 @@ struct ScannerTests {
         #expect(problem(Array(text.utf8)) == message)
     }
 
+    @Test(
+        "optional members may be null",
+        arguments: [
+            #"{"type":"invocation","payload":{"callID":"a","actorID":"b","targetIdentifier":"c","arguments":null,"genericSubstitutions":null,"timeoutMilliseconds":null,"filter":null,"protocolVersion":null}}"#,
+            #"{"type":"goAway","payload":{"reason":null,"reconnectAfterMilliseconds":null}}"#,
+        ])
+    func nulls(_ text: String) { #expect(problem(Array(text.utf8)) == nil) }
+
+    @Test(
+        "only a broken invocation has a call that is answered",
+        arguments: [
+            (#"{"type":"invocation","payload":{"callID":"a1","actorID":"b"}}"#, "a1"),
+            (
+                #"{"type":"invocation","payload":{"callID":"a1","actorID":"b","targetIdentifier":"c","arguments":[1"#,
+                "a1"
+            ),
+            (#"{"type":"invocation","payload":{"callID":"é","actorID":"b"}}"#, nil),
+            (#"{"type":"cancel","payload":{"callID":"a1","callID":"a1"}}"#, nil),
+            (#"{"type":"streamResume","payload":{"streamID":"s","callID":"a1"}}"#, nil),
+        ])
+    func answeredCall(_ text: String, callID: String?) {
+        var envelope = ScannedEnvelope()
+        let error = #expect(throws: EnvelopeError.self) {
+            try Array(text.utf8).withUnsafeBytes { try envelope.scan($0) }
+        }
+        #expect(error?.callID == callID)
+    }
+
+    @Test(
+        "members of the wrong type are refused in each kind",
+        arguments: [
+            #"{"type":"cancel","payload":{"callID":1}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":7,"targetIdentifier":"c"}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":{"host":"h"},"targetIdentifier":"c"}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":"","targetIdentifier":"c"}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":"b","targetIdentifier":"c","arguments":{}}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":"b","targetIdentifier":"c","timeoutMilliseconds":-1}}"#,
+            #"{"type":"invocation","payload":{"callID":"a","actorID":"b","targetIdentifier":"c","genericSubstitutions":[1]}}"#,
+            #"{"type":"streamData","payload":{"streamID":"s","data":1}}"#,
+            #"{"type":"streamData","payload":{"streamID":"s","sequenceNumber":1}}"#,
+            #"{"type":"streamData","payload":{"streamID":"s","sequenceNumber":1,"data":1,"patch":[]}}"#,
+            #"{"type":"streamData","payload":{"streamID":"s","sequenceNumber":1.5,"data":1}}"#,
+            #"{"type":"streamStart","payload":{"streamID":"s"}}"#,
+            #"{"type":"streamEnd","payload":{}}"#,
+            #"{"type":"streamError","payload":{"errorMessage":"x"}}"#,
+            #"{"type":"streamResume","payload":{"streamID":"s","actorID":"b"}}"#,
+            #"{"type":"response","payload":{"result":1}}"#,
+            #"{"type":"response","payload":{"callID":"a","error":"x"}}"#,
+            #"{"type":"goAway","payload":{"reconnectAfterMilliseconds":"1"}}"#,
+            #"{"type":"error","payload":[]}"#,
+        ])
+    func wrongTypes(_ text: String) { #expect(problem(Array(text.utf8)) != nil) }
+
     @Test("nesting, arguments and the end have their limits")
     func limits() {
         func response(_ value: String) -> [UInt8] {

@@ -92,7 +92,7 @@ func withDecodedBase64<Result>(
     // Foundation's encoder writes the digit "/" as "\\/".
     let isBase64 =
         inner.contains(0x5C)
-        ? inner.filter { $0 != 0x5C }.withUnsafeBytes { Base64.decode($0, into: &decoded) }
+        ? JSONString.text(inner, isEscaped: true).withContiguousBytes { Base64.decode($0, into: &decoded) }
         : Base64.decode(inner, into: &decoded)
     guard isBase64 else { throw TrebuchetError(.invalidArguments, "it is not base64") }
     return try body(decoded.bytes)

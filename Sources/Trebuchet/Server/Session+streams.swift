@@ -13,7 +13,7 @@ extension Session {
     func handleStreamingInvocation(_ record: ActorRecord, stream: String, _ message: UnsafeRawBufferPointer) {
         let envelope = shard.envelope
         let callID = envelope.pointee.callID.bytes(in: message)
-        if !envelope.pointee.filter.isAbsent {
+        if !envelope.pointee.filter.isAbsent || !envelope.pointee.streamFilter.isAbsent {
             return fail(callID, TrebuchetError(.invalidArguments, "filters are not supported by this server"))
         }
         start(record, stream: stream, streamID: nextStreamID(), callID: callID, message)
@@ -40,9 +40,10 @@ extension Session {
             if let old = streams[streamID] { forget(old) }
             callID.withUnsafeBytes { start(record, stream: target, streamID: streamID, callID: $0, message) }
         } catch {
+            let code = (error as? TrebuchetError)?.code.wire ?? .internal
             link.send {
                 EnvelopeWriter.streamError(
-                    streamID: streamID, message: describe(error), code: .methodNotFound, version: version, into: &$0)
+                    streamID: streamID, message: describe(error), code: code, version: version, into: &$0)
             }
         }
     }
@@ -57,13 +58,11 @@ extension Session {
         }
         let callID = Array(callID)
         let session = self
-        let version = version
         record.withSource(of: stream) { source in
             session.shard.reactor.run {
                 session.subscribe(to: source, record, stream: stream, streamID: streamID, callID: callID)
             }
         }
-        _ = version
     }
 
     private func subscribe(

@@ -142,6 +142,9 @@ public final class TrebuchetServer: Sendable {
     // MARK: Clients in this process
 
     func connectLocally(_ core: ClientCore) async throws {
+        if state.withLock({ if case .stopping = $0 { true } else { false } }) {
+            throw TransportError(.closed, "the server was shut down")
+        }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
         let connection = LocalConnection(serverReactor: shard.reactor, core: core)

@@ -1,0 +1,52 @@
+import CAllocationCount
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// How often the server's thread asks for memory for a call. The numbers only go down; Docs/Performance.md has them.
+@Suite(.timeLimit(.minutes(1)), .serialized) struct AllocationTests {
+    /// Allocations per call on the server's reactor, once everything is warm.
+    ///
+    /// The actor itself tells the count. All calls of a round come in one read, so nothing else runs between the first
+    /// and the last, whatever other tests do on the same reactor.
+    private func allocations(_ target: String, _ arguments: String) async throws -> Double {
+        try await withTestServer(reactors: 1) { server in
+            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        } body: { _, server in
+            let peer = try await RawPeer.connect(try #require(server.address))
+            func allocations(during calls: Int) async throws -> Int {
+                await peer.together {
+                    peer.invoke("c", "board", "allocations()")
+                    for _ in 0..<calls { peer.invoke("c", "board", target, arguments) }
+                    peer.invoke("c", "board", "allocations()")
+                }
+                var results: [Int?] = []
+                for _ in 0..<calls + 2 { results.append(try await peer.next()?.payload.result) }
+                return try #require(results.last ?? nil) - #require(results.first ?? nil)
+            }
+            _ = try await allocations(during: 100)
+            let few = try await allocations(during: 20)
+            let many = try await allocations(during: 120)
+            peer.close()
+            return Double(many - few) / 100
+        }
+    }
+
+    @Test("an allocation is counted at all")
+    func counts() {
+        let before = allocation_count()
+        withExtendedLifetime([UInt8](repeating: 1, count: 10_000)) {}
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: 10_000, alignment: 8)
+        memory.deallocate()
+        #expect(allocation_count() > before)
+    }
+
+    @Test("a call with a number and one with a string ask for memory no more often than they did")
+    func calls() async throws {
+        let number = try await allocations("same(_:)", "[7]")
+        let text = try await allocations("length(of:)", #"["a string of more than fifteen bytes"]"#)
+        print("allocations per call: \(number) with a number, \(text) with a string")
+        #expect(number <= 2)
+        #expect(text <= 2)
+    }
+}

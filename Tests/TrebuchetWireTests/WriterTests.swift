@@ -1,0 +1,183 @@
+import Bytes
+import Testing
+import TrebuchetWire
+
+@Suite("Writing envelopes")
+struct WriterTests {
+    struct Golden: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let write: @Sendable (inout ByteBuffer) -> Void
+        let text: String
+
+        init(_ name: String, _ text: String, _ write: @escaping @Sendable (inout ByteBuffer) -> Void) {
+            testDescription = name
+            self.text = text
+            self.write = write
+        }
+    }
+
+    private static func response(_ version: ProtocolVersion, _ result: String?, _ buffer: inout ByteBuffer) {
+        let bytes = result.map { Array($0.utf8) }
+        Array("a1".utf8).withUnsafeBytes { callID in
+            if let bytes {
+                bytes.withUnsafeBytes {
+                    EnvelopeWriter.response(callID: callID, result: $0, version: version, into: &buffer)
+                }
+            } else {
+                EnvelopeWriter.response(callID: callID, result: nil, version: version, into: &buffer)
+            }
+        }
+    }
+
+    private static func failure(_ version: ProtocolVersion, data: String?, _ buffer: inout ByteBuffer) {
+        Array("a1".utf8).withUnsafeBytes {
+            EnvelopeWriter.failure(
+                callID: $0, code: .application, message: "no \"milk\"", type: data.map { _ in "Bank.Closed" },
+                data: data.map { Array($0.utf8) }, version: version, into: &buffer)
+        }
+    }
+
+    private static func start(_ version: ProtocolVersion, _ buffer: inout ByteBuffer) {
+        Array("a2".utf8).withUnsafeBytes {
+            EnvelopeWriter.streamStart(
+                streamID: Array("s9".utf8), callID: $0, actorID: "lists/1", target: "observeState", epoch: "4f1c",
+                version: version, into: &buffer)
+        }
+    }
+
+    static let golden = [
+        Golden("a result", #"{"type":"response","payload":{"callID":"a1","result":{"id":1}}}"#) {
+            response(.v3, #"{"id":1}"#, &$0)
+        },
+        Golden("no result", #"{"type":"response","payload":{"callID":"a1"}}"#) { response(.v3, nil, &$0) },
+        Golden("a result, version 2", #"{"type":"response","payload":{"callID":"a1","result":"ImhpIg=="}}"#) {
+            response(.v2, #""hi""#, &$0)
+        },
+        Golden("no result, version 1", #"{"type":"response","payload":{"callID":"a1","result":""}}"#) {
+            response(.v1, nil, &$0)
+        },
+        Golden(
+            "a failure",
+            #"{"type":"response","payload":{"callID":"a1","error":{"code":"application","message":"no \"milk\""}}}"#
+        ) { failure(.v3, data: nil, &$0) },
+        Golden(
+            "a typed failure",
+            #"{"type":"response","payload":{"callID":"a1","error":{"code":"application","message":"no \"milk\"","type":"Bank.Closed","data":[1]}}}"#
+        ) { failure(.v3, data: "[1]", &$0) },
+        Golden("a failure, version 1", #"{"type":"response","payload":{"callID":"a1","errorMessage":"no \"milk\""}}"#) {
+            failure(.v1, data: "[1]", &$0)
+        },
+        Golden(
+            "the start of a stream",
+            #"{"type":"streamStart","payload":{"streamID":"s9","callID":"a2","actorID":"lists/1","targetIdentifier":"observeState","epoch":"4f1c"}}"#
+        ) { start(.v3, &$0) },
+        Golden(
+            "the start of a stream, version 2",
+            #"{"type":"streamStart","payload":{"streamID":"s9","callID":"a2","actorID":{"id":"lists/1"},"targetIdentifier":"observeState"}}"#
+        ) { start(.v2, &$0) },
+        Golden(
+            "a stream's error",
+            #"{"type":"streamError","payload":{"streamID":"s9","errorMessage":"gone","code":"actorNotFound"}}"#
+        ) {
+            EnvelopeWriter.streamError(
+                streamID: Array("s9".utf8), message: "gone", code: .actorNotFound, version: .v3, into: &$0)
+        },
+        Golden(
+            "a stream's error, version 1", #"{"type":"streamError","payload":{"streamID":"s9","errorMessage":"gone"}}"#
+        ) {
+            EnvelopeWriter.streamError(
+                streamID: Array("s9".utf8), message: "gone", code: .actorNotFound, version: .v1, into: &$0)
+        },
+        Golden("a stream's end", #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"serverDraining"}}"#) {
+            EnvelopeWriter.streamEnd(
+                streamID: Array("s9".utf8), reason: .serverDraining, version: .v3, into: &$0)
+        },
+        Golden(
+            "a stream's end, version 2",
+            #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"connectionClosed"}}"#
+        ) {
+            EnvelopeWriter.streamEnd(
+                streamID: Array("s9".utf8), reason: .serverDraining, version: .v2, into: &$0)
+        },
+        Golden("an error", #"{"type":"error","payload":{"code":"malformedEnvelope","message":"what?\n"}}"#) {
+            EnvelopeWriter.error(code: .malformedEnvelope, message: "what?\n", into: &$0)
+        },
+        Golden(
+            "a farewell", #"{"type":"goAway","payload":{"reason":"draining","reconnectAfterMilliseconds":1500}}"#
+        ) { EnvelopeWriter.goAway(reason: "draining", reconnectAfterMilliseconds: 1500, into: &$0) },
+        Golden(
+            "a call",
+            #"{"type":"invocation","payload":{"callID":"a1","actorID":"todos","targetIdentifier":"add(title:)","arguments":["Milk",1],"genericSubstitutions":["Swift.Int"],"timeoutMilliseconds":250}}"#
+        ) {
+            EnvelopeWriter.invocation(
+                callID: "a1", actorID: "todos", target: "add(title:)",
+                arguments: [Array(#""Milk""#.utf8), Array("1".utf8)], genericSubstitutions: ["Swift.Int"],
+                timeoutMilliseconds: 250, into: &$0)
+        },
+        Golden(
+            "the call of a stream",
+            #"{"type":"invocation","payload":{"callID":"a2","actorID":"todos","targetIdentifier":"observeState"}}"#
+        ) {
+            EnvelopeWriter.invocation(
+                callID: "a2", actorID: "todos", target: "observeState", arguments: nil, into: &$0)
+        },
+        Golden("a cancellation", #"{"type":"cancel","payload":{"callID":"a1"}}"#) {
+            EnvelopeWriter.cancel(callID: "a1", into: &$0)
+        },
+    ]
+
+    @Test("each kind has the text that the protocol promises, and is read again", arguments: golden)
+    func goldenText(_ golden: Golden) throws {
+        var buffer = ByteBuffer()
+        golden.write(&buffer)
+        #expect(String(decoding: buffer.bytes, as: UTF8.self) == golden.text)
+        var envelope = ScannedEnvelope()
+        try envelope.scan(buffer.bytes)
+    }
+
+    @Test(
+        "an update is a head for each and a tail for all, with the value as JSON or base64", arguments: [true, false])
+    func streamData(isCurrent: Bool) throws {
+        let version: ProtocolVersion = isCurrent ? .v3 : .v1
+        var buffer = ByteBuffer()
+        StreamDataParts.appendPrefix(into: &buffer)
+        #expect(buffer.count == StreamDataParts.prefixCount)
+        buffer.append(utf8: "s9")
+        Array(#"{"n":7}"#.utf8).withUnsafeBytes {
+            StreamDataParts.appendSuffix(sequence: 42, data: $0, version: version, into: &buffer)
+        }
+        var envelope = ScannedEnvelope()
+        try envelope.scan(buffer.bytes)
+        #expect(envelope.kind == .streamData)
+        #expect(envelope.sequenceNumber == 42)
+        #expect(envelope.string(envelope.streamID, in: buffer.bytes) == "s9")
+        let data = String(decoding: envelope.data.bytes(in: buffer.bytes), as: UTF8.self)
+        #expect(data == (isCurrent ? #"{"n":7}"# : #""eyJuIjo3fQ==""#))
+        let timestamp = envelope.string(envelope.timestamp, in: buffer.bytes)
+        #expect(ISO8601.seconds(timestamp) != nil)
+        // Version 1 clients read dates without a fraction.
+        #expect(timestamp.contains(".") == isCurrent)
+    }
+
+    @Test(
+        "dates are written in UTC and read with a fraction or an offset",
+        arguments: [
+            (0, "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"), (-1, "1969-12-31T23:59:59Z"),
+            (4_102_444_799, "2099-12-31T23:59:59Z"), (-62_135_596_800, "0001-01-01T00:00:00Z"),
+        ])
+    func dates(seconds: Int64, text: String) {
+        var buffer = ByteBuffer()
+        ISO8601.append(seconds: seconds, milliseconds: nil, to: &buffer)
+        #expect(String(decoding: buffer.bytes, as: UTF8.self) == text)
+        #expect(ISO8601.seconds(text) == Double(seconds))
+        #expect(ISO8601.seconds(text.dropLast() + ".250+01:00") == Double(seconds) - 3600 + 0.25)
+    }
+
+    @Test(
+        "what is no date is refused",
+        arguments: [
+            "", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
+            "2026-01-01 00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00Zx",
+        ])
+    func badDates(_ text: String) { #expect(ISO8601.seconds(text) == nil) }
+}
