@@ -101,7 +101,7 @@ class ActorRecord: @unchecked Sendable {
     }
 
     /// Gives the source of a stream to `body`, isolated to the actor. On its reactor that happens at once.
-    func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+    func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
         fatalError("abstract")
     }
 }

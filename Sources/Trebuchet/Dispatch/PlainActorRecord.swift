@@ -20,7 +20,8 @@ final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Senda
         system.operation(of: target, on: instance, decoder)
     }
 
-    override func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
+    {
         body(nil)
     }
 }

@@ -78,7 +78,8 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return system.operation(of: target, on: actor, decoder)
     }
 
-    override func withSource(of stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
+    {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)
         }

@@ -58,7 +58,7 @@ extension Session {
         }
         let callID = Array(callID)
         let session = self
-        record.withSource(of: stream) { source in
+        record.executeStreamingTarget(stream) { source in
             session.shard.reactor.run {
                 session.subscribe(to: source, record, stream: stream, streamID: streamID, callID: callID)
             }
@@ -84,7 +84,7 @@ extension Session {
         streams[streamID] = subscription
         node.add(subscription)
         guard isNew else { return }
-        record.withSource(of: stream) { source in
+        record.executeStreamingTarget(stream) { source in
             if let source { source.attach(node) } else { node.send(.ended) }
         }
     }

@@ -172,7 +172,7 @@ public final class TrebuchetServer: Sendable {
     private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
         guard let record = directory.record(name) else { return nil }
         return await withCheckedContinuation { continuation in
-            record.withSource(of: stream) { continuation.resume(returning: $0) }
+            record.executeStreamingTarget(stream) { continuation.resume(returning: $0) }
         }
     }
 
