@@ -44,7 +44,7 @@ let package = Package(
     targets: [
         // Floor 0: system headers, bytes, macros.
         .systemLibrary(name: "CEpoll"),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         library("Bytes"),
         .macro(
             name: "TrebuchetMacros",
@@ -52,7 +52,7 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         // Floor 1
         library("Relays"),
-        library("Networking", ["Bytes", "CEpoll"]),
+        library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
@@ -85,7 +85,7 @@ let package = Package(
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
                 "CAllocationCount",
-            ]),
+            ], resources: [.copy("Certificates")]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(

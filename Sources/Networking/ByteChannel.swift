@@ -43,6 +43,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var watermarks = Watermarks()
 
     private let socket: Socket
+    /// Set before `start` when the connection is to be secure.
+    private var tls: TLSSession?
     private var queue = WriteQueue()
     private var state = State.open
     private var isAboveHigh = false
@@ -72,14 +74,29 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             self.delegate = nil
             throw error
         }
+        tls?.begin(on: socket)
+        if tls != nil { watch() }
     }
+
+    /// Makes the connection speak TLS; before `start`. A client gives the host that it wants to reach.
+    package func secure(with context: TLSContext, host: String? = nil) throws(TransportError) {
+        let name = host ?? remoteAddress?.description ?? "peer"
+        tls = try TLSSession(context, host: host, name: name, buffers: reactor.tlsBuffers)
+    }
+
+    package var isSecure: Bool { tls != nil }
+    /// Whether the TLS session is one that was agreed on earlier.
+    package var isResumed: Bool { tls?.isResumed ?? false }
+
+    /// The subject of the certificate that the peer showed, as `CN=ada, O=Example`.
+    package var peerSubject: String? { tls?.peerSubject }
 
     package var remoteAddress: SocketAddress? { socket.remoteAddress }
     package var isOpen: Bool { state == .open }
 
     /// Bytes that wait for the socket to take them.
     package var pendingBytes: Int {
-        queue.count + (isCorked ? reactor.output.pointee.count : 0)
+        queue.count + (tls?.unsentBytes ?? 0) + (isCorked ? reactor.output.pointee.count : 0)
     }
 
     /// Whether less than the high watermark waits to be sent.
@@ -159,8 +176,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if queue.isEmpty {
             let bytes = reactor.output.pointee.bytes
             if bytes.count > 0 {
-                var sent = socket.send(bytes)
-                if sent == -Int(EINTR) { sent = socket.send(bytes) }
+                var sent = transmit(bytes)
+                if sent == -Int(EINTR) { sent = transmit(bytes) }
                 if sent < 0 {
                     if sent != -Int(EAGAIN) { return fail("send", Int32(-sent)) }
                     sent = 0
@@ -168,11 +185,17 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
                 if sent < bytes.count { queue.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
                 reactor.output.pointee.removeAll()
             }
-            if queue.isEmpty && !isAboveHigh && state == .open { return }
+            if queue.isEmpty && !isAboveHigh && state == .open && tls?.unsentBytes ?? 0 == 0 { return }
         } else {
             moveOutputToQueue()
         }
         flush()
+    }
+
+    @inline(__always)
+    private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let tls { return tls.send(bytes, to: socket) }
+        return socket.send(bytes)
     }
 
     private func queueForFlush() {
@@ -189,7 +212,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func flush() {
         guard state == .open || state == .flushing else { return }
-        let error = queue.flush(to: socket)
+        let error = flushQueue()
         if error != 0 { return fail("send", error) }
         if queue.count > watermarks.high { isAboveHigh = true }
         watch()
@@ -197,7 +220,13 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             isAboveHigh = false
             if state == .open { delegate?.channelDidBecomeWritable(self) }
         }
-        if state == .flushing, queue.isEmpty { linger() }
+        if state == .flushing, queue.isEmpty, tls?.unsentBytes ?? 0 == 0 { linger() }
+    }
+
+    private func flushQueue() -> Int32 {
+        guard let tls else { return queue.flush { socket.send($0) } }
+        let error = tls.flush(to: socket)
+        return error != 0 ? error : queue.flush { tls.send($0, to: socket) }
     }
 
     // MARK: Reading
@@ -217,10 +246,17 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func watch() {
         guard state != .closed else { return }
         var events: UInt32 = isReadingPaused && state == .open ? 0 : EPOLLIN.rawValue
-        if !queue.isEmpty { events |= EPOLLOUT.rawValue }
+        if waitsForSocket { events |= EPOLLOUT.rawValue }
         guard events != watched else { return }
         watched = events
         reactor.change(socket.descriptor, self, events: events)
+    }
+
+    /// Whether something waits that the socket could take. Before the end of the TLS handshake plain text waits for the
+    /// peer, not for the socket.
+    private var waitsForSocket: Bool {
+        guard let tls else { return !queue.isEmpty }
+        return tls.unsentBytes > 0 || !queue.isEmpty && tls.isEstablished
     }
 
     override func ready(_ events: UInt32) {
@@ -235,6 +271,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             if events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { fail("recv", socket.pendingError()) }
             return
         }
+        if let tls { return read(tls) }
         let count = socket.receive(into: reactor.readBuffer)
         if count > 0 {
             guard state == .open, let delegate else { return }
@@ -246,6 +283,20 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         } else if count != -Int(EAGAIN), count != -Int(EINTR) {
             fail("recv", Int32(-count))
         }
+    }
+
+    private func read(_ tls: TLSSession) {
+        let count = tls.receive(from: socket, into: reactor.readBuffer)
+        if count > 0, state == .open, let delegate {
+            cork()
+            delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))
+            uncork()
+        }
+        if let failure = tls.failure { return end(error: failure) }
+        if tls.isEnded || count == 0 { return end(error: nil) }
+        if count < 0, count != -Int(EAGAIN), count != -Int(EINTR) { return fail("recv", Int32(-count)) }
+        // The handshake may have ended, for which what was written waited.
+        if !queue.isEmpty || tls.unsentBytes > 0 { flush() }
     }
 
     // MARK: The end
@@ -267,11 +318,13 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// would reset the connection, and the peer would lose what we sent last.
     private func linger() {
         state = .lingering
+        tls?.end(on: socket)
         socket.shutdownWriting()
         watch()
     }
 
     private func fail(_ call: String, _ number: Int32) {
+        if let failure = tls?.failure { return end(error: failure) }
         guard number != 0 else { return end(error: nil) }
         end(error: .system(call, number, "connection to \(remoteAddress?.description ?? "peer")"))
     }
@@ -282,6 +335,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         reactor.remove(socket.descriptor, self)
         socket.close()
         queue = WriteQueue()
+        tls = nil
         let delegate = self.delegate
         self.delegate = nil
         delegate?.channelDidClose(self, error: error)

@@ -49,6 +49,8 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// Takes what is written to a connection that is closed. Behind a pointer as `output` is.
     let nowhere = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+    /// Made when the first TLS connection comes.
+    private(set) lazy var tlsBuffers = TLSBuffers()
     /// The connection that writes into `output` now.
     unowned(unsafe) var corked: ByteChannel?
     /// Number of turns so far; a watchdog sees from it whether the reactor moves.

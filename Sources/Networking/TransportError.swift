@@ -6,7 +6,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, system
+            case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, tls, system
         }
         private let kind: Kind
 
@@ -23,6 +23,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let tooLarge = Code(kind: .tooLarge)
         /// The peer does not speak the protocol expected of it.
         public static let handshake = Code(kind: .handshake)
+        /// Certificates, keys or the TLS of a connection.
+        public static let tls = Code(kind: .tls)
         /// Any other error of the operating system.
         public static let system = Code(kind: .system)
 

@@ -73,8 +73,9 @@ struct WriteQueue {
         return piece
     }
 
-    /// Sends as much as the socket takes. 0, or the error (EAGAIN is none).
-    mutating func flush(to socket: Socket) -> Int32 {
+    /// Gives pieces to `send` as long as it takes them; it returns how many bytes it took or the negated error. 0, or the
+    /// error (EAGAIN is none).
+    mutating func flush(_ send: (UnsafeMutableBufferPointer<iovec>) -> Int) -> Int32 {
         while count > 0 {
             let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 32) { pieces in
                 var used = 0
@@ -85,7 +86,7 @@ struct WriteQueue {
                         iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
                     used += 1
                 }
-                return socket.send(UnsafeMutableBufferPointer(rebasing: pieces[..<used]))
+                return send(UnsafeMutableBufferPointer(rebasing: pieces[..<used]))
             }
             if result < 0 {
                 let error = Int32(-result)

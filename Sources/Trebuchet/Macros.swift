@@ -1,5 +1,7 @@
 @_exported public import Distributed
 @_exported public import struct Networking.SocketAddress
+@_exported public import struct Networking.TLSClientSettings
+@_exported public import struct Networking.TLSServerSettings
 @_exported public import struct Networking.TransportError
 
 /// Makes a distributed actor callable and observable over the network.

@@ -1,8 +1,16 @@
+public import Networking
+
 /// How clients and servers reach each other.
 public struct TrebuchetTransport: Sendable {
     enum Kind: Sendable {
-        case webSocket(host: String, port: Int)
+        case webSocket(host: String, port: Int, Security)
         case local(TrebuchetServer)
+    }
+
+    enum Security: Sendable {
+        case none
+        case server(TLSServerSettings)
+        case client(TLSClientSettings)
     }
 
     let kind: Kind
@@ -10,7 +18,8 @@ public struct TrebuchetTransport: Sendable {
     /// The server's address, for messages.
     var description: String {
         switch kind {
-        case .webSocket(let host, let port): "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        case .webSocket(let host, let port, let security):
+            "\(security.scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
         case .local: "the server in this process"
         }
     }
@@ -18,11 +27,25 @@ public struct TrebuchetTransport: Sendable {
     /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
     /// takes a free one), for a client the server's.
     public static func webSocket(host: String, port: Int) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .webSocket(host: host, port: port))
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, .none))
+    }
+
+    /// WebSocket over TLS, for a server.
+    public static func webSocket(host: String, port: Int, tls: TLSServerSettings) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, .server(tls)))
+    }
+
+    /// WebSocket over TLS, for a client. `TLSClientSettings()` trusts the roots of the system.
+    public static func webSocket(host: String, port: Int, tls: TLSClientSettings) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, .client(tls)))
     }
 
     /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.
     public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
         TrebuchetTransport(kind: .local(server))
     }
+}
+
+extension TrebuchetTransport.Security {
+    var scheme: String { if case .none = self { "ws" } else { "wss" } }
 }

@@ -76,7 +76,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         }
         let upgrade = WebSocketUpgrade(
             request: request, subprotocol: agreement.subprotocol, remoteAddress: channel.remoteAddress,
-            reactor: channel.reactor)
+            isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject, reactor: channel.reactor)
         switch configuration.accept(upgrade) {
         case .reject(let response): answer(response)
         case .accept(let handler): open(agreement, handler, rest)

@@ -81,6 +81,7 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
+    package var isResumed: Bool { channel.isResumed }
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
     /// Whether messages may be sent: neither side has begun to close.
     public var isOpen: Bool { machine.phase == .open }

@@ -2,18 +2,20 @@ public import Networking
 
 /// Opens WebSockets to servers.
 public enum WebSocketClient {
-    /// Connects to `ws://host:port/path` and shakes hands. `makeHandler` is called on the reactor of the new socket,
+    /// Connects to `ws://host:port/path` or `wss://host:port/path` and shakes hands. `makeHandler` is called on the reactor of the new socket,
     /// before anything is read from it.
     ///
     /// - Parameters:
     ///   - subprotocols: what the server may choose from, in the order of preference.
     ///   - headers: sent beside those of the handshake, for instance `Authorization`.
+    ///   - tls: whom to trust with `wss:`.
     ///   - reactors: the socket lives on one of them; the process's reactor for clients unless given.
-    /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, and `.handshake` for every
+    /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, `.tls`, and `.handshake` for every
     ///   answer but a valid 101, redirects among them; `CancellationError`.
     public static func connect(
         to url: String, subprotocols: [String] = [], headers: HTTPHeaders = [:],
-        limits: WebSocketLimits = WebSocketLimits(), reactors: ReactorGroup? = nil,
+        limits: WebSocketLimits = WebSocketLimits(), tls: TLSClientSettings = TLSClientSettings(),
+        reactors: ReactorGroup? = nil,
         makeHandler: @escaping @Sendable (WebSocket) -> any WebSocketHandler
     ) async throws -> WebSocket {
         let parsed = try WebSocketURL(url)
@@ -22,6 +24,7 @@ public enum WebSocketClient {
         }
         let channel = try await Connector.connect(
             host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
+        if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }
         let handshake = ClientHandshake(url: parsed, subprotocols: subprotocols, headers: headers)
         let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)
         return try await withTaskCancellationHandler {

@@ -3,6 +3,7 @@ public import Networking
 /// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
 public final class WebSocketServer: Sendable {
     private let listener: Listener
+    private let identity: TLSServerIdentity?
     /// One for each reactor.
     let tables: [ConnectionTable]
 
@@ -11,12 +12,13 @@ public final class WebSocketServer: Sendable {
     /// - Parameters:
     ///   - reactors: where connections live; as many reactors as the machine has cores unless given.
     ///   - subprotocols: in the order of preference.
+    ///   - tls: makes it a server of `wss:`, and of nothing else.
     ///   - http: answers a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
     ///   - accept: decides on each upgrade; called on the reactor of the connection, must not block.
-    /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.system`. Looking up a host name blocks.
+    /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.tls`, `.system`. Looking up a host name blocks.
     public init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
-        limits: WebSocketLimits = WebSocketLimits(),
+        limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) throws(TransportError) {
@@ -24,16 +26,28 @@ public final class WebSocketServer: Sendable {
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, subprotocols: subprotocols, reactors: group.reactors.count, http: http, accept: accept)
+        let identity: TLSServerIdentity?
+        if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
+        self.identity = identity
         let tables = group.reactors.map { ConnectionTable(reactor: $0) }
         self.tables = tables
         listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            do {
+                if let identity { try channel.secure(with: identity.context) }
+            } catch {
+                return
+            }
             ServerUpgrade(channel, configuration, table).start()
         }
     }
 
     /// Where it listens, with the real port.
     public var address: SocketAddress { listener.address }
+
+    /// Reads the certificates again, for connections from now on; those that exist go on. Throws `TransportError` of code
+    /// `.tls`, and goes on with the old ones, when the files are no good. Does nothing without TLS.
+    public func reloadCertificates() throws(TransportError) { try identity?.reload() }
 
     /// Accepts no more connections; those that exist go on.
     public func stopAccepting() async { await listener.close() }

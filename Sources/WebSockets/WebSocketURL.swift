@@ -1,7 +1,8 @@
 internal import Networking
 
-/// A `ws:` URL (RFC 6455 §3).
+/// A `ws:` or `wss:` URL (RFC 6455 §3).
 struct WebSocketURL: Equatable, CustomStringConvertible {
+    let isSecure: Bool
     let host: String
     let port: Int
     /// Path and query, at least `/`.
@@ -15,8 +16,8 @@ struct WebSocketURL: Equatable, CustomStringConvertible {
         }
         guard let colon = text.firstRange(of: "://") else { throw invalid("no scheme") }
         let scheme = text[..<colon.lowerBound].lowercased()
-        guard scheme != "wss" else { throw invalid("wss needs TLS, which is not there yet") }
-        guard scheme == "ws" else { throw invalid("the scheme is not ws") }
+        guard scheme == "ws" || scheme == "wss" else { throw invalid("the scheme is neither ws nor wss") }
+        isSecure = scheme == "wss"
 
         let rest = text[colon.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
@@ -46,7 +47,7 @@ struct WebSocketURL: Equatable, CustomStringConvertible {
             guard let number = Int(digits), (1...65535).contains(number) else { throw invalid("no such port") }
             port = number
         } else {
-            port = 80
+            port = isSecure ? 443 : 80
         }
         host = String(name)
     }
@@ -54,6 +55,6 @@ struct WebSocketURL: Equatable, CustomStringConvertible {
     /// Host and port as the `Host` field wants them (RFC 9110 §7.2).
     var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
-        return port == 80 ? name : "\(name):\(port)"
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 }

@@ -6,6 +6,11 @@ public struct WebSocketUpgrade: Sendable {
     /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
     public let subprotocol: String?
     public let remoteAddress: SocketAddress?
+    /// Whether it came over TLS.
+    public let isSecure: Bool
+    /// The subject of the client's certificate, as `CN=ada, O=Example`, checked against the server's authorities; nil when
+    /// it showed none.
+    public let clientCertificateSubject: String?
     /// The reactor on which the connection lives and the handler is called.
     public let reactor: Reactor
 

@@ -45,8 +45,8 @@ public final class TrebuchetClient: Sendable {
     /// Connects. Throws `TransportError`: `refused`, `timedOut`, `handshake` and others.
     public func connect() async throws {
         switch transport.kind {
-        case .webSocket(let host, let port):
-            try await WebSocketClientLink.connect(core, host: host, port: port)
+        case .webSocket(let host, let port, let security):
+            try await WebSocketClientLink.connect(core, host: host, port: port, security)
         case .local(let server):
             try await server.connectLocally(core)
         }

@@ -13,14 +13,23 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
     }
 
     /// Connects, and hands the connection to `core`.
-    static func connect(_ core: ClientCore, host: String, port: Int) async throws {
+    static func connect(_ core: ClientCore, host: String, port: Int, _ security: TrebuchetTransport.Security)
+        async throws
+    {
         var limits = WebSocketLimits()
         limits.handshakeTimeout = core.options.connectTimeout
         limits.messageBytes = core.options.messageSize
         limits.frameBytes = core.options.messageSize
         let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        let tls: TLSClientSettings
+        switch security {
+        case .none: tls = TLSClientSettings()
+        case .client(let settings): tls = settings
+        case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
+        }
         let socket = try await WebSocketClient.connect(
-            to: "ws://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], limits: limits,
+            to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], limits: limits,
+            tls: tls,
             reactors: ReactorGroup([core.reactor])
         ) { WebSocketClientLink(core, $0) }
         guard socket.subprotocol == ProtocolVersion.subprotocol else {

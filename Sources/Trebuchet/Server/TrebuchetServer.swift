@@ -89,8 +89,11 @@ public final class TrebuchetServer: Sendable {
     /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
     @discardableResult
     public func start() async throws -> SocketAddress {
-        guard case .webSocket(let host, let port) = transport.kind else {
+        guard case .webSocket(let host, let port, let security) = transport.kind else {
             throw TransportError(.addressInvalid, "a server listens with .webSocket(host:port:); .local is for clients")
+        }
+        if case .client = security {
+            throw TransportError(.tls, "a server needs TLSServerSettings: a certificate and its key")
         }
         let isIdle = state.withLock { state in
             guard case .idle = state else { return false }
@@ -102,13 +105,24 @@ public final class TrebuchetServer: Sendable {
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
         do {
-            let listener = try WebSocketSessions.listen(host: host, port: port, shards: shards, limits: limits)
+            let listener = try WebSocketSessions.listen(
+                host: host, port: port, security, shards: shards, limits: limits)
             state.withLock { $0 = .running(listener) }
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
             throw error
         }
+    }
+
+    /// Reads the certificates again, for connections from now on; those that exist go on. Throws `TransportError` of code
+    /// `.tls`, and goes on with the old ones, when the files are no good. Does nothing without TLS.
+    public func reloadCertificates() throws(TransportError) {
+        let listener: WebSocketServer? = state.withLock { state in
+            if case .running(let listener) = state { return listener }
+            return nil
+        }
+        try listener?.reloadCertificates()
     }
 
     /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns. A server that

@@ -7,15 +7,17 @@ internal import WebSockets
 enum WebSocketSessions {
     /// Listens from now on. `GET /healthz` answers 200.
     static func listen(
-        host: String, port: Int, shards: [ServerShard], limits: ServerLimits
+        host: String, port: Int, _ security: TrebuchetTransport.Security, shards: [ServerShard], limits: ServerLimits
     ) throws(TransportError) -> WebSocketServer {
         var webSocket = WebSocketLimits()
         webSocket.connections = limits.connections
         webSocket.messageBytes = limits.messageSize
         webSocket.frameBytes = limits.messageSize
+        var tls: TLSServerSettings?
+        if case .server(let settings) = security { tls = settings }
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
-            subprotocols: [ProtocolVersion.subprotocol], limits: webSocket,
+            subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },

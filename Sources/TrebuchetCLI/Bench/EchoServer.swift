@@ -14,9 +14,10 @@ enum EchoServer {
         limits.fragmentsPerMessage = 1 << 20
         let signals = ShutdownSignals()
         let server = try WebSocketServer(
-            host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: limits
+            host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: limits,
+            tls: try TLSOptions.server(arguments)
         ) { _ in .accept(Echo()) }
-        print("echoes on ws://\(server.address)")
+        print("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address)")
         await signals.first()
         await server.shutdown()
     }

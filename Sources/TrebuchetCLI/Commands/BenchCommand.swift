@@ -103,6 +103,8 @@ enum BenchCommand {
             OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (9001)"),
             OptionSpec("--reactors", "N", "threads that serve (1)"),
+            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM)"),
+            OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
         ],
         run: EchoServer.run)
 

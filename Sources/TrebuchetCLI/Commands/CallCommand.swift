@@ -8,9 +8,8 @@ enum CallCommand {
         summary: "call a method of an actor and print the result as JSON",
         operands: "<actor> <method> [argument …]",
         operandCount: 2...34,
-        options: [
-            RemoteURL.option,
-            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)"),
+        options: RemoteURL.options + [
+            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)")
         ],
         discussion: """
             Arguments are JSON:

@@ -7,9 +7,8 @@ enum ObserveCommand {
         summary: "print each update of a streamed state as one JSON line",
         operands: "<actor> <stream>",
         operandCount: 2...2,
-        options: [
-            RemoteURL.option,
-            OptionSpec("--count", "N", "end after N updates"),
+        options: RemoteURL.options + [
+            OptionSpec("--count", "N", "end after N updates")
         ],
         discussion: """
             The current value comes first. A reader that is slower than the changes gets the newest each time.

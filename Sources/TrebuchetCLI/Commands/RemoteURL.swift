@@ -1,17 +1,24 @@
 import Trebuchet
 
-/// The address of a server: `ws://127.0.0.1:8080`.
+/// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com`.
 struct RemoteURL {
     static let option = OptionSpec("--url", "URL", "the server (ws://127.0.0.1:8080)")
+    /// `--url` and what belongs to `wss:`.
+    static let options = [
+        option, OptionSpec("--ca-file", "FILE", "trust the certificate authorities in FILE alone, with wss"),
+        OptionSpec("--insecure", nil, "trust any certificate, with wss; for tests alone"),
+    ]
     static let `default` = "ws://127.0.0.1:8080"
 
     let host: String
     let port: Int
+    let isSecure: Bool
 
     init(_ text: String) throws(UsageError) {
         let problem = UsageError("'\(text)' is not a server's address; give one such as \(Self.default)")
-        guard text.hasPrefix("ws://") else { throw problem }
-        var rest = text.dropFirst("ws://".count)
+        isSecure = text.hasPrefix("wss://")
+        guard isSecure || text.hasPrefix("ws://") else { throw problem }
+        var rest = text.dropFirst(isSecure ? "wss://".count : "ws://".count)
         if let slash = rest.firstIndex(of: "/") {
             guard rest[slash...] == "/" else { throw problem }
             rest = rest[..<slash]
@@ -26,7 +33,7 @@ struct RemoteURL {
         }
         guard !host.isEmpty else { throw problem }
         if rest.isEmpty {
-            port = 80
+            port = isSecure ? 443 : 80
         } else {
             guard rest.first == ":", let number = Int(rest.dropFirst()), (1...65535).contains(number) else {
                 throw problem
@@ -35,10 +42,19 @@ struct RemoteURL {
         }
     }
 
+    static func trust(_ arguments: ParsedArguments) -> TLSClientSettings {
+        if arguments.has("--insecure") { return TLSClientSettings(trust: .insecure) }
+        return TLSClientSettings(trust: arguments.string("--ca-file").map { .file($0) } ?? .system)
+    }
+
+    private func transport(_ tls: TLSClientSettings) -> TrebuchetTransport {
+        isSecure ? .webSocket(host: host, port: port, tls: tls) : .webSocket(host: host, port: port)
+    }
+
     /// A client that is connected to the server that `--url` names.
     static func connect(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
-        let client = TrebuchetClient(transport: .webSocket(host: url.host, port: url.port))
+        let client = TrebuchetClient(transport: url.transport(trust(arguments)))
         do {
             try await client.connect()
         } catch let error as TransportError where error.code == .refused {

@@ -9,6 +9,9 @@ enum ServeCommand {
         options: [
             OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
+            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
+            OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
+            OptionSpec("--tls-client-ca", "FILE", "ask clients for a certificate of these authorities"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
@@ -35,13 +38,28 @@ enum ServeCommand {
 
         // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
-        let server = TrebuchetServer(transport: .webSocket(host: host, port: port), reactors: reactors)
+        let tls = try TLSOptions.server(arguments)
+        let transport: TrebuchetTransport =
+            tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
+        let server = TrebuchetServer(transport: transport, reactors: reactors)
         await expose(on: server, withBoard: arguments.has("--bench"))
         let address = try await server.start()
-        print("trebuchet serves todos, counter and game on ws://\(address) (health: http://\(address)/healthz)")
+        let url = "\(tls == nil ? "ws" : "wss")://\(address)"
+        let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
+        print("trebuchet serves todos, counter and game on \(url) (health: \(health))")
         print(
-            "try: trebuchet observe --url ws://\(address) todos observeState    "
-                + "and: trebuchet call --url ws://\(address) todos 'addTodo(title:)' '\"Milk\"'")
+            "try: trebuchet observe --url \(url) todos observeState    "
+                + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
+        if tls != nil {
+            signals.onHangUp {
+                do {
+                    try server.reloadCertificates()
+                    Console.error("trebuchet serve: certificates read again")
+                } catch {
+                    Console.error("trebuchet serve: goes on with the old certificates: \(error)")
+                }
+            }
+        }
         signals.onFirst {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM, as something to wait for.
+/// SIGINT, SIGTERM and, when it is asked for, SIGHUP, as something to wait for.
 ///
 /// The handlers write into a pipe (all that a handler may do); a thread of its own reads from it. From the moment it is
 /// made the signals do not end the process any more.
@@ -14,15 +14,24 @@ final class ShutdownSignals: Sendable {
     }()
 
     private let action = Mutex<(@Sendable () async -> Void)?>(nil)
+    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
 
     init() {
         _ = Self.pipeEnds
-        for number in [SIGINT, SIGTERM] {
-            signal(number) { _ in
-                var byte: UInt8 = 0
-                _ = write(ShutdownSignals.pipeEnds.write, &byte, 1)
-            }
+        for number in [SIGINT, SIGTERM] { Self.pass(number) }
+    }
+
+    private static func pass(_ number: Int32) {
+        signal(number) { number in
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = write(ShutdownSignals.pipeEnds.write, &byte, 1)
         }
+    }
+
+    /// Runs `action` at each SIGHUP; call it before `onFirst`.
+    func onHangUp(_ action: @escaping @Sendable () -> Void) {
+        hangUp.withLock { $0 = action }
+        Self.pass(SIGHUP)
     }
 
     /// Runs `action` at the first signal; the second ends the process with 130.
@@ -46,14 +55,19 @@ final class ShutdownSignals: Sendable {
     }
 
     private func wait() {
-        Self.readOne()
+        readOne()
         if let action = action.withLock({ $0 }) { Task { await action() } }
-        Self.readOne()
+        readOne()
         exit(130)
     }
 
-    private static func readOne() {
-        var byte: UInt8 = 0
-        while read(pipeEnds.read, &byte, 1) < 0 && errno == EINTR {}
+    /// Waits for the next signal that is to end the process.
+    private func readOne() {
+        while true {
+            var byte: UInt8 = 0
+            while read(Self.pipeEnds.read, &byte, 1) < 0 && errno == EINTR {}
+            guard Int32(byte) == SIGHUP else { return }
+            hangUp.withLock { $0 }?()
+        }
     }
 }

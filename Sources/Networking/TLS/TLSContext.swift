@@ -1,0 +1,183 @@
+internal import COpenSSL
+internal import Glibc
+internal import Synchronization
+
+/// Certificates, keys and rules that many connections share.
+///
+/// `@unchecked Sendable`: OpenSSL counts references to an `SSL_CTX` and locks what connections change in it; ours is not
+/// changed once it is made.
+package final class TLSContext: @unchecked Sendable {
+    /// A session that a later connection may take up. Counted by OpenSSL, so it may go from thread to thread.
+    private struct Resumable: @unchecked Sendable { let session: OpaquePointer }
+
+    private static let clients = Mutex<[TLSClientSettings: TLSContext]>([:])
+    private static let mostClients = 16
+    /// Servers whose sessions a client keeps, one for each.
+    private static let mostSessions = 64
+    // Constants that OpenSSL has as macros.
+    private static let setMode: Int32 = 33
+    private static let setSessionCacheMode: Int32 = 44
+    private static let setMinimumVersion: Int32 = 123
+    private static let modes = 0x1 | 0x2 | 0x10  // partial writes, moving buffers, buffers released when idle
+    private static let version12 = 0x0303
+    private static let noCompression: UInt64 = 1 << 17
+    private static let noRenegotiation: UInt64 = 1 << 30
+
+    let pointer: OpaquePointer
+    let isServer: Bool
+    private let verifiesHost: Bool
+    private let serverName: String?
+    private let sessions = Mutex<[String: Resumable]>([:])
+
+    private init(isServer: Bool, verifiesHost: Bool, serverName: String?) throws(TransportError) {
+        guard let pointer = SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()) else {
+            throw TLSFailure.current("starting TLS")
+        }
+        self.pointer = pointer
+        self.isServer = isServer
+        self.verifiesHost = verifiesHost
+        self.serverName = serverName
+        SSL_CTX_ctrl(pointer, Self.setMode, Self.modes, nil)
+        SSL_CTX_ctrl(pointer, Self.setMinimumVersion, Self.version12, nil)
+        SSL_CTX_set_options(pointer, Self.noRenegotiation | Self.noCompression)
+    }
+
+    deinit {
+        sessions.withLock { for resumable in $0.values { SSL_SESSION_free(resumable.session) } }
+        SSL_CTX_free(pointer)
+    }
+
+    // MARK: The two sides
+
+    /// Throws `TransportError` of code `.tls` that names the file.
+    package static func server(_ settings: TLSServerSettings) throws(TransportError) -> TLSContext {
+        let context = try TLSContext(isServer: true, verifiesHost: false, serverName: nil)
+        try context.use(certificates: settings.certificateChainFile, key: settings.privateKeyFile)
+        SSL_CTX_set_alpn_select_cb(context.pointer, TLSProtocol.select, nil)
+        if let file = settings.clientAuthorityFile {
+            try context.trust(file)
+            SSL_CTX_set_client_CA_list(context.pointer, SSL_load_client_CA_file(file))
+            let required = settings.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | required, nil)
+        }
+        // Without a name, sessions of clients with certificates could not be resumed.
+        let name = Array("trebuchet".utf8)
+        SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
+        return context
+    }
+
+    /// The context for these settings, the same one each time: reading the system's roots takes milliseconds, and sessions
+    /// are resumed within a context. Throws `TransportError` of code `.tls` that names the file.
+    package static func client(_ settings: TLSClientSettings) throws(TransportError) -> TLSContext {
+        if let known = clients.withLock({ $0[settings] }) { return known }
+        let made = try makeClient(settings)
+        clients.withLock { clients in
+            if clients.count >= mostClients { clients.removeAll() }
+            clients[settings] = made
+        }
+        return made
+    }
+
+    private static func makeClient(_ settings: TLSClientSettings) throws(TransportError) -> TLSContext {
+        var verifies = true
+        if case .insecure = settings.trust { verifies = false }
+        let context = try TLSContext(isServer: false, verifiesHost: verifies, serverName: settings.serverName)
+        switch settings.trust {
+        case .system:
+            guard SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
+                throw TLSFailure.current("the system's certificate authorities")
+            }
+        case .file(let file): try context.trust(file)
+        case .insecure: break
+        }
+        SSL_CTX_set_verify(context.pointer, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
+        if let file = settings.certificateChainFile {
+            try context.use(certificates: file, key: settings.privateKeyFile ?? file)
+        }
+        SSL_CTX_set_alpn_protos(context.pointer, TLSProtocol.offered, UInt32(TLSProtocol.offered.count))
+        // Kept by us, by name of the server, not by OpenSSL.
+        SSL_CTX_ctrl(
+            context.pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
+        SSL_CTX_sess_set_new_cb(context.pointer, TLSSession.didReceiveSession)
+        return context
+    }
+
+    private func use(certificates: String, key: String) throws(TransportError) {
+        guard SSL_CTX_use_certificate_chain_file(pointer, certificates) == 1 else {
+            throw TLSFailure.current("certificate file '\(certificates)'")
+        }
+        guard SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1 else {
+            throw TLSFailure.current("private key file '\(key)'")
+        }
+        guard SSL_CTX_check_private_key(pointer) == 1 else {
+            throw TLSFailure.current("private key file '\(key)' does not belong to certificate file '\(certificates)'")
+        }
+    }
+
+    private func trust(_ file: String) throws(TransportError) {
+        guard SSL_CTX_load_verify_locations(pointer, file, nil) == 1 else {
+            throw TLSFailure.current("certificate authority file '\(file)'")
+        }
+    }
+
+    // MARK: Connections
+
+    /// The state of a new connection; a client names the host that it wants.
+    func makeConnection(to host: String?) throws(TransportError) -> OpaquePointer {
+        guard let ssl = SSL_new(pointer) else { throw TLSFailure.current("starting TLS") }
+        guard !isServer else {
+            SSL_set_accept_state(ssl)
+            return ssl
+        }
+        SSL_set_connect_state(ssl)
+        guard let name = serverName ?? host else { return ssl }
+        let isLiteral = SocketAddress(literal: name, port: 0) != nil
+        if isLiteral {
+            if verifiesHost { X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) }
+        } else {
+            // A literal address may not be a server name (RFC 6066 §3).
+            var text = Array(name.utf8CString)
+            SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
+            if verifiesHost { SSL_set1_host(ssl, name) }
+        }
+        if let known = sessions.withLock({ $0[name] }) { SSL_set_session(ssl, known.session) }
+        return ssl
+    }
+
+    /// Keeps a session for the next connection to that server; takes it over.
+    func keep(_ session: OpaquePointer, for host: String?) {
+        guard let name = serverName ?? host else { return SSL_SESSION_free(session) }
+        let resumable = Resumable(session: session)
+        let replaced = sessions.withLock { sessions in
+            if sessions[name] == nil, sessions.count >= Self.mostSessions { return resumable as Resumable? }
+            return sessions.updateValue(resumable, forKey: name)
+        }
+        if let replaced { SSL_SESSION_free(replaced.session) }
+    }
+}
+
+/// The application protocol that is agreed on (ALPN, RFC 7301): HTTP/1.1, in which a WebSocket begins.
+private enum TLSProtocol {
+    /// With its length before it.
+    static let offered = [UInt8(8)] + Array("http/1.1".utf8)
+
+    static let select:
+        @convention(c) (
+            OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt8>?,
+            UnsafePointer<UInt8>?, UInt32, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, chosen, chosenCount, offers, count, _ in
+            guard let offers, let chosen, let chosenCount else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+            var at = 0
+            while at < Int(count) {
+                let length = Int(offers[at])
+                guard at + 1 + length <= Int(count) else { break }
+                if length == 8, memcmp(offers + at + 1, "http/1.1", 8) == 0 {
+                    chosen.pointee = offers + at + 1
+                    chosenCount.pointee = 8
+                    return SSL_TLSEXT_ERR_OK
+                }
+                at += 1 + length
+            }
+            return SSL_TLSEXT_ERR_ALERT_FATAL
+        }
+}

@@ -1,0 +1,244 @@
+internal import Bytes
+internal import COpenSSL
+internal import Glibc
+
+/// Buffers that the TLS connections of a reactor use in turn.
+final class TLSBuffers {
+    /// The size of the buffer for what comes from the network: less than that of the plain text.
+    private static let inputSize = 128 << 10
+
+    let input = UnsafeMutableRawBufferPointer.allocate(byteCount: inputSize, alignment: 64)
+    /// Records on their way to the socket. Behind a pointer, so that OpenSSL's call back may reach it.
+    let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+
+    init() { output.initialize(to: ByteBuffer()) }
+
+    deinit {
+        input.deallocate()
+        output.deinitialize(count: 1)
+        output.deallocate()
+    }
+}
+
+/// The TLS of one connection, between the socket and the plain text.
+///
+/// OpenSSL never sees the socket: it reads records where they were received and writes them to the reactor's buffer, so
+/// that a turn costs one `recv` and one `send`, however many records it brings. Only a record that came in part, and what
+/// the socket did not take, is kept here. On the reactor.
+final class TLSSession {
+    /// Plain text that is turned into records before they are handed to the socket.
+    private static let largestBatch = 256 << 10
+
+    /// Flags of `X509_NAME_print_ex`, macros there: RFC 2253 with quotes, in UTF-8, ", " between the parts.
+    private static let oneLineInUTF8: UInt = 0x31B | 2 << 16
+
+    private let context: TLSContext
+    private let ssl: OpaquePointer
+    private let host: String?
+    private let name: String
+    private let buffers: TLSBuffers
+    /// Records that the socket did not take.
+    private var unsent = WriteQueue()
+    /// What was received and not read by OpenSSL yet.
+    fileprivate var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    fileprivate var output: UnsafeMutablePointer<ByteBuffer> { buffers.output }
+    /// Why nothing more can be read or written.
+    private(set) var failure: TransportError?
+    /// The peer has said that nothing more comes.
+    private(set) var isEnded = false
+
+    init(_ context: TLSContext, host: String?, name: String, buffers: TLSBuffers) throws(TransportError) {
+        self.context = context
+        self.host = host
+        self.name = name
+        self.buffers = buffers
+        ssl = try context.makeConnection(to: host)
+        let bio = RecordTransport.make(Unmanaged.passUnretained(self).toOpaque())
+        SSL_set_bio(ssl, bio, bio)
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        // A connection that ends without a word is no reason to forget its session; one that failed is.
+        if failure == nil { SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
+        SSL_free(ssl)
+    }
+
+    var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
+    /// Whether it took up an earlier session.
+    var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+    var unsentBytes: Int { unsent.count }
+
+    /// The subject of the certificate that the peer showed, as `CN=ada, O=Example`; nil when it showed none.
+    var peerSubject: String? {
+        guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
+        defer { X509_free(certificate) }
+        guard let bio = BIO_new(BIO_s_mem()) else { return nil }
+        defer { BIO_free(bio) }
+        X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, Self.oneLineInUTF8)
+        var text = [UInt8](repeating: 0, count: 1024)
+        let count = BIO_read(bio, &text, Int32(text.count))
+        return count > 0 ? String(decoding: text[..<Int(count)], as: UTF8.self) : nil
+    }
+
+    /// Says the first word, when it is ours.
+    func begin(on socket: Socket) {
+        guard !context.isServer else { return }
+        ERR_clear_error()
+        note(SSL_do_handshake(ssl))
+        sendOutput(to: socket)
+    }
+
+    /// Number of bytes of plain text read, 0 at the end, or the negated error (EAGAIN when there is none yet).
+    func receive(from socket: Socket, into plain: UnsafeMutableRawBufferPointer) -> Int {
+        let count = socket.receive(into: buffers.input)
+        guard count > 0 else { return count }
+        input = UnsafeRawBufferPointer(rebasing: buffers.input[..<count])
+        var filled = 0
+        ERR_clear_error()
+        while filled < plain.count {
+            let read = SSL_read(ssl, plain.baseAddress! + filled, Int32(clamping: plain.count - filled))
+            guard read > 0 else {
+                note(read)
+                break
+            }
+            filled += Int(read)
+        }
+        // What the handshake had to say.
+        sendOutput(to: socket)
+        if filled > 0 { return filled }
+        if failure != nil { return -Int(EPROTO) }
+        return isEnded ? 0 : -Int(EAGAIN)
+    }
+
+    /// Number of bytes of plain text taken, or the negated error.
+    func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Int {
+        let error = flush(to: socket)
+        if error != 0 { return -Int(error) }
+        guard unsent.isEmpty else { return -Int(EAGAIN) }
+        var taken = 0
+        ERR_clear_error()
+        while taken < bytes.count, output.pointee.count < Self.largestBatch {
+            let written = SSL_write(ssl, bytes.baseAddress! + taken, Int32(clamping: bytes.count - taken))
+            guard written > 0 else {
+                note(written)
+                break
+            }
+            taken += Int(written)
+        }
+        let status = sendOutput(to: socket)
+        if status != 0 { return -Int(status) }
+        if taken > 0 || bytes.isEmpty { return taken }
+        return failure == nil ? -Int(EAGAIN) : -Int(EPROTO)
+    }
+
+    /// The same for several pieces.
+    func send(_ pieces: UnsafeMutableBufferPointer<iovec>, to socket: Socket) -> Int {
+        var taken = 0
+        for piece in pieces {
+            let bytes = UnsafeRawBufferPointer(start: piece.iov_base, count: piece.iov_len)
+            let sent = send(bytes, to: socket)
+            if sent < 0 { return taken > 0 ? taken : sent }
+            taken += sent
+            if sent < bytes.count { break }
+        }
+        return taken
+    }
+
+    /// Hands records that wait to the socket. 0, or the error.
+    func flush(to socket: Socket) -> Int32 { unsent.flush { socket.send($0) } }
+
+    /// Says that nothing more comes from us.
+    func end(on socket: Socket) {
+        guard failure == nil, isEstablished else { return }
+        ERR_clear_error()
+        SSL_shutdown(ssl)
+        sendOutput(to: socket)
+    }
+
+    @discardableResult
+    private func sendOutput(to socket: Socket) -> Int32 {
+        let bytes = output.pointee.bytes
+        guard bytes.count > 0 else { return 0 }
+        defer { output.pointee.reset(keepingAtMost: 1 << 20) }
+        var sent = 0
+        if unsent.isEmpty {
+            sent = socket.send(bytes)
+            if sent < 0 {
+                guard sent == -Int(EAGAIN) || sent == -Int(EINTR) else { return Int32(-sent) }
+                sent = 0
+            }
+        }
+        if sent < bytes.count { unsent.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
+        return 0
+    }
+
+    /// Looks why OpenSSL did not go on.
+    private func note(_ result: Int32) {
+        guard result <= 0 else { return }
+        switch SSL_get_error(ssl, result) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
+        case SSL_ERROR_ZERO_RETURN: isEnded = true
+        default: if failure == nil { failure = TLSFailure.current("TLS with \(name)", ssl) }
+        }
+    }
+
+    /// OpenSSL gives a client the sessions that the server lets it take up again.
+    static let didReceiveSession: @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32 = { ssl, session in
+        guard let session, let raw = SSL_get_ex_data(ssl, 0) else { return 0 }
+        // Called from `receive`, while the object is there.
+        let connection = Unmanaged<TLSSession>.fromOpaque(raw).takeUnretainedValue()
+        connection.context.keep(session, for: connection.host)
+        return 1
+    }
+}
+
+/// What OpenSSL takes for a network: the memory of a `TLSSession`.
+private enum RecordTransport {
+    private static let shouldRetry: Int32 = 0x08
+    private static let retryRead: Int32 = 0x01
+    private static let allRetryFlags: Int32 = 0x0F
+    private static let controlFlush: Int32 = 11
+
+    /// OpenSSL's table of functions, made once and never changed, so any thread may read it.
+    private nonisolated(unsafe) static let method: OpaquePointer = {
+        guard let method = BIO_meth_new(BIO_get_new_index() | Int32(BIO_TYPE_SOURCE_SINK), "trebuchet") else {
+            fatalError("BIO_meth_new: out of memory")
+        }
+        BIO_meth_set_create(method) { bio in
+            BIO_set_init(bio, 1)
+            return 1
+        }
+        BIO_meth_set_ctrl(method) { _, command, _, _ in command == controlFlush ? 1 : 0 }
+        BIO_meth_set_read(method) { bio, target, count in
+            BIO_clear_flags(bio, allRetryFlags)
+            let session = RecordTransport.session(of: bio)
+            guard let target, session.input.count > 0 else {
+                BIO_set_flags(bio, retryRead | shouldRetry)
+                return -1
+            }
+            let taken = min(Int(count), session.input.count)
+            memcpy(target, session.input.baseAddress!, taken)
+            session.input = UnsafeRawBufferPointer(rebasing: session.input[taken...])
+            return Int32(taken)
+        }
+        BIO_meth_set_write(method) { bio, bytes, count in
+            BIO_clear_flags(bio, allRetryFlags)
+            RecordTransport.session(of: bio).output.pointee.append(
+                UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+            return count
+        }
+        return method
+    }()
+
+    static func make(_ session: UnsafeMutableRawPointer) -> OpaquePointer {
+        guard let bio = BIO_new(method) else { fatalError("BIO_new: out of memory") }
+        BIO_set_data(bio, session)
+        return bio
+    }
+
+    /// The session frees the BIO when it goes, so it is there as long as it is called.
+    private static func session(of bio: OpaquePointer?) -> TLSSession {
+        Unmanaged<TLSSession>.fromOpaque(BIO_get_data(bio)!).takeUnretainedValue()
+    }
+}
