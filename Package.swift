@@ -39,7 +39,7 @@ let package = Package(
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
-        .executable(name: "trebuchet", targets: ["TrebuchetCLI"]),
+        .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
     ],
     targets: [
         // Floor 0: system headers, bytes, macros.
@@ -60,11 +60,10 @@ let package = Package(
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking"]),
-        // Floor 5: the executable.
-        .executableTarget(
-            name: "TrebuchetCLI",
-            dependencies: ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"],
-            swiftSettings: settings),
+        // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
+        // executable may be compiled before it.
+        library("TrebuchetCLI", ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"]),
+        .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays"]),

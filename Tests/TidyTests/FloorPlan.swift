@@ -9,6 +9,6 @@ enum FloorPlan {
         "WebSockets": 2, "TrebuchetWire": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "Trebuchet": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
-        "TrebuchetCLI": 5,
+        "TrebuchetCLI": 5, "TrebuchetTool": 6,
     ]
 }

@@ -1,11 +1,11 @@
 @preconcurrency import Glibc
 
 /// `trebuchet`: serves, calls, observes and measures.
-@main
-enum Main {
+package enum CommandLineTool {
     static let commands: [CommandSpec] = [ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, BenchCommand.spec]
 
-    static func main() async {
+    /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
+    package static func main() async {
         // Lines appear as they are printed, also in a pipe.
         Console.flushEachLine()
         let arguments = Array(CommandLine.arguments.dropFirst())
