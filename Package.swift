@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetCLI"]),
     ],
@@ -50,12 +51,17 @@ let package = Package(
             name: "TrebuchetMacros",
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
+        .macro(
+            name: "StateMachineMacros",
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
         // Floor 1
         library("Relays"),
         library("Networking", ["Bytes", "CEpoll"]),
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
@@ -63,7 +69,7 @@ let package = Package(
         // Floor 5: the executable.
         .executableTarget(
             name: "TrebuchetCLI",
-            dependencies: ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"],
+            dependencies: ["Trebuchet", "StateMachines", "WebSockets", "Networking", "TrebuchetWire", "Bytes"],
             swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),
@@ -76,15 +82,24 @@ let package = Package(
             dependencies: ["TrebuchetMacros"],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
+        .testTarget(
+            name: "StateMachineMacrosTests",
+            dependencies: ["StateMachineMacros"],
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        test("StateMachinesTests", ["StateMachines"]),
         test(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         test(
-            "IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+            "IntegrationTests",
+            [
+                "Trebuchet", "TrebuchetTesting", "StateMachines", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
+            ]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "StateMachines"], swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )

@@ -1,0 +1,102 @@
+import SwiftSyntax
+
+/// A case of an enum, read from its declaration.
+struct EnumCase {
+    struct Payload {
+        /// The label as written, or nil.
+        let label: TokenSyntax?
+        /// What to call the value: the second name, or the label.
+        let name: String?
+        let type: TypeSyntax
+    }
+
+    /// With its backticks, if it has any.
+    let name: TokenSyntax
+    let payload: [Payload]
+    /// The condition of the `#if` that the case stands in, as source text.
+    let condition: String?
+
+    /// `.pair(id: let value0, let value1)`
+    var pattern: String {
+        let values = payload.enumerated().map { index, part in
+            (part.label.map { "\($0.text): " } ?? "") + "let value\(index)"
+        }
+        return ".\(name.text)" + (values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
+    }
+
+    /// `source` between `#if` and `#endif` where the case is.
+    func guarded(_ source: String) -> String {
+        condition.map { "#if \($0)\n\(source)\n#endif" } ?? source
+    }
+}
+
+extension EnumDeclSyntax {
+    /// All cases, those inside of `#if` included.
+    var cases: [EnumCase] { Self.cases(memberBlock.members, under: nil) }
+
+    /// The names of the types that are declared inside.
+    var nestedTypeNames: Set<String> {
+        Set(
+            memberBlock.members.compactMap { member in
+                guard let named = member.decl.asProtocol((any NamedDeclSyntax).self) else { return nil }
+                return member.decl.is(FunctionDeclSyntax.self) ? nil : named.name.plainText
+            })
+    }
+
+    private static func cases(_ members: MemberBlockItemListSyntax, under condition: String?) -> [EnumCase] {
+        members.flatMap { member -> [EnumCase] in
+            if let declaration = member.decl.as(EnumCaseDeclSyntax.self) {
+                return declaration.elements.map { EnumCase($0, if: condition) }
+            }
+            guard let branches = member.decl.as(IfConfigDeclSyntax.self) else { return [] }
+            var terms = condition.map { [$0] } ?? []
+            return branches.clauses.flatMap { clause -> [EnumCase] in
+                let own = clause.condition.map { "(\($0.trimmedDescription))" }
+                let whole = (terms + [own].compactMap(\.self)).joined(separator: " && ")
+                // A later branch is reached only where this one is not.
+                if let own { terms.append("!" + own) }
+                guard case .decls(let members) = clause.elements else { return [] }
+                return cases(members, under: whole)
+            }
+        }
+    }
+}
+
+extension EnumCase {
+    fileprivate init(_ element: EnumCaseElementSyntax, if condition: String?) {
+        name = element.name.trimmed
+        payload = (element.parameterClause?.parameters ?? []).map { parameter in
+            let label = parameter.firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.trimmed }
+            return Payload(
+                label: label, name: (parameter.secondName ?? label)?.plainText, type: parameter.type.trimmed)
+        }
+        self.condition = condition
+    }
+}
+
+/// Makes a type that was written inside of an enum readable from outside of it.
+final class TypeQualifier: SyntaxRewriter {
+    private let owner: String
+    private let nested: Set<String>
+
+    /// - Parameter nested: the names of types that only the inside of `owner` sees.
+    init(owner: String, nested: Set<String>) {
+        self.owner = owner
+        self.nested = nested
+        super.init()
+    }
+
+    static func qualify(_ type: TypeSyntax, owner: String, nested: Set<String> = []) -> String {
+        TypeQualifier(owner: owner, nested: nested).rewrite(type).trimmedDescription
+    }
+
+    override func visit(_ type: IdentifierTypeSyntax) -> TypeSyntax {
+        let name = type.name.plainText
+        if name == "Self" { return TypeSyntax(type.with(\.name.tokenKind, .identifier(owner))) }
+        guard nested.contains(name) else { return super.visit(type) }
+        let text = type.name.text
+        return TypeSyntax(
+            super.visit(type).as(IdentifierTypeSyntax.self)?
+                .with(\.name.tokenKind, .identifier("\(owner).\(text)")) ?? type)
+    }
+}
