@@ -96,7 +96,7 @@ struct EffectRunnerDeclaration {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "effects",
-                    at: declaration.nameToken.map { _ in Syntax(originalName(declaration)) } ?? Syntax(declaration),
+                    at: name,
                     "'@ComposableEffectRunner' needs an enum 'IOEffect' inside of '\(name.plainText)'",
                     fixIts: [insertion(into: declaration)])
             ])
@@ -119,10 +119,6 @@ struct EffectRunnerDeclaration {
             throw DiagnosticsError(diagnostics: clashes)
         }
         return effects
-    }
-
-    private static func originalName(_ declaration: some DeclGroupSyntax) -> TokenSyntax {
-        (declaration as? any NamedDeclSyntax)?.name ?? declaration.introducer
     }
 
     private static func insertion(into declaration: some DeclGroupSyntax) -> FixIt {

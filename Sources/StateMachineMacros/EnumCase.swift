@@ -64,7 +64,7 @@ extension EnumDeclSyntax {
 
 extension EnumCase {
     fileprivate init(_ element: EnumCaseElementSyntax, if condition: String?) {
-        name = element.name.trimmed
+        name = element.name
         payload = (element.parameterClause?.parameters ?? []).map { parameter in
             let label = parameter.firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.trimmed }
             return Payload(
@@ -92,11 +92,14 @@ final class TypeQualifier: SyntaxRewriter {
 
     override func visit(_ type: IdentifierTypeSyntax) -> TypeSyntax {
         let name = type.name.plainText
-        if name == "Self" { return TypeSyntax(type.with(\.name.tokenKind, .identifier(owner))) }
+        if name == "Self" {
+            var named = type
+            named.name.tokenKind = .identifier(owner)
+            return TypeSyntax(named)
+        }
         guard nested.contains(name) else { return super.visit(type) }
-        let text = type.name.text
-        return TypeSyntax(
-            super.visit(type).as(IdentifierTypeSyntax.self)?
-                .with(\.name.tokenKind, .identifier("\(owner).\(text)")) ?? type)
+        guard var qualified = super.visit(type).as(IdentifierTypeSyntax.self) else { return TypeSyntax(type) }
+        qualified.name.tokenKind = .identifier("\(owner).\(type.name.text)")
+        return TypeSyntax(qualified)
     }
 }

@@ -44,7 +44,7 @@ extension DeclModifierListSyntax {
 
 extension DeclGroupSyntax {
     /// The type's name, as it was written.
-    var nameToken: TokenSyntax? { (self as? any NamedDeclSyntax)?.name.trimmed }
+    var nameToken: TokenSyntax? { (self as? any NamedDeclSyntax)?.name }
 
     /// The members with this name: types, properties, functions that are not static.
     func members(named name: String) -> [DeclSyntax] {

@@ -34,7 +34,9 @@ extension Note {
 extension FixIt {
     /// Puts `new` in the place of `old`, with the space around it.
     static func replacing(_ message: String, _ old: some SyntaxProtocol, with new: some SyntaxProtocol) -> FixIt {
-        let placed = new.with(\.leadingTrivia, old.leadingTrivia).with(\.trailingTrivia, old.trailingTrivia)
+        var placed = new
+        placed.leadingTrivia = old.leadingTrivia
+        placed.trailingTrivia = old.trailingTrivia
         return FixIt(
             message: Problem(id: "fix", message: message),
             changes: [.replace(oldNode: Syntax(old), newNode: Syntax(placed))])

@@ -5,15 +5,16 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 
-@testable import TrebuchetMacros
+@testable import StateMachineMacros
 
-/// Source text with Trebuchet's macros expanded, and what they had to say about it.
+/// Source text with the macros of state machines expanded, and what they had to say about it.
 struct Expansion {
     struct Finding {
         let message: String
         /// The token it points at, and the line of that token, from 1.
         let token: String
         let line: Int
+        let isError: Bool
         let notes: [String]
         /// The title of each fix-it and the whole source after it is applied.
         let fixes: [(title: String, source: String)]
@@ -27,8 +28,12 @@ struct Expansion {
         let context = BasicMacroExpansionContext(
             sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "Test.swift")])
         let specs = [
-            "Trebuchet": MacroSpec(type: TrebuchetMacro.self, conformances: ["TrebuchetActor", "StreamingActor"]),
-            "StreamedState": MacroSpec(type: StreamedStateMacro.self),
+            "CasePathable": MacroSpec(type: CasePathableMacro.self, conformances: ["CasePathable"]),
+            "ObservableState": MacroSpec(type: ObservableStateMacro.self, conformances: ["ObservableState"]),
+            "Reducer": MacroSpec(type: ReducerMacro.self, conformances: ["Reducer"]),
+            "ComposableEffect": MacroSpec(
+                type: ComposableEffectMacro.self, conformances: ["ComposableEffectConvertible"]),
+            "ComposableEffectRunner": MacroSpec(type: ComposableEffectRunnerMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())
@@ -39,6 +44,7 @@ struct Expansion {
             let token = file.token(at: AbsolutePosition(utf8Offset: location.offset))
             return Finding(
                 message: diagnostic.message, token: token?.text ?? "", line: location.line,
+                isError: diagnostic.diagMessage.severity == .error,
                 notes: diagnostic.notes.map(\.message),
                 fixes: diagnostic.fixIts.map { fix in
                     (fix.message.message, Self.apply(fix, to: source, in: context))
