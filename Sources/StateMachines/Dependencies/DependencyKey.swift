@@ -20,6 +20,9 @@ public protocol TestDependencyKey {
 ///         }
 ///     }
 public protocol DependencyKey: TestDependencyKey {
+    // Again, so that it is inferred from `liveValue`.
+    associatedtype Value = Self
+
     /// The value outside of tests; asked for once in a process.
     static var liveValue: Value { get }
 }

@@ -30,6 +30,9 @@ final class EffectTasks<Action: Sendable>: Sendable {
         contents.withLock { $0.running.sorted { $0.key < $1.key }.map(\.value.origin) }
     }
 
+    /// Cancellable parts of effects that have not ended.
+    var registrationCount: Int { contents.withLock { $0.registrations.values.reduce(0) { $0 + $1.count } } }
+
     /// Does what needs no waiting at once, and starts the rest in a task.
     ///
     /// - Parameters:
