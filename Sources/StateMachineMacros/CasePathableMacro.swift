@@ -43,25 +43,13 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
         return [try ExtensionDeclSyntax("extension \(type.trimmed): StateMachines.CasePathable {}")]
     }
 
-    /// Cases that differ in their labels alone: a key path has no labels.
     static func overloads(_ cases: [EnumCase]) -> [Diagnostic] {
-        cases.enumerated().compactMap { index, element in
-            let other = cases[..<index].first {
-                $0.name.plainText == element.name.plainText
-                    && ($0.condition == nil || element.condition == nil || $0.condition == element.condition)
-            }
-            guard let other else { return nil }
-            let name = element.name.plainText
-            return Problem.error(
-                "overload", at: element.name,
-                "'@CasePathable' cannot tell two cases named '\(name)' apart: give one of them another name",
-                notes: [Note("overload.note", at: other.name, "the other '\(name)' is here")])
-        }
+        EnumCase.overloads(cases, told: "'@CasePathable'")
     }
 
     private static func property(of element: EnumCase, root: String, access: String) -> String {
         let types = element.payload.map { TypeQualifier.qualify($0.type, owner: root) }
-        let labels = element.payload.map { $0.label.map { "\($0.text): " } ?? "" }
+        let labels = element.payload.map { $0.label.map { "\($0): " } ?? "" }
         let name = element.name.text
         let value: String
         let embedding: String
@@ -69,7 +57,7 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
         case 0: (value, embedding) = ("Swift.Void", "{ _ in .\(name) }")
         // The case itself, not a closure: one over a payload of `Never` would be warned about.
         case 1:
-            let label = element.payload[0].label.map { "(\($0.text):)" } ?? ""
+            let label = element.payload[0].label.map { "(\($0):)" } ?? ""
             (value, embedding) = (types[0], "\(root).\(name)\(label)")
         default:
             value = "(" + zip(labels, types).map { $0 + $1 }.joined(separator: ", ") + ")"

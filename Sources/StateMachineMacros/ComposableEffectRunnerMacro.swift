@@ -69,7 +69,8 @@ extension EffectRunnerDeclaration {
         let cases = handlers.map { handler in
             let call =
                 isActor ? ".deferred { await self.\(handler.call) }" : "self.\(handler.call)"
-            return handler.element.guarded("case \(handler.element.pattern):\n    return \(call)")
+            return handler.element.guarded(
+                "case \(handler.element.pattern):\n    return \(call)")
         }
         return """
             \(raw: prefix)func runIOEffect(_ ioEffect: IOEffect) -> IOResultStream {

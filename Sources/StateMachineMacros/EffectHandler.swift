@@ -6,8 +6,6 @@ struct EffectHandler {
     let element: EnumCase
     /// `runFetch`
     let name: String
-    /// Whether other cases have the same name, so that the labels have to tell the methods apart.
-    let isOverloaded: Bool
     /// The types of the payload, readable outside of `IOEffect`.
     let types: [String]
 
@@ -15,7 +13,6 @@ struct EffectHandler {
         cases.map { element in
             EffectHandler(
                 element: element, name: "run" + capitalized(element.name.plainText),
-                isOverloaded: cases.count { $0.name.plainText == element.name.plainText } > 1,
                 types: element.payload.map { TypeQualifier.qualify($0.type, owner: "IOEffect", nested: nested) })
         }
     }
@@ -26,17 +23,14 @@ struct EffectHandler {
             let (payload, type) = part
             let fallback = element.payload.count == 1 ? "value" : "value\(index)"
             let local = (payload.name ?? fallback).asIdentifier
-            guard isOverloaded, let label = payload.label else { return "_ \(local): \(type)" }
-            return label.plainText == payload.name ? "\(label.text): \(type)" : "\(label.text) \(local): \(type)"
+            return "_ \(local): \(type)"
         }
         return "func \(name)(\(parameters.joined(separator: ", ")))"
     }
 
     /// `runPair(value0, value1)`
     var call: String {
-        let arguments = element.payload.enumerated().map { index, payload in
-            (isOverloaded ? payload.label.map { "\($0.text): " } ?? "" : "") + "value\(index)"
-        }
+        let arguments = element.payload.indices.map { "value\($0)" }
         return "\(name)(\(arguments.joined(separator: ", ")))"
     }
 
@@ -44,9 +38,7 @@ struct EffectHandler {
     static func collisions(_ handlers: [EffectHandler]) -> [Diagnostic] {
         handlers.enumerated().compactMap { index, handler in
             let other = handlers[..<index].first {
-                $0.name == handler.name && $0.element.name.plainText != handler.element.name.plainText
-                    && $0.types == handler.types
-                    && ($0.element.condition == nil || $0.element.condition == handler.element.condition)
+                $0.name == handler.name && $0.types == handler.types && $0.element.canCoexist(with: handler.element)
             }
             guard let other else { return nil }
             return Problem.error(

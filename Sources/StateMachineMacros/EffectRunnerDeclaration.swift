@@ -118,6 +118,8 @@ struct EffectRunnerDeclaration {
         if effects.attributes.attribute(named: ComposableEffectMacro.attributeName) == nil, !clashes.isEmpty {
             throw DiagnosticsError(diagnostics: clashes)
         }
+        let overloads = EnumCase.overloads(effects.cases, told: "'@ComposableEffectRunner'")
+        if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
         return effects
     }
 

@@ -1,10 +1,11 @@
+import SwiftDiagnostics
 import SwiftSyntax
 
 /// A case of an enum, read from its declaration.
 struct EnumCase {
     struct Payload {
-        /// The label as written, or nil.
-        let label: TokenSyntax?
+        /// The label as it stands in a call, or nil.
+        let label: String?
         /// What to call the value: the second name, or the label.
         let name: String?
         let type: TypeSyntax
@@ -19,9 +20,33 @@ struct EnumCase {
     /// `.pair(id: let value0, let value1)`
     var pattern: String {
         let values = payload.enumerated().map { index, part in
-            (part.label.map { "\($0.text): " } ?? "") + "let value\(index)"
+            (part.label.map { "\($0): " } ?? "") + "let value\(index)"
         }
         return ".\(name.text)" + (values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
+    }
+
+    /// Whether both may be there: two different conditions are taken to exclude each other.
+    func canCoexist(with other: EnumCase) -> Bool {
+        condition == nil || other.condition == nil || condition == other.condition
+    }
+
+    /// Cases that share their name with one before: Swift's patterns cannot tell such cases apart, and take one for the
+    /// other at run time.
+    static func overloads(_ cases: [EnumCase], told by: String) -> [Diagnostic] {
+        cases.enumerated().compactMap { index, element in
+            let plain = element.name.plainText
+            let other = cases[..<index].first { $0.name.plainText == plain && $0.canCoexist(with: element) }
+            guard let other else { return nil }
+            let label = element.payload.first?.name.map { $0.prefix(1).uppercased() + $0.dropFirst() }
+            let proposal = plain + (label ?? "2")
+            return Problem.error(
+                "overload", at: element.name,
+                "\(by) cannot tell two cases named '\(plain)' apart: give one of them another name",
+                notes: [Note("overload.note", at: other.name, "the other '\(plain)' is here")],
+                fixIts: [
+                    .replacing("rename it to '\(proposal)'", element.name, with: TokenSyntax.identifier(proposal))
+                ])
+        }
     }
 
     /// `source` between `#if` and `#endif` where the case is.
@@ -66,9 +91,12 @@ extension EnumCase {
     fileprivate init(_ element: EnumCaseElementSyntax, if condition: String?) {
         name = element.name
         payload = (element.parameterClause?.parameters ?? []).map { parameter in
-            let label = parameter.firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.trimmed }
+            let label = parameter.firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.plainText }
+            // The only words of the language that a call does not take for labels.
+            let isReserved = label.map { ["inout", "let", "var"].contains($0) } ?? false
             return Payload(
-                label: label, name: (parameter.secondName ?? label)?.plainText, type: parameter.type.trimmed)
+                label: isReserved ? label?.asIdentifier : label, name: parameter.secondName?.plainText ?? label,
+                type: parameter.type.trimmed)
         }
         self.condition = condition
     }

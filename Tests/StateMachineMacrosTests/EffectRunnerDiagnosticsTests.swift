@@ -73,6 +73,22 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.fixes.map(\.title) == ["rename it to 'mergeEffects'"])
     }
 
+    @Test("two cases with one name, which Swift's own patterns take for each other")
+    func overload() throws {
+        func source(_ name: String) -> String {
+            "@ComposableEffectRunner struct A {\n    enum IOEffect {\n        case fetch(id: Int)\n"
+                + "        case \(name)(name: String)\n    }\n}"
+        }
+        let finding = try finding(source("fetch"))
+        #expect(
+            finding.message == "'@ComposableEffectRunner' cannot tell two cases named 'fetch' apart: "
+                + "give one of them another name")
+        #expect(finding.token == "fetch")
+        #expect(finding.line == 4)
+        #expect(finding.notes == ["the other 'fetch' is here"])
+        #expect(finding.fixes.map(\.source) == [source("fetchName")])
+    }
+
     @Test("two cases that one method would run")
     func collision() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect { case load, Load }\n}")

@@ -82,15 +82,6 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.contains("case .`in`(let value0):\n    return self.runIn(value0)"))
     }
 
-    @Test("keeps the labels of cases with one name, to tell their methods apart")
-    func overloads() {
-        let expansion = machine("case fetch(id: Int), fetch(name: Int)")
-        #expect(expansion.contains("func runFetch(id: Int) -> Feature.IOResultStream"))
-        #expect(expansion.contains("func runFetch(name: Int) -> Feature.IOResultStream"))
-        #expect(expansion.contains("case .fetch(name: let value0):\n    return self.runFetch(name: value0)"))
-        #expect(expansion.findings.isEmpty)
-    }
-
     @Test("makes the types of payloads readable outside of the enum")
     func types() {
         let expansion = machine("struct Request {}\n        case load(Request?), all([Self])")

@@ -109,7 +109,11 @@ struct DependencyTests {
         let store = Store(initialState: Feature.State()) { made }
         await store.send(.readLater).finish()
         #expect(store.withState(\.times) == [3])
-        let other = Store(initialState: Feature.State()) { made } withDependencies: { $0.clock.now = { 4 } }
+        let other = Store(initialState: Feature.State()) {
+            made
+        } withDependencies: {
+            $0.clock.now = { 4 }
+        }
         other.send(.read)
         #expect(other.withState(\.times) == [4])
     }

@@ -197,7 +197,11 @@ struct EffectTests {
     @Test("hand an error to the one who catches it")
     func caughtError() async {
         await play {
-            .run { _ in throw Failure() } catch: { error, send in await send(.note("\(error)")) }
+            .run { _ in
+                throw Failure()
+            } catch: { error, send in
+                await send(.note("\(error)"))
+            }
         }.finish()
         #expect(await host.state == ["Failure()"])
     }

@@ -102,7 +102,9 @@ struct ReducerTests {
         await store.receive(\.maybe.add) { $0.maybe?.count = 1 }
     }
 
-    @Test("end the effects of a child that goes, or that another one replaces", arguments: [Parent.Action.hide, .show(id: 2)])
+    @Test(
+        "end the effects of a child that goes, or that another one replaces",
+        arguments: [Parent.Action.hide, .show(id: 2)])
     func endOfChild(action: Parent.Action) async {
         let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
         store.exhaustivity = .off

@@ -111,7 +111,8 @@ struct TestStoreTests {
         }
         #expect(reports.count == 2)
         #expect(reports.first?.hasPrefix("The state was not expected to change, but .add changed it:\n\n") == true)
-        #expect(reports.last?.hasPrefix("A change of the state was expected after .nothing, but there was none.") == true)
+        #expect(
+            reports.last?.hasPrefix("A change of the state was expected after .nothing, but there was none.") == true)
     }
 
     @Test("fails on an action that is not received")
