@@ -99,7 +99,8 @@ let package = Package(
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet", "StateMachines"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "StateMachines"],
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )
