@@ -75,6 +75,7 @@ import TrebuchetTesting
             #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
             #expect(!journal.entries.contains("unwatched"))
             await other.close()
+            await server.unexpose("door")
         }
         await journal.wait(for: "unwatched")
     }
