@@ -1,6 +1,7 @@
 extension StateMachine
 where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResult == IOResult {
     /// What is next after an action; nothing, if it is not for the machine.
+    @inlinable
     public static func reduce(_ state: State, _ action: Action) -> Transition {
         switch Action.map(action) {
         case .input(let input): reduceInput(state, input)
@@ -10,6 +11,7 @@ where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResu
     }
 
     /// Puts the next state in the place of the old one, and returns the effect.
+    @inlinable
     public func apply(_ transition: Transition, to state: inout State) -> Effect<Action> {
         if let next = transition.0 { state = next }
         return transition.1.map(applyIOEffect) ?? .none
@@ -25,6 +27,7 @@ where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResu
     }
 
     /// The machine as a reducer.
+    @inlinable
     public var body: StateMachineReducer<Self> { StateMachineReducer(machine: self) }
 }
 
@@ -35,10 +38,12 @@ where
     Machine.Action.IOResult == Machine.IOResult
 {
     public typealias Body = Never
-    private let machine: Machine
+    @usableFromInline let machine: Machine
 
+    @inlinable
     public init(machine: Machine) { self.machine = machine }
 
+    @inlinable
     public func reduce(into state: inout Machine.State, action: Machine.Action) -> Effect<Machine.Action> {
         machine.apply(Machine.reduce(state, action), to: &state)
     }

@@ -1,16 +1,16 @@
 extension StateMachine {
     /// Nothing is next: this event means nothing in this state.
-    public static var undefined: Transition { (nil, nil) }
+    @inlinable public static var undefined: Transition { (nil, nil) }
     /// Nothing is next.
-    public static var identity: Transition { (nil, nil) }
+    @inlinable public static var identity: Transition { (nil, nil) }
     /// The state is next, without an effect.
-    public static func nextState(_ state: State) -> Transition { (state, nil) }
+    @inlinable public static func nextState(_ state: State) -> Transition { (state, nil) }
     /// The effect is next, in the same state.
-    public static func run(_ effect: IOEffect) -> Transition { (nil, effect) }
+    @inlinable public static func run(_ effect: IOEffect) -> Transition { (nil, effect) }
     /// The state is next, and then the effect.
-    public static func transition(_ state: State, _ effect: IOEffect) -> Transition { (state, effect) }
+    @inlinable public static func transition(_ state: State, _ effect: IOEffect) -> Transition { (state, effect) }
     /// Does something at once, which a pure function must not: for a line in a log while you look for a mistake.
-    public static func unsafe(_ action: @escaping () -> Void) -> Transition {
+    @inlinable public static func unsafe(_ action: @escaping () -> Void) -> Transition {
         action()
         return (nil, nil)
     }

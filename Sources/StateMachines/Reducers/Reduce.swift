@@ -1,8 +1,9 @@
 /// A reducer made of a closure.
 public struct Reduce<State, Action: Sendable>: Reducer {
     public typealias Body = Never
-    private let reduce: @Sendable (inout State, Action) -> Effect<Action>
+    @usableFromInline let reduce: @Sendable (inout State, Action) -> Effect<Action>
 
+    @inlinable
     public init(_ reduce: @escaping @Sendable (_ state: inout State, _ action: Action) -> Effect<Action>) {
         self.reduce = reduce
     }
@@ -12,6 +13,7 @@ public struct Reduce<State, Action: Sendable>: Reducer {
         reduce = { reducer.reduce(into: &$0, action: $1) }
     }
 
+    @inlinable
     public func reduce(into state: inout State, action: Action) -> Effect<Action> {
         reduce(&state, action)
     }

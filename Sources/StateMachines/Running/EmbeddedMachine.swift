@@ -14,6 +14,8 @@ public final class EmbeddedMachine<State, Action: Sendable> {
     private let dependencies: DependencyValues
     let effects: EffectTasks<Action>
     private var queue: [Action] = []
+    /// Asked with each action; to ask the queue itself costs more, since this code is not specialised.
+    private var isQueueEmpty = true
     private(set) var isReducing = false
 
     /// - Parameter prepare: replaces dependencies for the reducer and its effects.
@@ -53,13 +55,18 @@ public final class EmbeddedMachine<State, Action: Sendable> {
         return DependencyValues.$current.withValue(dependencies) {
             var group: EffectGroup?
             perform(action, &state, &group, deliver)
-            while !queue.isEmpty { perform(queue.removeFirst(), &state, &group, deliver) }
+            while !isQueueEmpty {
+                let next = queue.removeFirst()
+                isQueueEmpty = queue.isEmpty
+                perform(next, &state, &group, deliver)
+            }
             return StoreTask(group)
         }
     }
 
     func enqueue(_ action: Action) -> StoreTask {
         queue.append(action)
+        isQueueEmpty = false
         return StoreTask(nil)
     }
 
@@ -70,5 +77,6 @@ public final class EmbeddedMachine<State, Action: Sendable> {
         let effect = reduce(&state, action)
         if effect.isNone { return }
         effects.begin(effect, from: action, queue: &queue, group: &group, deliver: deliver)
+        isQueueEmpty = queue.isEmpty
     }
 }

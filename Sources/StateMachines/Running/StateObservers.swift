@@ -4,6 +4,8 @@ import Observation
 @MainActor
 final class StateObservers<State> {
     private var properties: [PartialKeyPath<State>: ObservedProperty<State>] = [:]
+    /// Whether there is neither a property nor a child; asked with each action.
+    private var isUnused = true
     /// The stores of parts of the state.
     private var children: [Child] = []
 
@@ -14,8 +16,9 @@ final class StateObservers<State> {
 
     /// Whether nobody has read anything since it last changed.
     var isEmpty: Bool {
-        if properties.isEmpty, children.isEmpty { return true }
+        if isUnused { return true }
         children.removeAll { $0.isEmpty() == nil }
+        isUnused = properties.isEmpty && children.isEmpty
         return properties.isEmpty && children.allSatisfy { $0.isEmpty() == true }
     }
 
@@ -25,10 +28,12 @@ final class StateObservers<State> {
             properties[path]
             ?? ObservedProperty { !ValueEquality.areEqual($0[keyPath: path], $1[keyPath: path]) }
         properties[path] = property
+        isUnused = false
         property.signal.access()
     }
 
     func add<Part>(_ child: StateObservers<Part>, _ part: @escaping (State) -> Part) {
+        isUnused = false
         children.append(
             Child(
                 isEmpty: { [weak child] in child?.isEmpty },

@@ -82,6 +82,7 @@ private final class StoreCore<State, Action: Sendable> {
     private var isTelling = false
     /// Actions that observers sent while they were told of a change.
     private var late: [Action] = []
+    private var isLate = false
     private lazy var deliver: @Sendable (Action) async -> Void = { [weak self] action in await self?.receive(action) }
 
     init<R: Reducer>(
@@ -96,10 +97,15 @@ private final class StoreCore<State, Action: Sendable> {
         if machine.isReducing { return machine.enqueue(action) }
         if isTelling {
             late.append(action)
+            isLate = true
             return StoreTask(nil)
         }
         let task = reduce(action)
-        while !late.isEmpty { _ = reduce(late.removeFirst()) }
+        while isLate {
+            let next = late.removeFirst()
+            isLate = !late.isEmpty
+            _ = reduce(next)
+        }
         return task
     }
 
