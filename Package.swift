@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
     ],
@@ -50,19 +51,25 @@ let package = Package(
             name: "TrebuchetMacros",
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
+        .macro(
+            name: "StateMachineMacros",
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
         // Floor 1
         library("Relays"),
         library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
-        library("TrebuchetCLI", ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"]),
+        library(
+            "TrebuchetCLI", ["Trebuchet", "StateMachines", "WebSockets", "Networking", "TrebuchetWire", "Bytes"]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),
@@ -75,6 +82,12 @@ let package = Package(
             dependencies: ["TrebuchetMacros"],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
+        .testTarget(
+            name: "StateMachineMacrosTests",
+            dependencies: ["StateMachineMacros"],
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        test("StateMachinesTests", ["StateMachines"]),
         test(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
@@ -83,12 +96,13 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount",
+                "CAllocationCount", "StateMachines",
             ], resources: [.copy("Certificates")]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "StateMachines"],
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )

@@ -6,7 +6,7 @@ enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
         summary: "measure what calls, streams and connections cost",
-        subcommands: [rpc, fanout, idle, echo, echoServer],
+        subcommands: [rpc, fanout, idle, echo, echoServer, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -107,6 +107,19 @@ enum BenchCommand {
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
         ],
         run: EchoServer.run)
+
+    private static let machines = CommandSpec(
+        name: "bench machines", summary: "what state machines cost, without a network",
+        options: [
+            OptionSpec("--sends", "N", "actions to send (1000000)"),
+            OptionSpec("--effects", "N", "effects in flight when their host goes (10000)"), json,
+        ],
+        run: { arguments in
+            await MachineLoad.run(
+                sends: try arguments.int("--sends", in: 1...1_000_000_000) ?? 1_000_000,
+                effects: try arguments.int("--effects", in: 1...1_000_000) ?? 10_000
+            ).print(asJSON: arguments.has("--json"))
+        })
 
     private static func requests(
         _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?

@@ -1,0 +1,92 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@ComposableEffect`: the cases `merge` and `concat`, and how an effect is taken apart.
+struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
+    static let attributeName = "ComposableEffect"
+    static let addedCases = ["merge", "concat"]
+
+    static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        let problems = problems(of: declaration, marked: node)
+        guard problems.isEmpty, let type = declaration.as(EnumDeclSyntax.self) else {
+            throw DiagnosticsError(diagnostics: problems)
+        }
+        let access = type.modifiers.memberAccess
+        return [
+            "case merge([Self])",
+            "case concat([Self])",
+            """
+            /// These effects at the same time.
+            \(raw: access)static func merge(_ effects: Self...) -> Self {
+                .merge(effects)
+            }
+            """,
+            """
+            /// These effects one after the other.
+            \(raw: access)static func concat(_ effects: Self...) -> Self {
+                .concat(effects)
+            }
+            """,
+            """
+            \(raw: access)func asComposableEffect() -> StateMachines.ComposableEffect<Self> {
+                switch self {
+                case .merge(let effects):
+                    return .merge(effects.map { $0.asComposableEffect() })
+                case .concat(let effects):
+                    return .concat(effects.map { $0.asComposableEffect() })
+                default:
+                    return .just(self)
+                }
+            }
+            """,
+        ]
+    }
+
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        guard !protocols.isEmpty, problems(of: declaration, marked: node).isEmpty else { return [] }
+        return [try ExtensionDeclSyntax("extension \(type.trimmed): StateMachines.ComposableEffectConvertible {}")]
+    }
+
+    private static func problems(of declaration: some DeclGroupSyntax, marked node: AttributeSyntax) -> [Diagnostic] {
+        guard let type = declaration.as(EnumDeclSyntax.self) else {
+            return [
+                Problem.error(
+                    "enum", at: declaration.introducer, "'@ComposableEffect' can only be attached to an enum",
+                    fixIts: [.removing(node)])
+            ]
+        }
+        let cases = type.cases
+        if cases.isEmpty {
+            return [
+                Problem.error(
+                    "empty", at: type.name, "'@ComposableEffect' needs at least one case to compose",
+                    fixIts: [.removing(node)])
+            ]
+        }
+        return clashes(cases, with: "'@ComposableEffect'")
+    }
+
+    /// Cases with a name that the macro adds.
+    static func clashes(_ cases: [EnumCase], with macro: String) -> [Diagnostic] {
+        cases.filter { addedCases.contains($0.name.plainText) }.map { element in
+            let name = element.name.plainText
+            return Problem.error(
+                "clash", at: element.name,
+                "\(macro) adds a case '\(name)' that runs several effects: give this one another name",
+                fixIts: [
+                    .replacing(
+                        "rename it to '\(name)Effects'", element.name,
+                        with: TokenSyntax(stringLiteral: "\(name)Effects"))
+                ])
+        }
+    }
+}

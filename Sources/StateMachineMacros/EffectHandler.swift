@@ -1,0 +1,59 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// The method that runs one case of `IOEffect`.
+struct EffectHandler {
+    let element: EnumCase
+    /// `runFetch`
+    let name: String
+    /// The types of the payload, readable outside of `IOEffect`.
+    let types: [String]
+
+    static func handlers(for cases: [EnumCase], nested: Set<String>) -> [EffectHandler] {
+        cases.map { element in
+            EffectHandler(
+                element: element, name: "run" + capitalized(element.name.plainText),
+                types: element.payload.map { TypeQualifier.qualify($0.type, owner: "IOEffect", nested: nested) })
+        }
+    }
+
+    /// `func runPair(_ id: Int, _ name: String)`
+    var signature: String {
+        let parameters = zip(element.payload.indices, zip(element.payload, types)).map { index, part in
+            let (payload, type) = part
+            let fallback = element.payload.count == 1 ? "value" : "value\(index)"
+            let local = (payload.name ?? fallback).asIdentifier
+            return "_ \(local): \(type)"
+        }
+        return "func \(name)(\(parameters.joined(separator: ", ")))"
+    }
+
+    /// `runPair(value0, value1)`
+    var call: String {
+        let arguments = element.payload.indices.map { "value\($0)" }
+        return "\(name)(\(arguments.joined(separator: ", ")))"
+    }
+
+    /// Two cases whose methods would be the same.
+    static func collisions(_ handlers: [EffectHandler]) -> [Diagnostic] {
+        handlers.enumerated().compactMap { index, handler in
+            let other = handlers[..<index].first {
+                $0.name == handler.name && $0.types == handler.types && $0.element.canCoexist(with: handler.element)
+            }
+            guard let other else { return nil }
+            return Problem.error(
+                "handler", at: handler.element.name,
+                "the cases '\(other.element.name.plainText)' and '\(handler.element.name.plainText)' would both be "
+                    + "run by '\(handler.name)': rename one of them",
+                notes: [
+                    Note("handler.note", at: other.element.name, "'\(other.element.name.plainText)' is here")
+                ])
+        }
+    }
+
+    /// The name with a capital, and without what cannot stand in an identifier: `loadAll` is `LoadAll`.
+    private static func capitalized(_ name: String) -> String {
+        name.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+            .map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    }
+}

@@ -1,0 +1,143 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// A state machine marked `@ComposableEffectRunner`, read from its declaration.
+struct EffectRunnerDeclaration {
+    let name: TokenSyntax
+    let access: String
+    let isActor: Bool
+    /// Whether a protocol can be nested in it.
+    let isGeneric: Bool
+    let isBodyComposable: Bool
+    /// The effects; nil when `IOEffect` is `Never`.
+    let effects: EnumDeclSyntax?
+    let handlers: [EffectHandler]
+    /// Which members are there already and are not to be written again.
+    let ownMembers: Set<String>
+    /// What can be told without giving up.
+    private(set) var diagnostics: [Diagnostic] = []
+
+    init(
+        _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) throws(DiagnosticsError) {
+        guard declaration.is(StructDeclSyntax.self) || declaration.is(ActorDeclSyntax.self),
+            let name = declaration.nameToken
+        else {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "type", at: declaration.introducer,
+                    "'@ComposableEffectRunner' can only be attached to a struct or an actor",
+                    fixIts: [.removing(attribute)])
+            ])
+        }
+        self.name = name
+        isActor = declaration.is(ActorDeclSyntax.self)
+        // A member of `public extension` is public without saying so.
+        let own = declaration.modifiers.memberAccess
+        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers.memberAccess
+        access = own.isEmpty && declaration.modifiers.isEmpty ? place ?? "" : own
+        isGeneric =
+            declaration.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+            || context.lexicalContext.contains {
+                $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+            }
+        isBodyComposable = try Self.isBodyComposable(attribute)
+        effects = try Self.effects(of: declaration, name: name)
+        handlers = EffectHandler.handlers(for: effects?.cases ?? [], nested: effects?.nestedTypeNames ?? [])
+        ownMembers = Set(
+            ["body", "runIOEffect", "applyIOEffect", "EffectRunner"].filter { !declaration.members(named: $0).isEmpty })
+        diagnostics += EffectHandler.collisions(handlers)
+        if !isBodyComposable, !ownMembers.contains("body"), let body = declaration.members(named: "nestedBody").first {
+            diagnostics.append(Self.unusedBody(body, attribute))
+        }
+    }
+
+    private static func isBodyComposable(_ attribute: AttributeSyntax) throws(DiagnosticsError) -> Bool {
+        guard case .argumentList(let arguments) = attribute.arguments else { return false }
+        for argument in arguments where argument.label?.text != "isBodyComposable" {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "argument", at: argument,
+                    "'@ComposableEffectRunner' takes one argument, 'isBodyComposable:', and not "
+                        + "'\(argument.trimmedDescription)'")
+            ])
+        }
+        guard let expression = arguments.first?.expression else { return false }
+        if let literal = expression.as(BooleanLiteralExprSyntax.self) {
+            return literal.literal.tokenKind == .keyword(.true)
+        }
+        throw DiagnosticsError(diagnostics: [
+            Problem.error(
+                "literal", at: expression,
+                "'isBodyComposable' must be 'true' or 'false', since it is read when the code is compiled",
+                fixIts: [true, false].map {
+                    .replacing("use '\($0)'", expression, with: ExprSyntax(BooleanLiteralExprSyntax($0)))
+                })
+        ])
+    }
+
+    private static func effects(
+        of declaration: some DeclGroupSyntax, name: TokenSyntax
+    ) throws(DiagnosticsError) -> EnumDeclSyntax? {
+        let found = declaration.members(named: "IOEffect").first
+        if let alias = found?.as(TypeAliasDeclSyntax.self) {
+            let type = alias.initializer.value
+            if ["Never", "Swift.Never"].contains(type.trimmedDescription) { return nil }
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "alias", at: type,
+                    "'@ComposableEffectRunner' cannot see the cases of '\(type.trimmedDescription)': declare "
+                        + "'IOEffect' as an enum inside of '\(name.plainText)', or as 'Never'")
+            ])
+        }
+        guard let effects = found?.as(EnumDeclSyntax.self) else {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "effects",
+                    at: name,
+                    "'@ComposableEffectRunner' needs an enum 'IOEffect' inside of '\(name.plainText)'",
+                    fixIts: [insertion(into: declaration)])
+            ])
+        }
+        if effects.cases.isEmpty {
+            throw DiagnosticsError(diagnostics: [
+                Problem.error(
+                    "empty", at: effects.name,
+                    "'IOEffect' has no cases: a machine without effects has 'Never'",
+                    fixIts: [
+                        .replacing(
+                            "replace it with 'typealias IOEffect = Never'", effects,
+                            with: DeclSyntax("\(raw: effects.modifiers.memberAccess)typealias IOEffect = Never"))
+                    ])
+            ])
+        }
+        // With `@ComposableEffect` of its own the enum is told by that macro.
+        let clashes = ComposableEffectMacro.clashes(effects.cases, with: "'@ComposableEffectRunner'")
+        if effects.attributes.attribute(named: ComposableEffectMacro.attributeName) == nil, !clashes.isEmpty {
+            throw DiagnosticsError(diagnostics: clashes)
+        }
+        let overloads = EnumCase.overloads(effects.cases, told: "'@ComposableEffectRunner'")
+        if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
+        return effects
+    }
+
+    private static func insertion(into declaration: some DeclGroupSyntax) -> FixIt {
+        let brace = declaration.memberBlock.leftBrace
+        let text = TokenSyntax(
+            .leftBrace, leadingTrivia: brace.leadingTrivia,
+            trailingTrivia: .newline + .unexpectedText("    enum IOEffect {\n        case <#effect#>\n    }")
+                + brace.trailingTrivia, presence: .present)
+        return FixIt(
+            message: Problem(id: "fix", message: "insert 'enum IOEffect'"),
+            changes: [.replace(oldNode: Syntax(brace), newNode: Syntax(text))])
+    }
+
+    private static func unusedBody(_ body: DeclSyntax, _ attribute: AttributeSyntax) -> Diagnostic {
+        let full: AttributeSyntax = "@\(attribute.attributeName.trimmed)(isBodyComposable: true)"
+        return Problem.warning(
+            "nestedBody", at: body, "'nestedBody' runs only with 'isBodyComposable: true'",
+            fixIts: [.replacing("insert 'isBodyComposable: true'", attribute, with: full)])
+    }
+}

@@ -1,0 +1,52 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// What a macro has to say about a piece of source: the text of an error, a warning, a note or a fix-it.
+struct Problem: DiagnosticMessage, NoteMessage, FixItMessage {
+    let id: String
+    let message: String
+    var severity: DiagnosticSeverity = .error
+
+    var diagnosticID: MessageID { MessageID(domain: "StateMachineMacros", id: id) }
+    var noteID: MessageID { diagnosticID }
+    var fixItID: MessageID { diagnosticID }
+
+    static func error(
+        _ id: String, at node: some SyntaxProtocol, _ message: String, notes: [Note] = [], fixIts: [FixIt] = []
+    ) -> Diagnostic {
+        Diagnostic(node: node, message: Problem(id: id, message: message), notes: notes, fixIts: fixIts)
+    }
+
+    static func warning(
+        _ id: String, at node: some SyntaxProtocol, _ message: String, fixIts: [FixIt] = []
+    ) -> Diagnostic {
+        Diagnostic(node: node, message: Problem(id: id, message: message, severity: .warning), fixIts: fixIts)
+    }
+}
+
+extension Note {
+    init(_ id: String, at node: some SyntaxProtocol, _ message: String) {
+        self.init(node: Syntax(node), message: Problem(id: id, message: message))
+    }
+}
+
+extension FixIt {
+    /// Puts `new` in the place of `old`, with the space around it.
+    static func replacing(_ message: String, _ old: some SyntaxProtocol, with new: some SyntaxProtocol) -> FixIt {
+        var placed = new
+        placed.leadingTrivia = old.leadingTrivia
+        placed.trailingTrivia = old.trailingTrivia
+        return FixIt(
+            message: Problem(id: "fix", message: message),
+            changes: [.replace(oldNode: Syntax(old), newNode: Syntax(placed))])
+    }
+
+    /// Takes an attribute away, with the space after it.
+    static func removing(_ attribute: AttributeSyntax) -> FixIt {
+        let name = attribute.attributeName.trimmedDescription
+        return FixIt(
+            message: Problem(id: "fix", message: "remove '@\(name)'"),
+            changes: [.replace(oldNode: Syntax(attribute), newNode: Syntax(MissingExprSyntax(placeholder: "")))])
+    }
+}

@@ -1,0 +1,36 @@
+/// A key path to the payload of a case: `\.child` or, through nested enums, `\.ioResult.success`.
+public typealias CaseKeyPath<Root, Value> = KeyPath<Case<Root>, Case<Value>>
+
+/// The root and the stations of a case key path; there is no need to name it.
+@dynamicMemberLookup
+public struct Case<Value>: Sendable {
+    /// The names of the cases on the way here.
+    let names: [StaticString]
+    let embed: @Sendable (Value) -> Any
+    let extract: @Sendable (Any) -> Value?
+
+    /// The path that leads nowhere: the value itself.
+    init() {
+        names = []
+        embed = { $0 }
+        extract = { $0 as? Value }
+    }
+
+    private init(
+        names: [StaticString], embed: @escaping @Sendable (Value) -> Any, extract: @escaping @Sendable (Any) -> Value?
+    ) {
+        self.names = names
+        self.embed = embed
+        self.extract = extract
+    }
+
+    public subscript<Payload>(
+        dynamicMember path: KeyPath<Value.AllCasePaths, AnyCasePath<Value, Payload>>
+    ) -> Case<Payload> where Value: CasePathable {
+        let next = Value.allCasePaths[keyPath: path]
+        return Case<Payload>(
+            names: names + [next.name],
+            embed: { [embed] in embed(next.embed($0)) },
+            extract: { [extract] in extract($0).flatMap(next.extract) })
+    }
+}

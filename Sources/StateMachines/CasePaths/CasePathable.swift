@@ -1,0 +1,20 @@
+/// An enum whose cases can be named by key paths: `\.child`, `\.ioResult.success`.
+///
+/// `@CasePathable` writes the conformance.
+public protocol CasePathable: SendableMetatype {
+    /// A type with one property for each case, an ``AnyCasePath``.
+    associatedtype AllCasePaths
+    static var allCasePaths: AllCasePaths { get }
+}
+
+extension CasePathable {
+    /// Whether the value is the case that the key path names.
+    public func `is`<Value>(_ path: CaseKeyPath<Self, Value>) -> Bool {
+        AnyCasePath(path).extract(self) != nil
+    }
+
+    /// The payload of the case that the key path names; nil when the value is another case.
+    public subscript<Value>(case path: CaseKeyPath<Self, Value>) -> Value? {
+        AnyCasePath(path).extract(self)
+    }
+}

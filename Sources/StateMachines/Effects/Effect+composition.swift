@@ -1,0 +1,62 @@
+extension Effect {
+    /// Runs effects at the same time.
+    public static func merge(_ effects: Self...) -> Self { merge(effects) }
+
+    /// Runs effects at the same time.
+    public static func merge(_ effects: some Sequence<Self>) -> Self {
+        let effects = effects.filter { !$0.isNone }
+        return effects.count > 1 ? Self(.merge(effects)) : effects.first ?? .none
+    }
+
+    /// Runs effects one after the other; each starts when the one before it has ended.
+    public static func concatenate(_ effects: Self...) -> Self { concatenate(effects) }
+
+    /// Runs effects one after the other; each starts when the one before it has ended.
+    public static func concatenate(_ effects: some Sequence<Self>) -> Self {
+        let effects = effects.filter { !$0.isNone }
+        return effects.count > 1 ? Self(.concatenate(effects)) : effects.first ?? .none
+    }
+
+    /// Runs this effect and another at the same time.
+    public func merge(with other: Self) -> Self {
+        if isNone { return other }
+        return other.isNone ? self : .merge(self, other)
+    }
+
+    /// Runs this effect, then another.
+    public func concatenate(with other: Self) -> Self {
+        if isNone { return other }
+        return other.isNone ? self : .concatenate(self, other)
+    }
+
+    /// Makes the effect one that `.cancel(id:)` ends.
+    ///
+    /// - Parameter cancelInFlight: whether effects with this id that were returned before end when this one starts.
+    public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Self {
+        isNone ? self : Self(.cancellable(self, CancelID(id), cancelInFlight: cancelInFlight))
+    }
+
+    /// Ends all effects with this id that were returned before this one, whether they have started or not.
+    ///
+    /// In an element of `forEach` or a child of `ifLet` it reaches that element's effects, not its siblings'.
+    public static func cancel(id: some Hashable & Sendable) -> Self { Self(.cancel(CancelID(id))) }
+
+    /// The same effect with its actions made into others: how a child's effects become the parent's.
+    public func map<Other: Sendable>(_ transform: @escaping @Sendable (Action) -> Other) -> Effect<Other> {
+        switch operation {
+        case .none: .none
+        case .send(let action): .send(transform(action))
+        case .run(let work):
+            Effect<Other>(
+                .run(
+                    EffectWork(priority: work.priority) { send in
+                        await work.run(Send { await send(transform($0)) })
+                    }))
+        case .merge(let effects): Effect<Other>(.merge(effects.map { $0.map(transform) }))
+        case .concatenate(let effects): Effect<Other>(.concatenate(effects.map { $0.map(transform) }))
+        case .cancellable(let effect, let id, let cancelInFlight):
+            Effect<Other>(.cancellable(effect.map(transform), id, cancelInFlight: cancelInFlight))
+        case .cancel(let id): Effect<Other>(.cancel(id))
+        }
+    }
+}

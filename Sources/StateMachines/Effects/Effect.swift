@@ -1,0 +1,68 @@
+/// What is to be done outside of a reducer, as a value: nothing happens until a store or host gets it back.
+///
+/// An effect is registered for cancellation when the reducer returns it, before it starts, so a `.cancel(id:)` also
+/// reaches what waits for its turn in a `concatenate`. All effects end when their store or host goes.
+public struct Effect<Action: Sendable>: Sendable {
+    indirect enum Operation: Sendable {
+        case none
+        case send(Action)
+        case run(EffectWork<Action>)
+        case merge([Effect])
+        case concatenate([Effect])
+        case cancellable(Effect, CancelID, cancelInFlight: Bool)
+        case cancel(CancelID)
+    }
+
+    let operation: Operation
+
+    init(_ operation: Operation) { self.operation = operation }
+
+    /// Does nothing.
+    public static var none: Self { Self(.none) }
+
+    /// Sends an action at once, after those that are already waiting.
+    public static func send(_ action: Action) -> Self { Self(.send(action)) }
+
+    /// Runs asynchronous work that may send any number of actions.
+    ///
+    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped.
+    ///
+    /// - Parameter handler: gets the error that the work throws. Without it an error is reported as an issue, except
+    ///   `CancellationError`, which is ignored.
+    public static func run(
+        priority: TaskPriority? = nil,
+        operation: @escaping @Sendable (_ send: Send<Action>) async throws -> Void,
+        catch handler: (@Sendable (_ error: any Error, _ send: Send<Action>) async -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) -> Self {
+        // Taken here: an effect runs with the dependencies of the reducer that made it.
+        let dependencies = DependencyValues.current
+        let location = CodeLocation(fileID, filePath, line, column)
+        return Self(
+            .run(
+                EffectWork(priority: priority) { send in
+                    await DependencyValues.$current.withValue(dependencies) {
+                        do {
+                            try await operation(send)
+                        } catch is CancellationError {
+                            return
+                        } catch {
+                            if let handler { return await handler(error, send) }
+                            reportIssue("An \"Effect.run\" threw an unhandled error: \(error)", at: location)
+                        }
+                    }
+                }))
+    }
+
+    var isNone: Bool {
+        if case .none = operation { return true }
+        return false
+    }
+}
+
+/// The asynchronous part of an effect.
+struct EffectWork<Action: Sendable>: Sendable {
+    let priority: TaskPriority?
+    let run: @Sendable (Send<Action>) async -> Void
+}

@@ -1,0 +1,32 @@
+/// An effect that a reducer has returned: each cancellable part is registered, nothing has started.
+indirect enum PlannedEffect<Action: Sendable>: Sendable {
+    case send(Action)
+    case run(EffectWork<Action>)
+    case merge([PlannedEffect])
+    case concatenate([PlannedEffect])
+    case cancellable(PlannedEffect, EffectRegistration, cancelInFlight: Bool)
+    case cancel(CancelID, EffectPosition)
+
+    var priority: TaskPriority? {
+        switch self {
+        case .run(let work): work.priority
+        case .cancellable(let effect, _, _): effect.priority
+        case .concatenate(let effects): effects.first?.priority
+        case .send, .merge, .cancel: nil
+        }
+    }
+}
+
+/// Where a part stands among all that was returned together.
+struct EffectPosition: Sendable {
+    /// Counts what reducers returned.
+    let plan: UInt64
+    /// Counts the parts of one return, in order.
+    let order: Int
+
+    /// Whether a cancellation that stands here means an effect that stands at `other`.
+    ///
+    /// Within one return it means what stands before it, so that `concatenate(cancel(id), work.cancellable(id))`
+    /// replaces the old work and not the new.
+    func reaches(_ other: EffectPosition) -> Bool { plan != other.plan || order > other.order }
+}

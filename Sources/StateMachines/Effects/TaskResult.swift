@@ -1,0 +1,56 @@
+/// What became of asynchronous work: a value, or an error that need not be `Sendable` by type.
+@CasePathable
+public enum TaskResult<Success: Sendable>: Sendable {
+    case success(Success)
+    case failure(any Error)
+
+    /// Runs the work and keeps what it returns or throws.
+    public init(catching work: @Sendable () async throws -> Success) async {
+        do {
+            self = .success(try await work())
+        } catch {
+            self = .failure(error)
+        }
+    }
+
+    public init(_ result: Result<Success, any Error>) {
+        switch result {
+        case .success(let value): self = .success(value)
+        case .failure(let error): self = .failure(error)
+        }
+    }
+
+    /// The value, or the error thrown.
+    public var value: Success {
+        get throws {
+            switch self {
+            case .success(let value): return value
+            case .failure(let error): throw error
+            }
+        }
+    }
+
+    public func map<Other: Sendable>(_ transform: (Success) -> Other) -> TaskResult<Other> {
+        switch self {
+        case .success(let value): .success(transform(value))
+        case .failure(let error): .failure(error)
+        }
+    }
+}
+
+extension TaskResult: Equatable where Success: Equatable {
+    /// Errors are compared with `==` if they have it; others are equal when they are of one type and read the same.
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.success(let left), .success(let right)): left == right
+        case (.failure(let left), .failure(let right)): areEqual(left, right)
+        default: false
+        }
+    }
+
+    private static func areEqual(_ left: any Error, _ right: any Error) -> Bool {
+        func compare<Value: Equatable>(_ left: Value, _ right: Any) -> Bool { left == right as? Value }
+        if let left = left as? any Equatable { return compare(left, right) }
+        return type(of: left) == type(of: right) && String(reflecting: left) == String(reflecting: right)
+    }
+}

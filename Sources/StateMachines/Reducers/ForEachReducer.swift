@@ -1,0 +1,53 @@
+extension Reducer {
+    /// Runs a child for the element that an action names, before the reducer itself.
+    ///
+    /// When an element is removed its effects are cancelled. An action for an element that is not there is reported as
+    /// an issue.
+    public func forEach<ElementState, ElementAction, ID: Hashable & Sendable, Child: Reducer>(
+        _ elements: any WritableKeyPath<State, IdentifiedArray<ID, ElementState>> & Sendable,
+        action: CaseKeyPath<Action, IdentifiedAction<ID, ElementAction>>,
+        @ReducerBuilder<ElementState, ElementAction> element child: () -> Child,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) -> ForEachReducer<Self, ID, Child> where Child.State == ElementState, Child.Action == ElementAction {
+        ForEachReducer(
+            parent: self, elements: elements, action: AnyCasePath(action), child: child(),
+            location: CodeLocation(fileID, filePath, line, column))
+    }
+}
+
+/// A parent and a child for each element of a collection; made by `forEach`.
+public struct ForEachReducer<Parent: Reducer, ID: Hashable & Sendable, Child: Reducer>: Reducer {
+    public typealias Body = Never
+    let parent: Parent
+    let elements: any WritableKeyPath<Parent.State, IdentifiedArray<ID, Child.State>> & Sendable
+    let action: AnyCasePath<Parent.Action, IdentifiedAction<ID, Child.Action>>
+    let child: Child
+    let location: CodeLocation
+
+    public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
+        let childEffect = reduceElement(into: &state, action: action)
+        let before = state[keyPath: elements].ids
+        var effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
+        let after = state[keyPath: elements]
+        guard before != after.ids else { return effect }
+        for id in before where after[id: id] == nil {
+            effect = effect.merge(with: EffectScope(elements, id).cancellation())
+        }
+        return effect
+    }
+
+    private func reduceElement(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
+        guard case .element(let id, let elementAction)? = self.action.extract(action) else { return .none }
+        guard state[keyPath: elements][id: id] != nil else {
+            reportIssue(
+                "A \"forEach\" received an action for an element that is not there: \(ValueText.summary(of: action)). "
+                    + "Send an element's actions only while it is in the collection.", at: location)
+            return .none
+        }
+        let effect = EffectScope(elements, id).run {
+            child.reduce(into: &state[keyPath: elements][id: id]!, action: elementAction)
+        }
+        return effect.map { [path = self.action] in path.embed(.element(id: id, action: $0)) }
+    }
+}

@@ -1,0 +1,37 @@
+/// What a feature does with an action: it changes the state and says which effects to run.
+///
+/// Either write `body`, out of other reducers, or `reduce(into:action:)`. A reducer is a value without state of its own.
+public protocol Reducer<State, Action>: Sendable {
+    associatedtype State
+    associatedtype Action: Sendable
+    associatedtype Body
+
+    /// Changes `state` and returns the effects to run; nothing else may happen here.
+    func reduce(into state: inout State, action: Action) -> Effect<Action>
+
+    /// The reducers that this one is made of; they run in order, and their effects at once.
+    @ReducerBuilder<State, Action> var body: Body { get }
+}
+
+extension Reducer where Body == Never {
+    /// Never called: a reducer without `body` has `reduce(into:action:)`.
+    public var body: Body {
+        fatalError("\(Self.self) has no body: it is run through reduce(into:action:)")
+    }
+}
+
+extension Reducer where Body: Reducer, Body.State == State, Body.Action == Action {
+    @inlinable
+    public func reduce(into state: inout State, action: Action) -> Effect<Action> {
+        body.reduce(into: &state, action: action)
+    }
+}
+
+/// The effects of a reducer.
+public typealias EffectOf<R: Reducer> = Effect<R.Action>
+/// The store of a reducer.
+public typealias StoreOf<R: Reducer> = Store<R.State, R.Action>
+/// The host of a reducer.
+public typealias MachineHostOf<R: Reducer> = MachineHost<R.State, R.Action> where R.State: Sendable
+/// The test store of a reducer.
+public typealias TestStoreOf<R: Reducer> = TestStore<R.State, R.Action>

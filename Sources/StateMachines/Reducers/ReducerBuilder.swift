@@ -1,0 +1,78 @@
+/// Puts the reducers of a `body` together; they run from the top down.
+@resultBuilder
+public enum ReducerBuilder<State, Action: Sendable> {
+    public static func buildExpression<R: Reducer>(_ reducer: R) -> R where R.State == State, R.Action == Action {
+        reducer
+    }
+
+    public static func buildBlock() -> EmptyReducer<State, Action> { EmptyReducer() }
+
+    public static func buildPartialBlock<R: Reducer>(first: R) -> R where R.State == State, R.Action == Action {
+        first
+    }
+
+    public static func buildPartialBlock<First: Reducer, Second: Reducer>(
+        accumulated: First, next: Second
+    ) -> ReducerSequence<First, Second>
+    where First.State == State, First.Action == Action, Second.State == State, Second.Action == Action {
+        ReducerSequence(first: accumulated, second: next)
+    }
+
+    public static func buildOptional<R: Reducer>(
+        _ reducer: R?
+    ) -> ReducerChoice<R, EmptyReducer<State, Action>> where R.State == State, R.Action == Action {
+        reducer.map(ReducerChoice.first) ?? .second(EmptyReducer())
+    }
+
+    public static func buildEither<First: Reducer, Second: Reducer>(
+        first: First
+    ) -> ReducerChoice<First, Second>
+    where First.State == State, First.Action == Action, Second.State == State, Second.Action == Action {
+        .first(first)
+    }
+
+    public static func buildEither<First: Reducer, Second: Reducer>(
+        second: Second
+    ) -> ReducerChoice<First, Second>
+    where First.State == State, First.Action == Action, Second.State == State, Second.Action == Action {
+        .second(second)
+    }
+
+    public static func buildLimitedAvailability<R: Reducer>(
+        _ reducer: R
+    ) -> Reduce<State, Action> where R.State == State, R.Action == Action {
+        Reduce(reducer)
+    }
+
+    public static func buildFinalResult<R: Reducer>(_ reducer: R) -> R where R.State == State, R.Action == Action {
+        reducer
+    }
+}
+
+/// Two reducers, one after the other; the builder makes it.
+public struct ReducerSequence<First: Reducer, Second: Reducer>: Reducer
+where First.State == Second.State, First.Action == Second.Action {
+    public typealias Body = Never
+    let first: First
+    let second: Second
+
+    public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
+        let effect = first.reduce(into: &state, action: action)
+        return effect.merge(with: second.reduce(into: &state, action: action))
+    }
+}
+
+/// One of two reducers, chosen by an `if` in a builder.
+public enum ReducerChoice<First: Reducer, Second: Reducer>: Reducer
+where First.State == Second.State, First.Action == Second.Action {
+    public typealias Body = Never
+    case first(First)
+    case second(Second)
+
+    public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
+        switch self {
+        case .first(let reducer): reducer.reduce(into: &state, action: action)
+        case .second(let reducer): reducer.reduce(into: &state, action: action)
+        }
+    }
+}

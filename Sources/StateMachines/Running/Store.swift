@@ -1,0 +1,127 @@
+public import Observation
+
+/// Runs a reducer on the main actor, for views: it keeps the state, takes actions and runs effects.
+///
+/// What is read of the state inside of `withObservationTracking`, or a view, is observed. When the store is released,
+/// its effects are cancelled.
+@MainActor
+@dynamicMemberLookup
+public final class Store<State, Action: Sendable>: Observable {
+    private let read: () -> State
+    private let perform: (Action) -> StoreTask
+    private let observers: StateObservers<State>
+
+    /// - Parameter prepare: replaces dependencies for the reducer and its effects.
+    public init<R: Reducer>(
+        initialState: @autoclosure () -> State, @ReducerBuilder<State, Action> reducer: () -> R,
+        withDependencies prepare: (inout DependencyValues) -> Void = { _ in }
+    ) where R.State == State, R.Action == Action {
+        let values = DependencyValues.current.changed(by: prepare)
+        let observers = StateObservers<State>()
+        let core = DependencyValues.$current.withValue(values) {
+            StoreCore(state: initialState(), reducer: reducer(), dependencies: values, observers: observers)
+        }
+        self.observers = observers
+        read = { core.state }
+        perform = { core.send($0) }
+    }
+
+    private init(
+        read: @escaping () -> State, perform: @escaping (Action) -> StoreTask, observers: StateObservers<State>
+    ) {
+        self.read = read
+        self.perform = perform
+        self.observers = observers
+    }
+
+    /// The whole state; who observes it is told of each change.
+    public var state: State {
+        observers.access(\State.self)
+        return read()
+    }
+
+    /// Reads the state without observing it.
+    public func withState<Result>(_ read: (State) throws -> Result) rethrows -> Result {
+        try read(self.read())
+    }
+
+    /// Reduces an action and starts its effects.
+    ///
+    /// Sent from within a reducer, or by an observer while it is told of a change, it is reduced next, and the task
+    /// returned is empty.
+    @discardableResult
+    public func send(_ action: Action) -> StoreTask { perform(action) }
+
+    /// A store for a part of the state and the actions for it; it keeps this one alive.
+    public func scope<ChildState, ChildAction>(
+        state: KeyPath<State, ChildState>, action: CaseKeyPath<Action, ChildAction>
+    ) -> Store<ChildState, ChildAction> {
+        let action = AnyCasePath(action)
+        let childObservers = StateObservers<ChildState>()
+        observers.add(childObservers) { $0[keyPath: state] }
+        return Store<ChildState, ChildAction>(
+            read: { [read] in read()[keyPath: state] }, perform: { self.send(action.embed($0)) },
+            observers: childObservers)
+    }
+}
+
+extension Store where State: ObservableState {
+    /// One property of the state; who observes it is told when that one has changed.
+    public subscript<Value>(dynamicMember path: KeyPath<State, Value>) -> Value {
+        observers.access(path)
+        return read()[keyPath: path]
+    }
+}
+
+/// The state of a store and all its scopes, and the machine that changes it.
+@MainActor
+private final class StoreCore<State, Action: Sendable> {
+    private(set) var state: State
+    private let machine: EmbeddedMachine<State, Action>
+    private let observers: StateObservers<State>
+    private var isTelling = false
+    /// Actions that observers sent while they were told of a change.
+    private var late: [Action] = []
+    private var isLate = false
+    private lazy var deliver: @Sendable (Action) async -> Void = { [weak self] action in await self?.receive(action) }
+
+    init<R: Reducer>(
+        state: State, reducer: R, dependencies: DependencyValues, observers: StateObservers<State>
+    ) where R.State == State, R.Action == Action {
+        self.state = state
+        self.observers = observers
+        machine = EmbeddedMachine(dependencies: dependencies) { reducer.reduce(into: &$0, action: $1) }
+    }
+
+    func send(_ action: Action) -> StoreTask {
+        if machine.isReducing { return machine.enqueue(action) }
+        if isTelling {
+            late.append(action)
+            isLate = true
+            return StoreTask(nil)
+        }
+        let task = reduce(action)
+        while isLate {
+            let next = late.removeFirst()
+            isLate = !late.isEmpty
+            _ = reduce(next)
+        }
+        return task
+    }
+
+    private func receive(_ action: Action) { _ = send(action) }
+
+    private func reduce(_ action: Action) -> StoreTask {
+        // Nobody looks: the state changes in place, and an array in it is not copied.
+        if observers.isEmpty { return machine.send(action, to: &state, deliver: deliver) }
+        var new = state
+        let task = machine.send(action, to: &new, deliver: deliver)
+        let signals = observers.changes(from: state, to: new)
+        isTelling = true
+        for signal in signals { signal.willChange() }
+        state = new
+        for signal in signals { signal.didChange() }
+        isTelling = false
+        return task
+    }
+}

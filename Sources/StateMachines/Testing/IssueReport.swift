@@ -1,0 +1,40 @@
+import Glibc
+
+// Only debug builds know the testing library, so that a released program does not depend on it.
+#if DEBUG && canImport(Testing)
+    import Testing
+#endif
+
+/// Reports a mistake of the one who uses the library.
+///
+/// In a test it fails the test at this place. Elsewhere it is written to standard error, and the program goes on.
+public func reportIssue(
+    _ message: String, fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+    column: UInt = #column
+) {
+    reportIssue(message, at: CodeLocation(fileID, filePath, line, column))
+}
+
+func reportIssue(_ message: String, at location: CodeLocation) {
+    if let sink = IssueSink.current { return sink(message) }
+    #if DEBUG && canImport(Testing)
+        if DependencyContext.ofProcess == .test {
+            let place = SourceLocation(
+                fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
+                column: Int(location.column))
+            Issue.record(Comment(rawValue: message), sourceLocation: place)
+            return
+        }
+    #endif
+    let text = "\(location.fileID):\(location.line): \(message)\n"
+    _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    // A test that cannot be failed must not pass.
+    if DependencyContext.ofProcess == .test {
+        fatalError("tests of state machines need a debug build: \(message)")
+    }
+}
+
+/// Takes reports instead of the test that runs; for the tests of this module.
+enum IssueSink {
+    @TaskLocal static var current: (@Sendable (String) -> Void)?
+}

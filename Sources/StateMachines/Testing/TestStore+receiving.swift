@@ -1,0 +1,177 @@
+extension TestStore {
+    /// Waits for the next action of an effect, and checks that it is this one and what it changes.
+    public func receive(
+        _ expected: Action, timeout: Duration? = nil, assert update: ((inout State) throws -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async where Action: Equatable {
+        await receive(
+            ValueText.summary(of: expected), expected: expected, timeout, update,
+            CodeLocation(fileID, filePath, line, column)
+        ) { $0 == expected }
+    }
+
+    /// Waits for the next action of an effect, and checks that it is this case and what it changes.
+    public func receive<Value>(
+        _ path: CaseKeyPath<Action, Value>, timeout: Duration? = nil,
+        assert update: ((inout State) throws -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async where Action: CasePathable {
+        let action = AnyCasePath(path)
+        await receive(
+            Self.name(of: path), timeout, update, CodeLocation(fileID, filePath, line, column)
+        ) { action.extract($0) != nil }
+    }
+
+    /// Waits for the next action of an effect, and checks that it is this case with this payload and what it changes.
+    public func receive<Value: Equatable>(
+        _ path: CaseKeyPath<Action, Value>, _ value: Value, timeout: Duration? = nil,
+        assert update: ((inout State) throws -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async where Action: CasePathable {
+        let action = AnyCasePath(path)
+        let expected = action.embed(value)
+        await receive(
+            ValueText.summary(of: expected), expected: expected, timeout, update,
+            CodeLocation(fileID, filePath, line, column)
+        ) { action.extract($0) == value }
+    }
+
+    /// Waits for the next action of an effect, and checks that it is one of those meant and what it changes.
+    public func receive(
+        _ isExpected: (Action) -> Bool, timeout: Duration? = nil,
+        assert update: ((inout State) throws -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async {
+        let location = CodeLocation(fileID, filePath, line, column)
+        await receive("an action that the test's condition accepts", timeout, update, location, isExpected)
+    }
+
+    /// Waits for the end of all effects. Unless exhaustivity is off, all their actions must have been received.
+    public func finish(
+        timeout: Duration? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async {
+        let location = CodeLocation(fileID, filePath, line, column)
+        let isFinished = await wait(timeout) { effects.origins.isEmpty }
+        if !isFinished { reportIssue(Self.unfinished(effects.origins, "after waiting for them"), at: location) }
+        guard !ledger.received.isEmpty else { return }
+        if exhaustivity == .on {
+            reportIssue(Self.unreceived(ledger.received.map(\.action), "but the test has ended"), at: location)
+        }
+        skipAllReceived()
+    }
+
+    /// Goes on from the newest state, without looking at the actions that effects have sent.
+    ///
+    /// - Parameter strict: whether it is an issue when there are none.
+    public func skipReceivedActions(
+        strict: Bool = true,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async {
+        if strict, ledger.received.isEmpty {
+            let location = CodeLocation(fileID, filePath, line, column)
+            reportIssue("There were no received actions to skip.", at: location)
+        }
+        skipAllReceived()
+    }
+
+    /// Cancels the effects that still run, and waits for their end.
+    ///
+    /// - Parameter strict: whether it is an issue when there are none.
+    public func skipInFlightEffects(
+        strict: Bool = true,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async {
+        let location = CodeLocation(fileID, filePath, line, column)
+        if strict, effects.origins.isEmpty { reportIssue("There were no effects to skip.", at: location) }
+        effects.cancelAll()
+        let isFinished = await wait(nil) { effects.origins.isEmpty }
+        if !isFinished { reportIssue(Self.unfinished(effects.origins, "although they were cancelled"), at: location) }
+    }
+
+    // MARK: Parts
+
+    private func receive(
+        _ name: String, expected: Action? = nil, _ timeout: Duration?, _ update: ((inout State) throws -> Void)?,
+        _ location: CodeLocation, _ isExpected: (Action) -> Bool
+    ) async {
+        _ = await wait(timeout) {
+            let isThere =
+                exhaustivity == .on
+                ? !ledger.received.isEmpty : ledger.received.contains { isExpected($0.action) }
+            // What has no effect left to send it will not come.
+            return isThere || effects.origins.isEmpty
+        }
+        if exhaustivity == .off, let index = ledger.received.firstIndex(where: { isExpected($0.action) }) {
+            if let skipped = ledger.removeFirst(index) { state = skipped.state }
+        }
+        guard let entry = ledger.received.first, exhaustivity == .on || isExpected(entry.action) else {
+            let running = effects.origins
+            let reason =
+                running.isEmpty
+                ? "no effect runs that could send it" : "effects run, but none sent it in time: \(Self.list(running))"
+            return reportIssue("Expected to receive \(name), but \(reason).", at: location)
+        }
+        ledger.removeFirst()
+        guard isExpected(entry.action) else {
+            state = entry.state
+            let difference = expected.map { "\n\n" + Self.difference($0, entry.action) } ?? ""
+            return reportIssue(
+                "Expected to receive \(name), but received \(ValueText.summary(of: entry.action)).\(difference)",
+                at: location)
+        }
+        check(entry.state, against: update, after: entry.action, at: location)
+    }
+
+    /// Waits until the condition holds; false when it did not in time.
+    private func wait(_ timeout: Duration?, until condition: () -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + (timeout ?? self.timeout)
+        while true {
+            let count = signal.count
+            if condition() { return true }
+            if ContinuousClock.now >= deadline || Task.isCancelled { return false }
+            await signal.wait(after: count, until: deadline)
+        }
+    }
+
+    /// `\.ioResult.success`
+    private static func name<Value>(of path: CaseKeyPath<Action, Value>) -> String {
+        "\\" + Case<Action>()[keyPath: path].names.map { ".\($0)" }.joined()
+    }
+}
+
+extension TestStore {
+    nonisolated static func list(_ actions: [Action]) -> String {
+        let shown = actions.prefix(10).map { ValueText.summary(of: $0) }.joined(separator: ", ")
+        return actions.count > 10 ? "\(shown) and \(actions.count - 10) more" : shown
+    }
+
+    nonisolated static func unreceived(_ actions: [Action], _ when: String) -> String {
+        "\(actions.count == 1 ? "An action" : "\(actions.count) actions") must be received \(when): \(list(actions))"
+    }
+
+    nonisolated static func unfinished(_ origins: [Action], _ when: String) -> String {
+        "\(origins.count == 1 ? "An effect still runs" : "\(origins.count) effects still run") \(when), started by "
+            + "\(list(origins)). Let the effect end, cancel it, or call 'skipInFlightEffects'."
+    }
+
+    nonisolated static func difference<Value: Sendable>(_ expected: Value, _ actual: Value) -> String {
+        text(expected, actual)
+    }
+
+    static func difference(_ expected: State, _ actual: State) -> String { text(expected, actual) }
+
+    private nonisolated static func text(_ expected: Any, _ actual: Any) -> String {
+        let difference =
+            TextDiff.ofValues(expected: expected, actual: actual)
+            ?? "    (both read the same: \(ValueText.summary(of: actual)); their == tells them apart)"
+        return difference + "\n\n(expected: −, actual: +)"
+    }
+}

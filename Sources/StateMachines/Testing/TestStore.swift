@@ -1,0 +1,161 @@
+import Glibc
+import Synchronization
+
+/// Runs a reducer in a test that says what is to happen, action by action.
+///
+///     let store = TestStore(initialState: Feature.State()) {
+///         Feature()
+///     } withDependencies: {
+///         $0.apiClient.fetch = { "mocked" }
+///     }
+///     await store.send(.input(.tap)) { $0.isLoading = true }
+///     await store.receive(\.ioResult.success) { $0 = .init(data: "mocked") }
+///
+/// The closures change the state before the action into the state expected after it. Unless ``exhaustivity`` is off, the
+/// test fails on a change that is not asserted, on an action of an effect that is not received, and on an effect that
+/// still runs when the test store is released.
+@MainActor
+public final class TestStore<State, Action: Sendable> {
+    /// The state after the last action that was asserted.
+    public internal(set) var state: State
+    /// How long to wait for an action or the end of effects, while effects run: five seconds.
+    public var timeout: Duration = .seconds(5)
+    /// How much the test has to assert: everything, if not told otherwise.
+    public var exhaustivity: Exhaustivity {
+        get { open.exhaustivity.withLock { $0 } }
+        set { open.exhaustivity.withLock { $0 = newValue } }
+    }
+
+    /// The state after all actions, asserted or not.
+    private var current: State
+    private let machine: EmbeddedMachine<State, Action>
+    let ledger: TestLedger<State, Action>
+    let signal: ChangeSignal
+    private let areEqual: (State, State) -> Bool
+    nonisolated private let open: OpenEntries<Action>
+    nonisolated let effects: EffectTasks<Action>
+    nonisolated private let location: CodeLocation
+
+    /// - Parameter prepare: replaces dependencies; those that are not replaced have their test values.
+    public init<R: Reducer>(
+        initialState: @autoclosure () -> State, @ReducerBuilder<State, Action> reducer: () -> R,
+        withDependencies prepare: (inout DependencyValues) -> Void = { _ in },
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) where R.State == State, R.Action == Action, State: Equatable {
+        let values = DependencyValues.current.changed {
+            $0.context = .test
+            prepare(&$0)
+        }
+        let (state, reducer) = DependencyValues.$current.withValue(values) { (initialState(), reducer()) }
+        let open = OpenEntries<Action>()
+        let ledger = TestLedger<State, Action>(open)
+        let signal = ChangeSignal()
+        self.state = state
+        current = state
+        self.open = open
+        self.ledger = ledger
+        self.signal = signal
+        areEqual = { $0 == $1 }
+        location = CodeLocation(fileID, filePath, line, column)
+        machine = EmbeddedMachine(dependencies: values, onEffectEnd: { signal.fire() }) { state, action in
+            let effect = reducer.reduce(into: &state, action: action)
+            ledger.note(action, state)
+            return effect
+        }
+        effects = machine.effects
+    }
+
+    deinit {
+        guard open.exhaustivity.withLock({ $0 }) == .on else { return }
+        let actions = open.actions.withLock { $0 }
+        if !actions.isEmpty { reportIssue(Self.unreceived(actions, "but the test has ended"), at: location) }
+        let running = Self.origins(of: effects)
+        if !running.isEmpty { reportIssue(Self.unfinished(running, "when the test ended"), at: location) }
+    }
+
+    /// The actions whose effects do not end, after a tenth of a second in which those may that are done already.
+    ///
+    /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited.
+    nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
+        for _ in 0..<100 where !effects.origins.isEmpty { usleep(1000) }
+        return effects.origins
+    }
+
+    /// Sends an action, and checks the change of state that it makes.
+    ///
+    /// - Parameter update: changes the state before the action into the one expected after it; without it the state must
+    ///   stay as it is.
+    @discardableResult
+    public func send(
+        _ action: Action, assert update: ((inout State) throws -> Void)? = nil,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) async -> StoreTask {
+        let location = CodeLocation(fileID, filePath, line, column)
+        if !ledger.received.isEmpty {
+            if exhaustivity == .on {
+                let text = Self.unreceived(ledger.received.map(\.action), "before another action is sent")
+                reportIssue(text, at: location)
+            }
+            skipAllReceived()
+        }
+        ledger.beginSending()
+        let task = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
+        if let sent = ledger.sent { check(sent, against: update, after: action, at: location) }
+        // Lets effects that have nothing to wait for come first.
+        await Task.yield()
+        return task
+    }
+
+    /// Checks the state as it is now, against the one that `update` makes of it.
+    public func assert(
+        _ update: (inout State) throws -> Void,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) {
+        let location = CodeLocation(fileID, filePath, line, column)
+        var expected = state
+        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        guard !areEqual(expected, state) else { return }
+        reportIssue("The state is not the one expected:\n\n\(Self.difference(expected, state))", at: location)
+    }
+
+    func skipAllReceived() {
+        if let last = ledger.removeFirst(ledger.received.count) { state = last.state }
+    }
+
+    private func receive(_ action: Action) {
+        _ = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
+        signal.fire()
+    }
+
+    /// Compares the state after an action with the one expected, and goes on from it.
+    func check(
+        _ actual: State, against update: ((inout State) throws -> Void)?, after action: Action,
+        at location: CodeLocation
+    ) {
+        let before = state
+        state = actual
+        guard let update else {
+            if exhaustivity == .on, !areEqual(before, actual) {
+                reportIssue(
+                    "The state was not expected to change, but \(ValueText.summary(of: action)) changed it:\n\n"
+                        + Self.difference(before, actual), at: location)
+            }
+            return
+        }
+        // Without exhaustivity a test names only some of the changes: they must have been made, whatever else was.
+        var expected = exhaustivity == .on ? before : actual
+        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        if !areEqual(expected, actual) {
+            reportIssue(
+                "\(ValueText.summary(of: action)) did not change the state as expected:\n\n"
+                    + Self.difference(expected, actual), at: location)
+        } else if exhaustivity == .on, areEqual(expected, before) {
+            reportIssue(
+                "A change of the state was expected after \(ValueText.summary(of: action)), but there was none. "
+                    + "Leave out the closure when nothing is to change.", at: location)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import StateMachines
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// A state machine that lives in a distributed actor.
+@Suite(.timeLimit(.minutes(1))) struct HostedMachineTests {
+    /// Returns when the stream has given a state that the condition accepts.
+    private func wait(
+        _ states: inout StateStream<DoorMachine.State>.AsyncIterator, _ condition: (DoorMachine.State) -> Bool
+    ) async throws -> DoorMachine.State {
+        while let state = await states.next() {
+            if condition(state) { return state }
+        }
+        throw TrebuchetError(.unavailable, "the stream ended")
+    }
+
+    @Test("a client sends inputs and sees every state that they and the effects lead to", arguments: TestLink.allCases)
+    func remoteMachine(link: TestLink) async throws {
+        let journal = Journal()
+        let keeper = Keeper(lets: { name in
+            journal.note("\(name) asks")
+            await journal.wait(for: "\(name) is answered")
+            return name != "Mallory"
+        })
+        try await withTestServer(link: link) { server in
+            await server.expose(Door(keeper: keeper, actorSystem: server.actorSystem), as: "door")
+        } body: { client, _ in
+            let door = try client.resolve(Door.self, id: "door")
+            var states = await door.observeState().makeAsyncIterator()
+            #expect(await states.next() == DoorMachine.State())
+
+            try await door.send(.ring(name: "Blob"))
+            #expect(try await wait(&states) { $0.phase == .asking }.visitors == [])
+            await journal.wait(for: "Blob asks")
+            // It asks already: a second one is not heard.
+            try await door.send(.ring(name: "Eve"))
+            journal.note("Blob is answered")
+            #expect(try await wait(&states) { $0.phase == .open }.visitors == ["Blob"])
+
+            try await door.send(.push)
+            #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
+            try await door.send(.ring(name: "Mallory"))
+            #expect(try await wait(&states) { $0.phase == .asking }.visitors == ["Blob"])
+            journal.note("Mallory is answered")
+            #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
+        }
+        #expect(!journal.entries.contains("Eve asks"))
+    }
+
+    @Test("the effects of a machine reach all clients, and end when its actor goes")
+    func longEffect() async throws {
+        let journal = Journal()
+        let watchers = Mutex<[@Sendable () -> Void]>([])
+        try await withTestServer { server in
+            let keeper = Keeper(
+                lets: { _ in true },
+                watch: { watcher in
+                    watchers.withLock { $0.append(watcher) }
+                    journal.note("watching")
+                },
+                unwatch: { journal.note("unwatched") })
+            await server.expose(Door(keeper: keeper, actorSystem: server.actorSystem), as: "door")
+        } body: { client, server in
+            let door = try client.resolve(Door.self, id: "door")
+            let other = TrebuchetClient(transport: .local(server))
+            try await other.connect()
+            var states = await (try other.resolve(Door.self, id: "door")).observeState().makeAsyncIterator()
+            try await door.send(.watch)
+            try await door.send(.ring(name: "Blob"))
+            _ = try await wait(&states) { $0.phase == .open }
+            await journal.wait(for: "watching")
+            for watcher in watchers.withLock({ $0 }) { watcher() }
+            #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
+            #expect(!journal.entries.contains("unwatched"))
+            await other.close()
+            await server.unexpose("door")
+        }
+        await journal.wait(for: "unwatched")
+    }
+
+    @Test("the machine alone is a table, whatever hosts it")
+    func pureMachine() {
+        let (asking, effect) = DoorMachine.reduceInput(.init(), .ring(name: "Blob"))
+        #expect(asking?.phase == .asking)
+        #expect(effect == .merge(.chime, .ask(name: "Blob")))
+        #expect(DoorMachine.reduceIOResult(.init(phase: .asking), .refused).0?.phase == .closed)
+        #expect(DoorMachine.reduceInput(.init(phase: .asking), .ring(name: "Eve")).0 == nil)
+    }
+}

@@ -1,0 +1,52 @@
+import StateMachines
+import Testing
+
+@Suite("Case key paths")
+struct CaseKeyPathTests {
+    @CasePathable
+    enum Shape: Equatable {
+        case circle(radius: Int)
+        case box(width: Int, height: Int)
+        case `default`
+        case nested(Inner)
+    }
+
+    @CasePathable
+    enum Inner: Equatable {
+        case word(String)
+        case nothing
+    }
+
+    @Test("get a payload out of its case, and nil out of another")
+    func extraction() {
+        #expect(Shape.circle(radius: 3)[case: \.circle] == 3)
+        #expect(Shape.box(width: 1, height: 2)[case: \.box]?.height == 2)
+        #expect(Shape.box(width: 1, height: 2)[case: \.circle] == nil)
+        #expect(Shape.default.is(\.default))
+        #expect(!Shape.default.is(\.circle))
+    }
+
+    @Test("go through nested enums, both ways")
+    func nesting() {
+        let path = AnyCasePath<Shape, String>(\.nested.word)
+        #expect(path.extract(.nested(.word("a"))) == "a")
+        #expect(path.extract(.nested(.nothing)) == nil)
+        #expect(path.extract(.default) == nil)
+        #expect(path.embed("b") == .nested(.word("b")))
+        #expect(Shape.nested(.nothing).is(\.nested.nothing))
+    }
+
+    @Test("tell an optional payload that is nil from another case")
+    func optionalPayload() {
+        let value = Maybe<Int>.number(nil)
+        #expect(value.is(\.number))
+        #expect(!Maybe<Int>.other.is(\.number))
+        #expect(AnyCasePath<Maybe<Int>, Int?>(\.number).embed(4) == .number(4))
+    }
+
+    @CasePathable
+    enum Maybe<Value: Equatable & Sendable>: Equatable {
+        case number(Value?)
+        case other
+    }
+}

@@ -1,0 +1,100 @@
+import StateMachines
+import Testing
+
+@Suite("The methods that run effects", .timeLimit(.minutes(1)))
+struct EffectRunnerTests {
+    private func results(of effect: Scripted.IOEffect) async -> [String] {
+        let host = MachineHost(initialState: Scripted.State()) { Scripted() }
+        await host.send(.input(.play(effect))).finish()
+        return await host.state.results
+    }
+
+    @Test("may stand in another file, and run in order or together, nested")
+    func composition() async {
+        #expect(
+            await results(of: .concat(.fetch(1), .log("x"), .ping, .concat(.fetch(2), .merge([])), .fetch(3)))
+                == ["f1", "lx1", "lx2", "p", "f2", "f3"])
+        let found = await results(of: .concat(.fetch(1), .merge(.ping, .concat(.fetch(3), .ping)), .log("y")))
+        #expect(found.first == "f1")
+        #expect(found.suffix(2) == ["ly1", "ly2"])
+        #expect(found.dropFirst().dropLast(2).sorted() == ["f3", "p", "p"])
+    }
+
+    @Test("give the same through runIOEffect, as one stream")
+    func stream() async {
+        var found: [String] = []
+        for await result in Scripted().runIOEffect(.concat(.fetch(1), .merge(.log("x")), .ping)) {
+            found.append(result)
+        }
+        #expect(found == ["f1", "lx1", "lx2", "p"])
+    }
+
+    @Test("may be those of a generic machine", arguments: [1, 2])
+    func generic(key: Int) async {
+        let host = MachineHost(initialState: Keyed<Int>.State()) { Keyed<Int>() }
+        await host.send(.input(.find(key))).finish()
+        #expect(await host.state.found == [key])
+        let other = MachineHost(initialState: Keyed<String>.State()) { Keyed<String>() }
+        await other.send(.input(.find("a"))).finish()
+        #expect(await other.state.found == ["a"])
+    }
+
+    @Test("may be isolated to an actor, and change it")
+    func isolated() async {
+        let host = MachineHost(initialState: Isolated.State()) { Isolated() }
+        await host.send(.input(.count(by: 2))).finish()
+        #expect(await host.state.counts == [2, 4, 2])
+    }
+
+    @Test("are found for labels and names that are words of the language")
+    func names() async {
+        let host = MachineHost(initialState: Named.State()) { Named() }
+        await host.send(
+            .input(
+                .play(
+                    .concat(
+                        .letter(in: "x"), .default, .switch(case: 4), .fetch(id: 1), .fetchName(name: 2),
+                        .send(.init(text: "sent")), .probe)))
+        ).finish()
+        #expect(await host.state.results == ["in x", "default", "case 4", "id 1", "name 2", "sent", "probe"])
+    }
+
+    @Test("run for children of a machine, whatever of their results the parent handles")
+    func children() async {
+        let host = MachineHost(initialState: Family.State()) { Family() }
+        await host.send(.first(.input(.talk))).finish()
+        await host.send(.second(.input(.talk))).finish()
+        await host.send(.scripted(.input(.play(.merge(.ping))))).finish()
+        let state = await host.state
+        #expect(state.first.words == ["a"])
+        #expect(state.second.words == ["a"])
+        #expect(state.scripted.results == ["p"])
+        #expect(state.heard == 1)
+        await host.send(.input(.reset))
+        #expect(await host.state == Family.State())
+    }
+
+    @Test("run for a child that has no children of its own")
+    func defaultNestedBody() async {
+        let host = MachineHost(initialState: Talking.State()) { Talking() }
+        await host.send(.input(.talk)).finish()
+        #expect(await host.state.words == ["a"])
+    }
+
+    @Test("of a long stream hold up what is concatenated to it, until it is cancelled")
+    func longStream() async {
+        let recorder = Recorder()
+        let effect: ComposableEffect<String> = .concat([.just("endless"), .just("next")])
+        let reader = Task {
+            let stream = effect.stream { name -> AsyncStream<Int> in
+                recorder.note(name)
+                return AsyncStream { _ in }
+            }
+            for await _ in stream {}
+        }
+        await eventually("the first runs") { recorder.entries == ["endless"] }
+        reader.cancel()
+        await reader.value
+        #expect(recorder.entries == ["endless"])
+    }
+}

@@ -1,0 +1,240 @@
+import Testing
+
+@testable import StateMachines
+
+@Suite("Effects", .timeLimit(.minutes(1)))
+struct EffectTests {
+    struct Failure: Error {}
+
+    /// Notes what effects do; its actions are effects to run.
+    struct Player: Reducer {
+        typealias State = [String]
+        enum Action: Sendable {
+            case play(@Sendable () -> Effect<Action>)
+            case note(String)
+        }
+
+        func reduce(into state: inout [String], action: Action) -> Effect<Action> {
+            switch action {
+            case .play(let effect): return effect()
+            case .note(let text):
+                state.append(text)
+                return .none
+            }
+        }
+    }
+
+    typealias Piece = Effect<Player.Action>
+    private let host = MachineHost(initialState: [String]()) { Player() }
+
+    private func play(_ effect: @escaping @Sendable () -> Piece) async -> StoreTask {
+        await host.send(.play(effect))
+    }
+
+    private static func notes(_ texts: String...) -> Piece {
+        .run { send in for text in texts { await send(.note(text)) } }
+    }
+
+    /// Runs until it is cancelled, and tells when it began and ended.
+    private static func endless(_ name: String, _ recorder: Recorder) -> Piece {
+        .run { _ in
+            recorder.note("\(name) began")
+            await untilCancelled()
+            recorder.note("\(name) ended")
+        }
+    }
+
+    @Test("of a concatenation run one after the other, those of a merge together, and both nest")
+    func composition() async {
+        let recorder = Recorder()
+        await play {
+            .concatenate(
+                Self.notes("f1"), Self.notes("l", "l"),
+                .merge(Self.notes("p1", "p2"), .run { _ in recorder.note("together") }),
+                .concatenate(.send(.note("s")), Self.notes("p3")))
+        }.finish()
+        #expect(await host.state == ["f1", "l", "l", "p1", "p2", "s", "p3"])
+        #expect(recorder.entries == ["together"])
+    }
+
+    @Test("of a merge overlap")
+    func overlap() async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        // Each waits for the other: one after the other they would never end.
+        await play {
+            .merge(
+                .run { _ in for await _ in stream {} },
+                .run { _ in continuation.finish() })
+        }.finish()
+    }
+
+    @Test("that send at once are reduced before send returns, in order")
+    func immediateSend() async {
+        let task = await play { .concatenate(.send(.note("a")), .merge(.send(.note("b")), .send(.note("c")))) }
+        #expect(await host.state == ["a", "b", "c"])
+        await task.finish()
+    }
+
+    @Test("are cancelled by their id while they run")
+    func cancelRunning() async {
+        let recorder = Recorder()
+        let task = await play { Self.endless("a", recorder).cancellable(id: "id") }
+        await eventually("it runs") { recorder.entries == ["a began"] }
+        await play { .cancel(id: "other") }.finish()
+        await play { .cancel(id: "id") }.finish()
+        await task.finish()
+        #expect(recorder.entries == ["a began", "a ended"])
+    }
+
+    @Test("are cancelled while they wait for their turn")
+    func cancelWaiting() async {
+        let recorder = Recorder()
+        let task = await play {
+            .concatenate(
+                Self.endless("first", recorder).cancellable(id: 1),
+                Self.endless("second", recorder).cancellable(id: 2),
+                Self.notes("third"))
+        }
+        await eventually("the first runs") { recorder.entries == ["first began"] }
+        await play { .concatenate(.cancel(id: 2), .cancel(id: 1)) }.finish()
+        await task.finish()
+        #expect(recorder.entries == ["first began", "first ended"])
+        #expect(await host.state == ["third"])
+    }
+
+    @Test("are replaced, not prevented, by a cancellation that stands before them")
+    func cancelThenStart() async {
+        let recorder = Recorder()
+        let old = await play { Self.endless("old", recorder).cancellable(id: 1) }
+        await eventually("the old one runs") { recorder.entries == ["old began"] }
+        let new = await play {
+            .concatenate(.cancel(id: 1), Self.notes("x"), Self.notes("new").cancellable(id: 1))
+        }
+        await old.finish()
+        await new.finish()
+        #expect(recorder.entries == ["old began", "old ended"])
+        #expect(await host.state == ["x", "new"])
+    }
+
+    @Test("with cancelInFlight end those that were returned before with the same id")
+    func cancelInFlight() async {
+        let recorder = Recorder()
+        let first = await play { Self.endless("a", recorder).cancellable(id: 1, cancelInFlight: true) }
+        await eventually("it runs") { recorder.entries == ["a began"] }
+        let second = await play { Self.endless("b", recorder).cancellable(id: 1, cancelInFlight: true) }
+        await first.finish()
+        await eventually("the second runs") { recorder.entries.contains("b began") }
+        #expect(recorder.entries.contains("a ended"))
+        #expect(!recorder.entries.contains("b ended"))
+        second.cancel()
+        await second.finish()
+        #expect(recorder.entries.contains("b ended"))
+    }
+
+    @Test("of a cancelled outer part end the inner parts")
+    func nestedCancellation() async {
+        let recorder = Recorder()
+        let task = await play {
+            .merge(Self.endless("a", recorder).cancellable(id: "inner"), Self.endless("b", recorder))
+                .cancellable(id: "outer")
+        }
+        await eventually("both run") { recorder.entries.count == 2 }
+        await play { .cancel(id: "outer") }.finish()
+        await task.finish()
+        #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
+    }
+
+    @Test("send nothing once they are cancelled")
+    func sendAfterCancellation() async {
+        let task = await play {
+            .run { send in
+                await untilCancelled()
+                await send(.note("late"))
+            }.cancellable(id: 1)
+        }
+        await play { .cancel(id: 1) }.finish()
+        await task.finish()
+        #expect(await host.state == [])
+    }
+
+    @Test("end when their host goes, those that have not started too")
+    func endOfHost() async {
+        let recorder = Recorder()
+        var host: MachineHost<[String], Player.Action>? = MachineHost(initialState: [String]()) { Player() }
+        let task = await host?.send(
+            .play {
+                .merge(
+                    Self.endless("a", recorder),
+                    .concatenate(Self.endless("b", recorder).cancellable(id: 1), Self.endless("c", recorder)))
+            })
+        await eventually("both run") { recorder.entries.count == 2 }
+        host = nil
+        await task?.finish()
+        #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
+    }
+
+    @Test("of actions that effects send belong to the first send")
+    func followers() async {
+        await play {
+            .run { send in
+                await send(.play { .run { send in await send(.play { Self.notes("deep") }) } })
+            }
+        }.finish()
+        #expect(await host.state == ["deep"])
+    }
+
+    @Test("are cancelled when the task that waits for their end is")
+    func cancelledFinish() async {
+        let recorder = Recorder()
+        let task = await play { Self.endless("a", recorder) }
+        await eventually("it runs") { recorder.entries == ["a began"] }
+        let waiting = Task { await task.finish() }
+        waiting.cancel()
+        await waiting.value
+        #expect(recorder.entries == ["a began", "a ended"])
+    }
+
+    @Test("hand an error to the one who catches it")
+    func caughtError() async {
+        await play {
+            .run { _ in
+                throw Failure()
+            } catch: { error, send in
+                await send(.note("\(error)"))
+            }
+        }.finish()
+        #expect(await host.state == ["Failure()"])
+    }
+
+    @Test("report an error that nobody catches, but not the end of a cancelled task")
+    func uncaughtError() async {
+        let reports = await issues {
+            await play { .run { _ in throw Failure() } }.finish()
+            await play { .run { _ in throw CancellationError() } }.finish()
+        }
+        #expect(reports == ["An \"Effect.run\" threw an unhandled error: Failure()"])
+    }
+
+    @Test("become another's when they are mapped")
+    func mapping() async {
+        await play {
+            Effect<Int>.merge(
+                .send(1), .run { send in await send(2) }.cancellable(id: 1), .concatenate(.send(3), .cancel(id: 9))
+            ).map { .note("\($0)") }
+        }.finish()
+        #expect(await host.state == ["1", "3", "2"])
+    }
+
+    @Test("leave nothing behind when they have ended")
+    func noLeftovers() async {
+        let machine = EmbeddedMachine<[String], Player.Action> { Player() }
+        var state: [String] = []
+        let effect: Piece = .concatenate(
+            Self.notes("a").cancellable(id: 1), .merge(.send(.note("b")), Self.notes("c").cancellable(id: 2)))
+        await machine.send(.play { effect }, to: &state) { _ in }.finish()
+        machine.send(.play { .send(.note("d")).cancellable(id: 3) }, to: &state) { _ in }
+        #expect(machine.effects.origins.isEmpty)
+        #expect(machine.effects.registrationCount == 0)
+        #expect(state == ["d"])
+    }
+}

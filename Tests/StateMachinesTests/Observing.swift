@@ -1,0 +1,41 @@
+import Synchronization
+import Testing
+
+@testable import StateMachines
+
+/// What happened, in order.
+final class Recorder: Sendable {
+    private let contents = Mutex<[String]>([])
+    var entries: [String] { contents.withLock { $0 } }
+    func note(_ entry: String) { contents.withLock { $0.append(entry) } }
+}
+
+/// Lets other tasks run until the condition holds; gives up (and records an issue) after ten seconds.
+func eventually(
+    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
+    isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
+) async {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while await !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("did not happen in ten seconds: \(what)", sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
+    }
+}
+
+/// What was reported instead of failing the test.
+@MainActor
+func issues(_ work: @MainActor () async -> Void) async -> [String] {
+    let recorder = Recorder()
+    await IssueSink.$current.withValue({ recorder.note($0) }) { await work() }
+    return recorder.entries
+}
+
+/// Suspends until the task is cancelled.
+func untilCancelled() async {
+    let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+    for await _ in stream {}
+    continuation.finish()
+}

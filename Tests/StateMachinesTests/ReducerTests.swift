@@ -1,0 +1,174 @@
+import Testing
+
+@testable import StateMachines
+
+@MainActor
+@Suite("Reducers", .timeLimit(.minutes(1)))
+struct ReducerTests {
+    @Reducer
+    struct Counter {
+        @ObservableState
+        struct State: Equatable, Identifiable {
+            var id = 0
+            var count = 0
+        }
+        @CasePathable
+        enum Action: Equatable { case add, later, wait, stop }
+
+        var body: some Reducer<State, Action> {
+            Reduce { state, action in
+                switch action {
+                case .add:
+                    state.count += 1
+                    return .none
+                case .later: return .run { await $0(.add) }
+                case .wait: return .run { _ in await untilCancelled() }.cancellable(id: "wait")
+                case .stop: return .cancel(id: "wait")
+                }
+            }
+        }
+    }
+
+    @Reducer
+    struct Parent {
+        struct State: Equatable {
+            var counter = Counter.State()
+            var maybe: Counter.State?
+            var rows: IdentifiedArrayOf<Counter.State> = []
+            var seen: [Int] = []
+            var isLoud = true
+        }
+        @CasePathable
+        enum Action: Equatable {
+            case counter(Counter.Action)
+            case maybe(Counter.Action)
+            case rows(IdentifiedActionOf<Counter>)
+            case show(id: Int)
+            case hide
+            case remove(id: Int)
+        }
+        var isWatching = true
+
+        var body: some Reducer<State, Action> {
+            CombineReducers {
+                Scope(state: \.counter, action: \.counter) { Counter() }
+                if isWatching {
+                    Reduce { state, action in
+                        if action == .counter(.add) { state.seen.append(state.counter.count) }
+                        return .none
+                    }
+                } else {
+                    EmptyReducer()
+                }
+                Reduce { state, action in
+                    switch action {
+                    case .show(let id): state.maybe = Counter.State(id: id)
+                    case .hide: state.maybe = nil
+                    case .remove(let id): state.rows.remove(id: id)
+                    default: break
+                    }
+                    return .none
+                }
+            }
+            .ifLet(\.maybe, action: \.maybe) { Counter() }
+            .forEach(\.rows, action: \.rows) { Counter() }
+        }
+    }
+
+    @Test("run from the top down, a child on its part of the state")
+    func order() async {
+        let store = TestStore(initialState: Parent.State()) { Parent() }
+        await store.send(.counter(.add)) {
+            $0.counter.count = 1
+            $0.seen = [1]
+        }
+        await store.send(.counter(.later))
+        await store.receive(.counter(.add)) {
+            $0.counter.count = 2
+            $0.seen = [1, 2]
+        }
+        let deaf = TestStore(initialState: Parent.State()) { Parent(isWatching: false) }
+        await deaf.send(.counter(.add)) { $0.counter.count = 1 }
+    }
+
+    @Test("run a child while it is there, and report an action for one that is not")
+    func optionalChild() async {
+        let store = TestStore(initialState: Parent.State()) { Parent() }
+        let reports = await issues { await store.send(.maybe(.add)) }
+        #expect(reports.count == 1)
+        #expect(reports.first?.contains("whose state is nil: .maybe(.add)") == true)
+        await store.send(.show(id: 1)) { $0.maybe = .init(id: 1) }
+        await store.send(.maybe(.later))
+        await store.receive(\.maybe.add) { $0.maybe?.count = 1 }
+    }
+
+    @Test(
+        "end the effects of a child that goes, or that another one replaces",
+        arguments: [Parent.Action.hide, .show(id: 2)])
+    func endOfChild(action: Parent.Action) async {
+        let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
+        store.exhaustivity = .off
+        let waiting = await store.send(.maybe(.wait))
+        let other = await store.send(.counter(.wait))
+        await store.send(.maybe(.add))
+        #expect(store.effects.origins.count == 2)
+        await store.send(action)
+        await waiting.finish()
+        #expect(store.effects.origins == [.counter(.wait)])
+        other.cancel()
+        await other.finish()
+    }
+
+    @Test("run an element by its id, and report an action for one that is not there")
+    func elements() async {
+        let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
+        await store.send(.rows(.element(id: 2, action: .add))) { $0.rows[id: 2]?.count = 1 }
+        await store.send(.rows(.element(id: 1, action: .later)))
+        await store.receive(\.rows.element) { $0.rows[id: 1]?.count = 1 }
+        let reports = await issues { await store.send(.rows(.element(id: 3, action: .add))) }
+        #expect(reports.count == 1)
+        #expect(reports.first?.contains("an element that is not there") == true)
+    }
+
+    @Test("end the effects of an element that is removed, and none of its siblings'")
+    func removedElement() async {
+        let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
+        let first = await store.send(.rows(.element(id: 1, action: .wait)))
+        let second = await store.send(.rows(.element(id: 2, action: .wait)))
+        await store.send(.remove(id: 1)) { $0.rows.remove(id: 1) }
+        await first.finish()
+        #expect(store.effects.origins == [.rows(.element(id: 2, action: .wait))])
+        await store.send(.rows(.element(id: 2, action: .stop)))
+        await second.finish()
+        await store.finish()
+    }
+
+    @Test("cancel by an id the effects of their own element only")
+    func ownIDs() async {
+        let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
+        let first = await store.send(.rows(.element(id: 1, action: .wait)))
+        await store.send(.rows(.element(id: 2, action: .stop)))
+        #expect(store.effects.origins.count == 1)
+        await store.send(.rows(.element(id: 1, action: .stop)))
+        await first.finish()
+    }
+
+    @Test("keep elements in order and find them by id")
+    func identifiedArray() {
+        var rows: IdentifiedArrayOf<Counter.State> = [.init(id: 3), .init(id: 1), .init(id: 3, count: 9)]
+        #expect(rows.ids == [3, 1])
+        #expect(rows[id: 3]?.count == 0)
+        rows[id: 1]?.count = 5
+        rows[id: 7] = .init(id: 7)
+        #expect(rows.map(\.count) == [0, 5, 0])
+        rows[id: 3] = nil
+        #expect(rows.ids == [1, 7])
+        #expect(rows[id: 7]?.id == 7)
+        let removed = rows.remove(id: 8)
+        #expect(removed == nil)
+        let isAdded = rows.append(.init(id: 7))
+        #expect(!isAdded)
+        rows.remove(at: 0)
+        #expect(rows == [.init(id: 7)])
+    }
+}
