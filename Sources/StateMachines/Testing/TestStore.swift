@@ -74,11 +74,11 @@ public final class TestStore<State, Action: Sendable> {
         if !running.isEmpty { reportIssue(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
-    /// The actions whose effects do not end, after a tenth of a second in which those may that are done already.
+    /// The actions whose effects do not end, after at most two seconds in which those may that are done already.
     ///
     /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited.
     nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
-        for _ in 0..<100 where !effects.origins.isEmpty { usleep(1000) }
+        for _ in 0..<2_000 where !effects.origins.isEmpty { usleep(1000) }
         return effects.origins
     }
 
