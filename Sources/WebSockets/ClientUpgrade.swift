@@ -78,12 +78,14 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private func open(_ subprotocol: String?, headLength: Int) {
         isFinished = true
         timer?.cancel()
-        let socket = WebSocket(channel, role: .client, subprotocol: subprotocol, limits: limits)
+        let socket = WebSocket(
+            channel, role: .client, subprotocol: subprotocol, limits: limits, times: ConnectionTimes(limits))
         let handler = makeHandler(socket)
         socket.handler = handler
         channel.delegate = socket
         continuation?.resume(returning: socket)
         continuation = nil
+        socket.beatAlone()
         handler.webSocketDidOpen(socket)
         // A server may speak at once: its first frames can lie behind its answer.
         let rest = UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[headLength...])

@@ -10,7 +10,17 @@ final class ConnectionTable: @unchecked Sendable {
     private(set) var isDraining = false
     private var whenEmpty: CheckedContinuation<Void, Never>?
 
-    init(reactor: Reactor) { self.reactor = reactor }
+    private let beat: Duration
+    private var isBeating = false
+    private var part = 0
+    /// A beat comes to one part of the sockets at a time, so that many of them do not hold up the reactor.
+    private static let parts = 16
+
+    /// - Parameter beat: how often each socket's keepalive gets a beat.
+    init(reactor: Reactor, beat: Duration) {
+        self.reactor = reactor
+        self.beat = beat
+    }
 
     var count: Int { sockets.count + upgrades.count }
 
@@ -21,6 +31,7 @@ final class ConnectionTable: @unchecked Sendable {
         socket.table = self
         socket.tableIndex = sockets.count
         sockets.append(socket)
+        if !isBeating { startBeating() }
     }
 
     /// The last one takes the place of the one that goes.
@@ -30,6 +41,19 @@ final class ConnectionTable: @unchecked Sendable {
         sockets[index].tableIndex = index
         sockets.removeLast()
         reportIfEmpty()
+    }
+
+    private func startBeating() {
+        isBeating = true
+        reactor.schedule(after: beat / Self.parts) { [weak self] in self?.beatPart() }
+    }
+
+    private func beatPart() {
+        isBeating = false
+        guard !sockets.isEmpty else { return }
+        part = (part + 1) % Self.parts
+        for index in stride(from: part, to: sockets.count, by: Self.parts) { sockets[index].beat() }
+        startBeating()
     }
 
     func add(_ upgrade: ServerUpgrade) { upgrades[ObjectIdentifier(upgrade)] = upgrade }

@@ -8,12 +8,14 @@ package enum ProtocolViolation: Error, CaseIterable {
     case closePayload, closeCode
     case invalidUTF8
     case frameTooBig, messageTooBig, tooManyFragments
+    case tooManyControlFrames
 
     /// The code with which the connection is failed.
     package var code: WebSocketCloseCode {
         switch self {
         case .invalidUTF8: .invalidPayload
         case .frameTooBig, .messageTooBig, .tooManyFragments: .messageTooBig
+        case .tooManyControlFrames: .policyViolation
         default: .protocolError
         }
     }
@@ -37,6 +39,7 @@ package enum ProtocolViolation: Error, CaseIterable {
         case .frameTooBig: "frame is over the limit"
         case .messageTooBig: "message is over the limit"
         case .tooManyFragments: "message has too many fragments"
+        case .tooManyControlFrames: "too many control frames"
         }
     }
 }

@@ -1,6 +1,8 @@
 /// What every connection of a server shares.
 final class ServerConfiguration: Sendable {
     let limits: WebSocketLimits
+    let times: ConnectionTimes
+    let addresses: AddressCounter
     let subprotocols: [String]
     let connectionsPerReactor: Int
     let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
@@ -12,6 +14,8 @@ final class ServerConfiguration: Sendable {
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) {
         self.limits = limits
+        times = ConnectionTimes(limits)
+        addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.subprotocols = subprotocols
         self.http = http
         self.accept = accept

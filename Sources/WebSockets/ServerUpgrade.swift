@@ -11,8 +11,12 @@ final class ServerUpgrade: ByteChannelDelegate {
     private var buffer = ByteBuffer()
     private var timer: Timer?
     private var isAnswered = false
+    private let addressEntry: AddressEntry?
 
-    init(_ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable) {
+    init(
+        _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?
+    ) {
+        addressEntry = entry
         self.channel = channel
         self.configuration = configuration
         self.table = table
@@ -104,7 +108,9 @@ final class ServerUpgrade: ByteChannelDelegate {
     ) {
         timer?.cancel()
         let socket = WebSocket(
-            channel, role: .server, subprotocol: agreement.subprotocol, limits: configuration.limits, handler: handler)
+            channel, role: .server, subprotocol: agreement.subprotocol, limits: configuration.limits,
+            times: configuration.times, handler: handler)
+        socket.addressEntry = addressEntry
         table.add(socket)
         table.remove(self)
         channel.delegate = socket

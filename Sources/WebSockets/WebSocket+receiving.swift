@@ -4,6 +4,7 @@ extension WebSocket: ByteChannelDelegate {
     package func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         // After the end, what still comes is thrown away.
         guard let handler, machine.phase != .closed else { return }
+        keepalive.wasHeard = true
         if isPaused {
             hold(bytes)
         } else {
@@ -16,6 +17,7 @@ extension WebSocket: ByteChannelDelegate {
 
     package func channelDidBecomeWritable(_ channel: ByteChannel) {
         becameWritable = true
+        keepalive.wasHeard = true
         if !isReading { tellWritable() }
     }
 
@@ -46,6 +48,7 @@ extension WebSocket: ByteChannelDelegate {
             switch nextEvent(&bytes) {
             case .message(let opcode, let payload):
                 if case .deliver = machine.received(message: opcode) {
+                    keepalive.hadMessage = true
                     handler.webSocket(self, didReceive: payload, opcode: opcode)
                 }
                 if isPaused || machine.phase == .closed { break reading }
@@ -63,6 +66,9 @@ extension WebSocket: ByteChannelDelegate {
     private func handle(
         _ opcode: WebSocketOpcode, _ payload: UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler
     ) {
+        guard keepalive.countControlFrame(times.keepalive) else {
+            return perform(machine.received(.tooManyControlFrames))
+        }
         let action = machine.received(control: opcode, UnsafeRawBufferPointer(payload))
         if action == .sendPong {
             sendControl(.pong, UnsafeRawBufferPointer(payload))

@@ -31,15 +31,18 @@ public final class WebSocket: @unchecked Sendable {
     /// How it ended, until the handler has been told.
     var untold: (code: WebSocketCloseCode, reason: String)?
 
-    private let closeTimeout: Duration
+    let times: ConnectionTimes
     private var closeTimer: Timer?
+    private var beatTimer: Timer?
     /// The server's list that this is in, and where.
     var table: ConnectionTable?
     var tableIndex = 0
+    /// Counts for its address as long as the socket is there.
+    var addressEntry: AddressEntry?
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,
-        handler: (any WebSocketHandler)? = nil
+        times: ConnectionTimes, handler: (any WebSocketHandler)? = nil
     ) {
         self.channel = channel
         self.subprotocol = subprotocol
@@ -50,7 +53,7 @@ public final class WebSocket: @unchecked Sendable {
             to: HotState(
                 reader: MessageReader(role: role, limits: limits), machine: WebSocketStateMachine(role: role)))
         maskingKeys = role == .client ? MaskingKeys() : nil
-        closeTimeout = limits.closeTimeout
+        self.times = times
         channel.watermarks = limits.watermarks
     }
 
@@ -63,6 +66,12 @@ public final class WebSocket: @unchecked Sendable {
         var reader: MessageReader
         var machine: WebSocketStateMachine
         var fragmentBytes = 0
+        var keepalive = Keepalive()
+    }
+
+    var keepalive: Keepalive {
+        @inline(__always) get { hot.pointee.keepalive }
+        @inline(__always) _modify { yield &hot.pointee.keepalive }
     }
 
     var machine: WebSocketStateMachine {
@@ -99,6 +108,28 @@ public final class WebSocket: @unchecked Sendable {
         perform(machine.close(ClosePayload(code: code, reason: reason)))
     }
 
+    /// A beat of the connection's keepalive: of the server's table, or of a client's own timer.
+    func beat() {
+        guard machine.phase == .open else { return }
+        // Who has stopped reading hears nothing; that is not the peer's fault.
+        if isPausedByUser { keepalive.wasHeard = true }
+        switch keepalive.beat(times.keepalive) {
+        case .nothing: break
+        case .ping: ping()
+        case .giveUp(let reason): perform(machine.abort(reason))
+        case .closeIdle: close(code: .goingAway, reason: "no message came for too long")
+        }
+    }
+
+    /// A client has no table whose timer beats for it.
+    func beatAlone() {
+        beatTimer = reactor.schedule(after: times.keepalive.beat) { [weak self] in
+            guard let self, self.machine.phase == .open else { return }
+            self.beat()
+            self.beatAlone()
+        }
+    }
+
     /// Ends the connection at once, without a close handshake: the handler hears code 1006. May be called from anywhere.
     public func abort() {
         guard reactor.isCurrent else { return reactor.execute { self.abort() } }
@@ -111,7 +142,7 @@ public final class WebSocket: @unchecked Sendable {
         case .nothing, .deliver, .sendPong: break
         case .sendClose(let payload):
             sendControl(.close, payload.encoded)
-            closeTimer = reactor.schedule(after: closeTimeout) { [unowned self] in perform(machine.closeTimedOut()) }
+            closeTimer = reactor.schedule(after: times.close) { [unowned self] in perform(machine.closeTimedOut()) }
         case .finish(let ending): finish(ending)
         }
     }
@@ -119,6 +150,8 @@ public final class WebSocket: @unchecked Sendable {
     private func finish(_ ending: WebSocketStateMachine.Ending) {
         closeTimer?.cancel()
         closeTimer = nil
+        beatTimer?.cancel()
+        beatTimer = nil
         held = nil
         untold = (ending.code, ending.reason)
         if let reply = ending.reply { sendControl(.close, reply.encoded) }
@@ -127,7 +160,7 @@ public final class WebSocket: @unchecked Sendable {
         case .drop: channel.close()
         case .awaitPeer:
             channel.resumeReading()
-            closeTimer = reactor.schedule(after: closeTimeout) { [unowned self] in channel.close() }
+            closeTimer = reactor.schedule(after: times.close) { [unowned self] in channel.close() }
         }
         // The caller may be the handler, in the middle of something: it hears of the end when it has returned.
         if !isReading { reactor.execute { self.tellEnd() } }

@@ -21,6 +21,19 @@ public struct WebSocketLimits: Sendable {
     /// Connections of one server at a time, those in the handshake among them. Default 100,000; beyond it 503.
     /// Each reactor takes its even share of them.
     public var connections = 100_000
+    /// Connections from one address at a time: of IPv6 a /64 network counts as one, connections from this machine do not
+    /// count (a proxy has them). Default 1,000; beyond it 503.
+    public var connectionsPerAddress = 1_000
+    /// Pings, pongs and close frames of one connection, on average over some seconds. Default 200; beyond it close code
+    /// 1008.
+    public var controlFramesPerSecond = 200
+    /// How long nothing comes from a peer before it gets a ping; nil for never. Default 20 s. Times of keepalive and of
+    /// `idleTimeout` are kept to within a quarter of this.
+    public var pingInterval: Duration? = .seconds(20)
+    /// How long the peer may then still be silent before the connection is given up. Default 20 s.
+    public var pongTimeout = Duration.seconds(20)
+    /// How long no message comes before the connection is closed with 1001; nil for never, the default.
+    public var idleTimeout: Duration?
     /// Bytes waiting to be sent above which a connection is not writable and not read from. Default 256 KiB.
     public var highWatermarkBytes = 256 << 10
     /// Bytes waiting to be sent below which it is again. Default 64 KiB.

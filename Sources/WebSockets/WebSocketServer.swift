@@ -29,16 +29,21 @@ public final class WebSocketServer: Sendable {
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity
-        let tables = group.reactors.map { ConnectionTable(reactor: $0) }
+        let tables = group.reactors.map { ConnectionTable(reactor: $0, beat: configuration.times.keepalive.beat) }
         self.tables = tables
         listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            let entry: AddressEntry?
+            switch configuration.addresses.enter(channel.remoteAddress) {
+            case .admitted(let admitted): entry = admitted
+            case .refused: return
+            }
             do {
                 if let identity { try channel.secure(with: identity.context) }
             } catch {
                 return
             }
-            ServerUpgrade(channel, configuration, table).start()
+            ServerUpgrade(channel, configuration, table, entry).start()
         }
     }
 
