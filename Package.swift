@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "Loading", targets: ["Loading"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetCLI"]),
     ],
@@ -56,6 +57,7 @@ let package = Package(
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("Loading", ["Relays"]),
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
@@ -63,7 +65,7 @@ let package = Package(
         // Floor 5: the executable.
         .executableTarget(
             name: "TrebuchetCLI",
-            dependencies: ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Bytes"],
+            dependencies: ["Trebuchet", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes"],
             swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),
@@ -71,6 +73,7 @@ let package = Package(
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
             dependencies: ["TrebuchetMacros"],
@@ -80,11 +83,13 @@ let package = Package(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         test(
-            "IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+            "IntegrationTests",
+            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Loading", "Bytes"]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "Relays"],
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )
