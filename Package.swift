@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "Loading", targets: ["Loading"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
@@ -61,6 +62,7 @@ let package = Package(
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("Loading", ["Relays"]),
         library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
@@ -69,7 +71,8 @@ let package = Package(
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
-            "TrebuchetCLI", ["Trebuchet", "StateMachines", "WebSockets", "Networking", "TrebuchetWire", "Bytes"]),
+            "TrebuchetCLI",
+            ["Trebuchet", "StateMachines", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes"]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),
@@ -77,6 +80,7 @@ let package = Package(
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
             dependencies: ["TrebuchetMacros"],
@@ -96,12 +100,12 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "StateMachines",
+                "CAllocationCount", "Loading", "StateMachines",
             ], resources: [.copy("Certificates")]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet", "StateMachines"],
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "Relays", "StateMachines"],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]

@@ -68,6 +68,16 @@ import TrebuchetTesting
         #expect(second.error.contains("port \(port) on 127.0.0.1 is in use"))
     }
 
+    @Test("bench relays prints its figures as one JSON object")
+    func benchRelays() throws {
+        let bench = try trebuchet("bench", "relays", "--readers", "10", "--rounds", "3", "--json")
+        #expect(bench.status == 0)
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(figures["readers"] == 10)
+        #expect(try #require(figures["relay_update_ns"]) > 0)
+        #expect(try #require(figures["current_value_ns"]) > 0)
+    }
+
     @Test("a server that is not there is an error that says what to do")
     func refused() throws {
         let server = try ServeProcess()

@@ -5,8 +5,8 @@ import Trebuchet
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams and connections cost",
-        subcommands: [rpc, fanout, idle, echo, echoServer, machines],
+        summary: "measure what calls, streams, connections and relays cost",
+        subcommands: [rpc, fanout, idle, relays, echo, echoServer, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -95,6 +95,19 @@ enum BenchCommand {
                     url: server.url, pid: server.pid, connections: connections, observing: observing)
             }
             report.print(asJSON: arguments.has("--json"))
+        })
+
+    private static let relays = CommandSpec(
+        name: "bench relays", summary: "a change of a StateRelay, against one AsyncStream per reader",
+        options: [
+            OptionSpec("--readers", "N", "readers that wait (1000)"),
+            OptionSpec("--rounds", "N", "changes in each of five runs (100)"), json,
+        ],
+        run: { arguments in
+            let load = RelayLoad(
+                readers: try arguments.int("--readers", in: 1...100_000) ?? 1000,
+                rounds: try arguments.int("--rounds", in: 1...100_000) ?? 100)
+            await load.run().print(asJSON: arguments.has("--json"))
         })
 
     private static let echoServer = CommandSpec(

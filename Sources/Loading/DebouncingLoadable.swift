@@ -1,0 +1,106 @@
+internal import Relays
+
+/// Loads once for many calls in quick succession.
+///
+/// By default the wrapped loader loads after an interval without calls. All callers wait for that one load; it goes on
+/// until the last of them is cancelled. A call during a load does not disturb it: when the interval is over and the
+/// load still under way, it is cancelled and the newer one takes its place.
+///
+/// With `executeFirstImmediately` the first call loads at once, and calls that follow within the interval, each counted
+/// from the call before, are answered by that load. If it has failed, they load after the interval. That is for a
+/// refresh, say; for input that changes between the calls, such as a search, leave it off.
+public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
+    private let interval: Duration
+    private let executesFirstImmediately: Bool
+    private let clock: any Clock<Duration>
+    private let time: ElapsedTime
+    private var lastCall: Duration?
+    private var timer: Task<Void, Never>?
+    private var callerCount = 0
+    private let isBusy = StateRelay(false)
+
+    /// - Parameters:
+    ///   - base: What loads.
+    ///   - debounceInterval: How long there must be no call. Default 0.3 seconds.
+    ///   - executeFirstImmediately: Whether the first call loads at once. Default false.
+    ///   - clock: What the interval is measured by.
+    public init(
+        wrapping base: Base, debounceInterval: Duration = .milliseconds(300), executeFirstImmediately: Bool = false,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        precondition(debounceInterval >= .zero, "an interval cannot be negative: \(debounceInterval)")
+        interval = debounceInterval
+        executesFirstImmediately = executeFirstImmediately
+        self.clock = clock
+        time = ElapsedTime(by: clock)
+        super.init(wrapping: base)
+    }
+
+    public override func load() async {
+        guard !isCanceled else { return }
+        let now = time.now
+        let isFirst = lastCall.map { now - $0 >= interval } ?? true
+        lastCall = now
+        if !executesFirstImmediately {
+            loadAfterInterval()
+        } else if isFirst {
+            loadNow()
+        } else if timer != nil || !(isWorking || currentState.value != nil) {
+            loadAfterInterval()
+        }
+        await waitUntilSettled()
+    }
+
+    public override func fetch() async throws -> Base.Value { try await loadBase() }
+
+    public override func cancel() {
+        forgetCalls()
+        super.cancel()
+    }
+
+    public override func reset() {
+        forgetCalls()
+        super.reset()
+    }
+
+    override func workChanged() {
+        let isBusy = timer != nil || isWorking
+        if self.isBusy.currentValue != isBusy { self.isBusy.update(isBusy) }
+    }
+
+    private func loadNow() {
+        timer?.cancel()
+        timer = nil
+        _ = startRun()
+        stopWork(outdatedOnly: true)
+    }
+
+    private func loadAfterInterval() {
+        timer?.cancel()
+        timer = Task {
+            try? await clock.sleep(for: interval)
+            // A timer that was replaced while it was on its way to the main actor has been cancelled there.
+            guard !Task.isCancelled else { return }
+            loadNow()
+        }
+        workChanged()
+    }
+
+    /// Returns when there is neither a timer nor a load, or when the task is cancelled; the last one that is stops both.
+    private func waitUntilSettled() async {
+        callerCount += 1
+        for await busy in isBusy.stream where !busy { break }
+        callerCount -= 1
+        guard Task.isCancelled, callerCount == 0 else { return }
+        timer?.cancel()
+        timer = nil
+        stopWork()
+        workChanged()
+    }
+
+    private func forgetCalls() {
+        timer?.cancel()
+        timer = nil
+        lastCall = nil
+    }
+}

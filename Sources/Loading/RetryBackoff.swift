@@ -1,0 +1,26 @@
+/// How long to wait before each further attempt: twice as long every time, up to a limit.
+public struct RetryBackoff: Sendable, Hashable {
+    public var first: Duration
+    public var limit: Duration
+
+    /// - Parameters:
+    ///   - first: Before the second attempt. Default 1 second.
+    ///   - limit: The longest wait. Default 60 seconds.
+    public init(first: Duration = .seconds(1), limit: Duration = .seconds(60)) {
+        precondition(first >= .zero && limit >= .zero, "a wait cannot be negative: \(first), \(limit)")
+        self.first = first
+        self.limit = limit
+    }
+
+    /// The wait before an attempt; the first attempt has the number 1 and no wait.
+    public func delay(beforeAttempt attempt: Int) -> Duration {
+        guard attempt > 1 else { return .zero }
+        var delay = first
+        for _ in 2..<attempt {
+            // Before it can run over; a wait of nothing stays nothing.
+            guard delay > .zero, delay < limit / 2 else { return delay > .zero ? limit : .zero }
+            delay *= 2
+        }
+        return min(delay, limit)
+    }
+}

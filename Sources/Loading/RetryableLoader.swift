@@ -1,0 +1,58 @@
+/// Loads again when the wrapped loader fails.
+///
+/// While it waits it shows `Retrying… (attempt 2 of 3)`. `load()` returns after the last attempt, and each `load()` has
+/// all its attempts. Cancelling ends the wait as well as the attempt under way.
+public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
+    private let maxAttempts: Int
+    private let backoff: RetryBackoff
+    private let clock: any Clock<Duration>
+    private let shouldRetry: @MainActor (any Error) -> Bool
+
+    /// - Parameters:
+    ///   - base: What is tried.
+    ///   - maxAttempts: How often at most, the first attempt included; at least 1.
+    ///   - backoff: The waits between attempts: 1 s, 2 s, 4 s and so on, up to a minute.
+    ///   - clock: What waits are measured by.
+    ///   - shouldRetry: Whether another attempt may help after this error. Default: always.
+    public init(
+        wrapping base: Base, maxAttempts: Int = 3, backoff: RetryBackoff = RetryBackoff(),
+        clock: any Clock<Duration> = ContinuousClock(),
+        shouldRetry: @escaping @MainActor (any Error) -> Bool = { _ in true }
+    ) {
+        precondition(maxAttempts > 0, "a load takes at least one attempt, not \(maxAttempts)")
+        self.maxAttempts = maxAttempts
+        self.backoff = backoff
+        self.clock = clock
+        self.shouldRetry = shouldRetry
+        super.init(wrapping: base)
+    }
+
+    public override func fetch() async throws -> Base.Value {
+        let run = LoadRun.current
+        var attempt = 1
+        while true {
+            do {
+                return try await loadBase()
+            } catch  where attempt < maxAttempts && !Task.isCancelled && isWanted(run) {
+                guard !(error is CancellationError), shouldRetry(error) else { throw error }
+            }
+            attempt += 1
+            updateState(.loading(LoadingProgress(message: "Retrying… (attempt \(attempt) of \(maxAttempts))")))
+            try await pause(for: backoff.delay(beforeAttempt: attempt), run)
+        }
+    }
+
+    private func isWanted(_ run: LoadRun?) -> Bool { run?.isCurrent != false }
+
+    /// Waits, but not longer than the outcome is wanted.
+    private func pause(for delay: Duration, _ run: LoadRun?) async throws {
+        let pause = Task { [clock] in try await clock.sleep(for: delay) }
+        run?.whenOutdated = { pause.cancel() }
+        defer { run?.whenOutdated = nil }
+        try await withTaskCancellationHandler {
+            try await pause.value
+        } onCancel: {
+            pause.cancel()
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Testing
+
+@testable import Loading
+
+@Suite(.timeLimit(.minutes(1))) @MainActor struct LoadingPresenterTests {
+    private let script = Script()
+
+    @Test("a view loads when it appears, and one that comes back shows what is there without loading again")
+    func appearing() async {
+        let presenter = LoadingPresenter(loader: script.loader())
+        let first = Task { await presenter.appear() }
+        await eventually("the fetch has begun") { script.isOpen(1) }
+        script.end(1, .value("r1"))
+        await eventually("it is shown") { presenter.shown == .loaded("r1") }
+        first.cancel()
+        await first.value
+        #expect(presenter.shown == .loaded("r1"))
+
+        let next = LoadingPresenter(loader: presenter.loader)
+        #expect(next.shown == .loaded("r1"))
+        let second = Task { await next.appear() }
+        await settle()
+        #expect(script.count == 1)
+        second.cancel()
+        await second.value
+    }
+
+    @Test("a view that goes during a load does not stop it")
+    func navigatingAway() async {
+        let presenter = LoadingPresenter(loader: script.loader())
+        let visit = Task { await presenter.appear() }
+        await eventually("the fetch has begun") { script.isOpen(1) }
+        visit.cancel()
+        await visit.value
+        await settle()
+        #expect(script.cancelled.isEmpty)
+        script.end(1, .value("r1"))
+        await eventually("it is loaded") { presenter.loader.currentState == .loaded("r1") }
+        let back = Task { await presenter.appear() }
+        await eventually("it is shown") { presenter.shown == .loaded("r1") }
+        #expect(script.count == 1)
+        back.cancel()
+        await back.value
+    }
+
+    @Test("two views of one loader load once and show the same")
+    func twoViews() async {
+        let loader = script.loader()
+        let presenters = [LoadingPresenter(loader: loader), LoadingPresenter(loader: loader)]
+        let views = presenters.map { presenter in Task { await presenter.appear() } }
+        await eventually("a fetch has begun") { script.isOpen(1) }
+        await settle()
+        script.end(1, .value("r1"))
+        await eventually("both show it") { presenters.allSatisfy { $0.shown == .loaded("r1") } }
+        #expect(presenters[0].loader.currentState == .loaded("r1"))
+        for view in views { view.cancel() }
+    }
+
+    @Test("after a failure, or a cancel, appearing resets and loads", arguments: [true, false])
+    func afterFailure(isFailure: Bool) async {
+        let loader = script.loader()
+        let load = Task { await loader.load() }
+        await eventually("the fetch has begun") { script.isOpen(1) }
+        if isFailure { script.end(1, .failure(Refusal())) } else { loader.cancel() }
+        await load.value
+        let presenter = LoadingPresenter(loader: loader)
+        #expect(presenter.shown == (isFailure ? .failure(Refusal()) : .idle))
+        let view = Task { await presenter.appear() }
+        await eventually("the second fetch has begun") { script.isOpen(2) }
+        script.end(2, .value("r2"))
+        await eventually("it is shown") { presenter.shown == .loaded("r2") }
+        view.cancel()
+    }
+
+    @Test("a view that does not load on appearing only shows")
+    func notLoading() async {
+        let loader = script.loader()
+        let presenter = LoadingPresenter(loader: loader, loadsOnAppear: false)
+        let view = Task { await presenter.appear() }
+        await settle()
+        #expect(script.count == 0)
+        loader.updateState(.loaded("x"))
+        await eventually("it is shown") { presenter.shown == .loaded("x") }
+        view.cancel()
+    }
+
+    @Test("loading without progress is shown only by a view that has something for it", arguments: [true, false])
+    func withoutProgress(hasView: Bool) async {
+        let loader = script.loader()
+        loader.updateState(.loaded("old"))
+        let presenter = LoadingPresenter(loader: loader, showsLoadingWithoutProgress: hasView)
+        let view = Task { await presenter.appear() }
+        await settle()
+        loader.updateState(.loading(nil))
+        await settle()
+        #expect(presenter.shown == (hasView ? .loading(nil) : .loaded("old")))
+        let progress = LoadingProgress(percent: 5)
+        loader.updateState(.loading(progress))
+        await eventually("progress is shown") { presenter.shown == .loading(progress) }
+        view.cancel()
+    }
+
+    @Test("progress that asks for it cancels the loader")
+    func cancellingProgress() async {
+        let loader = script.loader()
+        let presenter = LoadingPresenter(loader: loader)
+        let view = Task { await presenter.appear() }
+        await eventually("the fetch has begun") { script.isOpen(1) }
+        loader.updateState(.loading(LoadingProgress(isCanceled: true)))
+        await eventually("the fetch is cancelled") { script.cancelled == [1] }
+        #expect(loader.isCanceled)
+        #expect(presenter.shown == .idle)
+        view.cancel()
+    }
+
+    @Test("reload loads anew")
+    func reloading() async {
+        let loader = BlockLoadable { 1 }
+        await loader.load()
+        let presenter = LoadingPresenter(loader: loader, loadsOnAppear: false)
+        let observer = Observer(loader)
+        await eventually("the observer reads") { observer.seen == [.loaded(1)] }
+        presenter.reload()
+        await eventually("it was loaded anew") {
+            observer.seen == [.loaded(1), .idle, .loading(nil), .loaded(1)]
+        }
+    }
+}

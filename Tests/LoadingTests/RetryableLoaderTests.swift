@@ -1,0 +1,187 @@
+import Relays
+import Testing
+
+@testable import Loading
+
+@Suite(.timeLimit(.minutes(1))) @MainActor struct RetryableLoaderTests {
+    private let script = Script()
+    private let clock = ManualClock()
+
+    private func failed(_ number: Int) async {
+        await eventually("fetch \(number) has begun") { script.isOpen(number) }
+        script.end(number, .failure(Refusal(number: number)))
+    }
+
+    private func waited(_ duration: Duration) async {
+        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        clock.advance(by: duration)
+    }
+
+    @Test("load() returns after the attempt that succeeds, and shows the attempts on the way")
+    func success() async {
+        let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 3, clock: clock)
+        let observer = Observer(loader)
+        let load = Task { await loader.load() }
+        await failed(1)
+        await waited(.seconds(1))
+        await failed(2)
+        await waited(.seconds(2))
+        await eventually("the third fetch has begun") { script.isOpen(3) }
+        script.end(3, .value("r3"))
+        await load.value
+        #expect(loader.currentState == .loaded("r3"))
+        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r3") }
+        #expect(observer.messages == ["Retrying… (attempt 2 of 3)", "Retrying… (attempt 3 of 3)"])
+        #expect(observer.seen.allSatisfy { $0.error == nil })
+    }
+
+    @Test("the waits are a second, two seconds, and so on: not one attempt comes earlier")
+    func waits() async {
+        let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 3, clock: clock)
+        let load = Task { await loader.load() }
+        await failed(1)
+        await waited(.milliseconds(999))
+        await settle()
+        #expect(script.count == 1)
+        clock.advance(by: .milliseconds(1))
+        await failed(2)
+        await waited(.milliseconds(1_999))
+        await settle()
+        #expect(script.count == 2)
+        clock.advance(by: .milliseconds(1))
+        await failed(3)
+        await load.value
+    }
+
+    @Test("after the last attempt the failure stays, and the next load() has all its attempts again")
+    func exhaustion() async {
+        let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 2, clock: clock)
+        for round in [0, 2] {
+            let load = Task { await loader.load() }
+            await failed(round + 1)
+            await waited(.seconds(1))
+            await failed(round + 2)
+            await load.value
+            #expect(loader.currentState == .failure(Refusal(number: round + 2)))
+        }
+        #expect(script.count == 4)
+    }
+
+    @Test("an error that is not worth another attempt is the outcome")
+    func selective() async {
+        let loader = RetryableLoader(
+            wrapping: script.loader(), maxAttempts: 5, clock: clock,
+            shouldRetry: { ($0 as? Refusal)?.number == 1 })
+        let load = Task { await loader.load() }
+        await failed(1)
+        await waited(.seconds(1))
+        await failed(2)
+        await load.value
+        #expect(loader.currentState == .failure(Refusal(number: 2)))
+    }
+
+    @Test("progress of every attempt comes through, the retried ones included")
+    func progress() async {
+        let base = Stepwise()
+        let loader = RetryableLoader(wrapping: base, maxAttempts: 3, clock: clock)
+        let observer = Observer(loader)
+        let load = Task { await loader.load() }
+        await waited(.seconds(1))
+        await load.value
+        await eventually("the observer has seen the end") { observer.seen.last == .loaded(2) }
+        #expect(observer.messages == ["step of 1", "Retrying… (attempt 2 of 3)", "step of 2"])
+    }
+
+    @Test("progress of a loader of another kind comes through too")
+    func foreignProgress() async {
+        let base = Foreign()
+        let loader = RetryableLoader(wrapping: base, clock: clock)
+        let load = Task { await loader.load() }
+        await eventually("progress has come") { loader.currentState == .loading(LoadingProgress(message: "half")) }
+        base.finish.update(true)
+        await load.value
+        #expect(loader.currentState == .loaded(5))
+    }
+
+    @Test("cancel ends the wait between attempts")
+    func cancelWhileWaiting() async {
+        let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
+        let load = Task { await loader.load() }
+        await failed(1)
+        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        loader.cancel()
+        #expect(loader.currentState == .idle)
+        #expect(loader.base.isCanceled)
+        await load.value
+        #expect(clock.sleeperCount == 0)
+        #expect(script.count == 1)
+    }
+
+    @Test("a newer load ends the wait of an older one")
+    func newerWhileWaiting() async {
+        let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
+        let first = Task { await loader.load() }
+        await failed(1)
+        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        let second = Task { await loader.load() }
+        await first.value
+        #expect(clock.sleeperCount == 0)
+        await eventually("the second fetch has begun") { script.isOpen(2) }
+        script.end(2, .value("r2"))
+        await second.value
+        #expect(loader.currentState == .loaded("r2"))
+        #expect(script.count == 2)
+    }
+
+    @Test("reset begins anew, also in the middle of an attempt")
+    func resetting() async {
+        let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
+        let load = Task { await loader.load() }
+        await eventually("the fetch has begun") { script.isOpen(1) }
+        loader.reset()
+        await load.value
+        #expect(loader.currentState == .idle)
+        #expect(loader.base.currentState == .idle)
+        #expect(script.cancelled == [1])
+        #expect(script.count == 1)
+    }
+
+    @Test("a loader is freed after its load, and so is what it wraps")
+    func freed() async {
+        var loader: RetryableLoader? = RetryableLoader(wrapping: BlockLoadable { 1 }, clock: clock)
+        weak let weakLoader = loader
+        weak let base = loader?.base
+        await loader!.load()
+        loader = nil
+        await eventually("both are freed") { weakLoader == nil && base == nil }
+    }
+
+    @Test("waits double up to the limit, however many attempts there are")
+    func backoff() {
+        let backoff = RetryBackoff(first: .seconds(1), limit: .seconds(60))
+        #expect((1...8).map { backoff.delay(beforeAttempt: $0) } == [0, 1, 2, 4, 8, 16, 32, 60].map { .seconds($0) })
+        for attempt in [66, 1_000, Int.max] { #expect(backoff.delay(beforeAttempt: attempt) == .seconds(60)) }
+        #expect(RetryBackoff(first: .zero).delay(beforeAttempt: .max) == .zero)
+        let long = RetryBackoff(first: .seconds(Int64.max / 2), limit: .seconds(Int64.max))
+        #expect(long.delay(beforeAttempt: .max) == .seconds(Int64.max))
+    }
+
+    @Test("a load without attempts is refused")
+    func noAttempts() async {
+        await #expect(processExitsWith: .failure) { @MainActor in
+            _ = RetryableLoader(wrapping: BlockLoadable { 1 }, maxAttempts: 0)
+        }
+    }
+
+    /// Fails the first time.
+    private final class Stepwise: BaseLoadable<Int> {
+        var count = 0
+
+        override func fetch() async throws -> Int {
+            count += 1
+            updateState(.loading(LoadingProgress(message: "step of \(count)")))
+            if count == 1 { throw Refusal() }
+            return count
+        }
+    }
+}
