@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "QStream", targets: ["QStream"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetCLI"]),
     ],
@@ -56,6 +57,7 @@ let package = Package(
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("QStream", ["Relays"]),
         // Floor 3
         library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
         // Beside the floors: what tests and previews of an app need.
@@ -68,6 +70,7 @@ let package = Package(
 
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays"]),
+        test("QStreamTests", ["QStream", "Relays"]),
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
@@ -80,11 +83,11 @@ let package = Package(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         test(
-            "IntegrationTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+            "IntegrationTests", ["Trebuchet", "QStream", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "QStream"], swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )
