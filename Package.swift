@@ -83,7 +83,11 @@ let package = Package(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         test(
-            "IntegrationTests", ["Trebuchet", "QStream", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+            "IntegrationTests",
+            [
+                "Trebuchet", "QStream", "Relays", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking",
+                "Bytes",
+            ]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(

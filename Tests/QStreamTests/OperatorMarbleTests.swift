@@ -32,7 +32,8 @@ import Testing
     @Test("scan gathers, with either label")
     func scan() {
         #expect(Stage().play("a-b-c") { r, _ in await r[0].scan("") { $0 + $1 } } == "a-(ab)-(abc)")
-        #expect(Stage().play("a-b-c") { r, _ in await r[0].scan(initialResult: "x") { $0 + $1 } } == "(xa)-(xab)-(xabc)")
+        #expect(
+            Stage().play("a-b-c") { r, _ in await r[0].scan(initialResult: "x") { $0 + $1 } } == "(xa)-(xab)-(xabc)")
     }
 
     @Test("selfScan sees the value before")
@@ -74,7 +75,7 @@ import Testing
     @Test("switchToLatest follows the newest stream only")
     func switchToLatest() {
         let output = Stage().play("-a----b-----", "-1-2---3--4-", "7--8----9---") { r, _ in
-            await r[0].map { [r] name in name == "a" ? r[1] : r[2] }.switchToLatest()
+            await r[0].map { name in name == "a" ? r[1] : r[2] }.switchToLatest()
         }
         #expect(output == "-1-2----9---")
     }
@@ -83,7 +84,7 @@ import Testing
     func mapOptionalToLatest() {
         let output = Stage().play("n-a--n-", "--12--3") { r, _ in
             await r[0].map { $0 == "n" ? nil : $0 }
-                .mapOptionalToLatest(default: "0") { [r] (_: String) in await r[1].any() }
+                .mapOptionalToLatest(default: "0") { (_: String) in r[1] }
                 .map { $0 }
         }
         #expect(output == "0-12-0-")

@@ -102,7 +102,10 @@ import Testing
         await (0..<200).forEachConcurrent { _ in await subject.mutate { $0 += 1 } }
         #expect(await subject.value == 200)
         #expect(log.values == Array(1...200))
-        #expect(await subject.mutate { value in value -= 1; return "\(value)" } == "199")
+        #expect(
+            await subject.mutate { value in
+                value -= 1; return "\(value)"
+            } == "199")
         await #expect(throws: Refusal.self) {
             try await subject.mutate { value throws(Refusal) in
                 value = 7

@@ -31,7 +31,7 @@ import Testing
             ("ab-----", "a--b---"),
             ("abc-d----", "a--c--d--"),
             ("a-----b--", "a-----b--"),
-            ("abcdefgh---", "a--d--g--h-"),
+            ("abcdefgh---", "a--c--f--h-"),
         ])
     func throttle(input: String, output: String) {
         #expect(Stage().play(input) { r, clock in await r[0].throttle(for: .seconds(3), clock: clock) } == output)

@@ -22,7 +22,9 @@ import Testing
         #expect(await Optional(3).mapAsync { $0 + 1 } == 4)
         #expect(await Int?.none.flatMapAsync { $0 + 1 } == nil)
         #expect(Int?.none.map({ $0 + 1 }, default: 7) == 7)
-        await #expect(throws: Refusal.self) { try await numbers.mapAsync { _ throws(Refusal) -> Int in throw Refusal() } }
+        await #expect(throws: Refusal.self) {
+            try await numbers.mapAsync { _ throws(Refusal) -> Int in throw Refusal() }
+        }
     }
 
     @Test("concurrent work runs at the same time, in the order that is asked for")
@@ -44,6 +46,8 @@ import Testing
         await #expect(throws: Refusal.self) { try await [1].mapConcurrent { _ -> Int in throw Refusal() } }
     }
 
+    private func work(_ body: @escaping @Sendable () async throws -> Int) -> @Sendable () async throws -> Int { body }
+
     @Test("all gives every result or every error, any the first result")
     func allAndAny() async throws {
         let (number, text) = try await Task.all(of: Task { 1 }, Task { "a" })
@@ -52,7 +56,7 @@ import Testing
             try await Task.all(of: Task { 1 }, Task { throw Refusal() } as Task<Int, any Error>)
         }
         do {
-            _ = try await Task.all(of: [{ 1 }, { throw Refusal() }, { throw Refusal() }])
+            _ = try await Task.all(of: [work { 1 }, work { throw Refusal() }, work { throw Refusal() }])
             Issue.record("nothing was thrown")
         } catch AllTaskError.someFailed(let errors) {
             #expect(errors.count == 2)
@@ -60,9 +64,9 @@ import Testing
         #expect(try await Task.all(of: [{ 1 }, { 2 }]) == [1, 2])
         #expect(try await Task.any(of: { throw Refusal() }, { 2 }) == 2)
         #expect(try await Task.any(of: Task { 3 }) == 3)
-        await #expect(throws: AnyTaskError.self) { try await Task.any(of: [{ () -> Int in throw Refusal() }]) }
+        await #expect(throws: AnyTaskError.self) { try await Task.any(of: [work { throw Refusal() }]) }
         await #expect(throws: Refusal.self) {
-            try await Task.any(of: [{ () -> Int in throw Refusal() }], failImmediately: true)
+            try await Task.any(of: [work { throw Refusal() }], failImmediately: true)
         }
     }
 
@@ -102,7 +106,10 @@ import Testing
     func boxes() async {
         let actor = ValueActor(1)
         await actor.set(2)
-        #expect(await actor.mutate { $0 += 1; return $0 } == 3)
+        #expect(
+            await actor.mutate {
+                $0 += 1; return $0
+            } == 3)
         let synced = Synced([1])
         synced.mutate { $0.append(2) }
         synced.value.append(3)

@@ -1,13 +1,8 @@
 extension Stream {
-    /// The newest values of this stream and the others, together, whenever one of them changes.
+    /// What the overloads of `combineLatest` do, for any number of streams.
     ///
-    ///     self            ─1───────2──────
-    ///     b               ───a───b───────c
-    ///     combineLatest   ───1a──1b2b────2c
-    ///
-    /// It begins when each has a value. When one value, sent once, reaches it on several ways (a diamond), it comes out
-    /// once, when all ways have been gone: never as a mixture of new and old. Any number of streams can be given.
-    nonisolated public func combineLatest<each Other: Stream>(
+    /// It has a name of its own because a caller's type checker finds its way better among plain tuples.
+    nonisolated func combine<each Other: Stream>(
         _ others: repeat each Other
     ) async -> Streams.Derived<(Value, repeat (each Other).Value)> {
         let first = makeSlot()
@@ -29,15 +24,6 @@ extension Stream {
 
 extension Stream {
     fileprivate nonisolated func makeSlot() -> Slot<Value> { Slot() }
-}
-
-extension Streams {
-    /// The newest values of all the streams, together, whenever one of them changes; see ``Stream/combineLatest(_:)``.
-    public static func combineLatest<First: Stream, each Other: Stream>(
-        _ first: First, _ others: repeat each Other
-    ) async -> Streams.Derived<(First.Value, repeat (each Other).Value)> {
-        await first.combineLatest(repeat each others)
-    }
 }
 
 extension Collection where Element: Stream, Self: Sendable {

@@ -44,14 +44,8 @@ extension Stream {
     /// The first value, the current one included, for which the condition holds; nil only when the task is cancelled
     /// before there is one.
     @discardableResult
-    nonisolated public func waitFor(_ predicate: @escaping @Sendable (Value) async -> Bool) async -> Value? {
-        await firstValue(receiveCurrentValue: true) { await predicate($0) ? $0 : nil }
-    }
-
-    /// The same as ``waitFor(_:)``.
-    @discardableResult
     nonisolated public func waitFor(predicate: @escaping @Sendable (Value) async -> Bool) async -> Value? {
-        await waitFor(predicate)
+        await firstValue(receiveCurrentValue: true) { await predicate($0) ? $0 : nil }
     }
 
     /// A task that waits for the current value, or the next if there is none; cancel it to wait no longer.

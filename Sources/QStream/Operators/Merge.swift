@@ -10,7 +10,7 @@ extension Streams {
         nonisolated public let outlet: Outlet<Value>
         private nonisolated let attachments: [Attachment]
 
-        public init(_ streams: some Sequence<any Stream<Value>>) async {
+        public init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
             let line = Line("sends into the merge that it came from")
             var attachments: [Attachment] = []
@@ -19,7 +19,9 @@ extension Streams {
             self.attachments = attachments
         }
 
-        public init<S: Stream>(_ streams: S...) async where S.Value == Value { await self.init(streams.map { $0 }) }
+        public init<S: Stream>(_ a: S, _ b: S, _ c: S, _ d: S, _ e: S, _ more: S...) async where S.Value == Value {
+            await self.init(([a, b, c, d, e] + more) as [any Stream<Value>])
+        }
 
         public init<A: Stream, B: Stream>(_ a: A, _ b: B) async where A.Value == Value, B.Value == Value {
             await self.init([a, b] as [any Stream<Value>])

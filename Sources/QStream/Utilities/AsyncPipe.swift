@@ -127,12 +127,13 @@ extension AsyncPipe {
         }
 
         func removeConsumer() {
-            dismiss(state.withLock { state in
-                state.consumers -= 1
-                guard state.consumers == 0 else { return Fifo<Offer>() }
-                state.isDeserted = true
-                return Self.takeOffers(&state)
-            })
+            dismiss(
+                state.withLock { state in
+                    state.consumers -= 1
+                    guard state.consumers == 0 else { return Fifo<Offer>() }
+                    state.isDeserted = true
+                    return Self.takeOffers(&state)
+                })
         }
 
         func close() {
