@@ -2,10 +2,13 @@ internal import Synchronization
 
 /// The end of a stream where values come out: the current value, and those who are attached.
 public final class Outlet<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: `value`, `inlets` and `lastNumber` are touched only under `lock`. They are not inside the mutex because
-    // one with a generic state looks up its type at each use, which took half the time of a delivery.
+    // Unchecked: `cell`, `hasValue`, `inlets` and `lastNumber` are touched only under `lock`. They are not inside the
+    // mutex, and the value is not an optional, because types made of `Value` would be looked up at each delivery: that
+    // took half of its time.
     private let lock = Mutex<Void>(())
-    private var value: Value?
+    /// Initialized when `hasValue` is true.
+    private let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    private var hasValue: Bool
     /// In the order in which they were attached, which is the order of their numbers.
     private var inlets: [Inlet<Value>] = []
     private var lastNumber: UInt64 = 0
@@ -16,31 +19,50 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
 
     /// - Parameter keepsValue: false for a stream of impulses, which never has a current value.
     init(_ value: Value? = nil, keepsValue: Bool = true, height: Int = 0) {
-        self.value = value
+        if let value { cell.initialize(to: value) }
+        hasValue = value != nil
         self.keepsValue = keepsValue
         level = Atomic(height)
     }
 
-    var current: Value? { lock.withLock { _ in value } }
+    deinit {
+        if hasValue { cell.deinitialize(count: 1) }
+        cell.deallocate()
+    }
+
+    var current: Value? { lock.withLock { _ in hasValue ? cell.pointee : nil } }
     var height: Int { level.load(ordering: .relaxed) }
     /// How many are attached.
     package var inletCount: Int { lock.withLock { _ in inlets.count } }
 
     /// Makes the value current and hands it to those attached at this moment, one after another.
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
-        // The old value leaves the lock before it is released: its `deinit` may be code that uses this stream.
-        var old: Value? = keepsValue ? new : nil
+        // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
+        var old = new
         let inlets = lock.withLock { _ in
-            if keepsValue { swap(&value, &old) }
+            if keepsValue {
+                if hasValue {
+                    swap(&cell.pointee, &old)
+                } else {
+                    cell.initialize(to: new)
+                    hasValue = true
+                }
+            }
             return self.inlets
         }
-        old = nil
-        for inlet in inlets { await inlet.deliver(new, wave) }
+        // Not held any longer than it is current.
+        old = new
+        // By index: an iterator is one more type made of `Value`.
+        for index in 0..<inlets.count { await inlets[index].deliver(new, wave) }
     }
 
     /// Forgets the current value.
     func clear() {
-        _ = lock.withLock { _ in value.take() }
+        _ = lock.withLock { _ -> Value? in
+            guard hasValue else { return nil }
+            hasValue = false
+            return cell.move()
+        }
     }
 
     /// Attaches an inlet: it gets what is emitted from now on, after the current value where that is wanted.
@@ -51,7 +73,7 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
         let first = lock.withLock { _ -> Value? in
             lastNumber += 1
             inlet.number.store(lastNumber, ordering: .relaxed)
-            let first = withCurrent ? value : nil
+            let first = withCurrent && hasValue ? cell.pointee : nil
             if first == nil { inlet.open() }
             inlets.append(inlet)
             return first
@@ -63,6 +85,7 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
             let wave = Wave()
             await inlet.open(with: first, wave)
             await wave.drain()
+            await wave.settle()
         }
         return true
     }

@@ -17,11 +17,10 @@ public struct Future<Value: Sendable>: Sendable {
     ///     stream()   n─────A──
     public func stream() -> AnyStream<Value?> {
         let subject = Subject<Value?>(value: nil)
-        let worker = Worker.current.start { [task, weak subject] in
+        _ = Worker.current.start { [task, weak subject] in
             let value = await task.value
             await subject?.set(value)
         }
-        _ = worker
         return subject.any()
     }
 }

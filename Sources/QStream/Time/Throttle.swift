@@ -87,6 +87,7 @@ private final class Throttling<Value: Sendable>: Sendable {
         await wave.drain()
         await wave.settle()
         state.withLock { state in
+            // Under the lock, so that it cannot undo a `close` of a value that has just come.
             if state.pending == nil { idle.open() }
         }
     }
