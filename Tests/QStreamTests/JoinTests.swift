@@ -64,12 +64,12 @@ import Testing
         await withTaskGroup(of: Void.self) { group in
             for writer in 0..<8 {
                 group.addTask {
-                    for _ in 0..<200 { await (writer.isMultiple(of: 2) ? source : other).mutate { $0 += 1 } }
+                    for _ in 0..<500 { await (writer.isMultiple(of: 2) ? source : other).mutate { $0 += 1 } }
                 }
             }
         }
         #expect(torn.values.isEmpty, "\(torn.values.prefix(3))")
-        #expect(seen.values.last == 1600)
+        #expect(seen.values.last == 4000)
         #expect(seen.values == seen.values.sorted())
         withExtendedLifetime(subscription) {}
     }

@@ -104,7 +104,7 @@ import Testing
         #expect(await stream.first().currentValue() == 2)
     }
 
-    @Test("combining")
+    @Test("combining streams")
     func combining() async {
         let (streamA, streamB, streamC) = (Subject(value: 1), Subject(value: 2), Subject(value: 3))
 
@@ -126,7 +126,7 @@ import Testing
         #expect(await switched.currentValue() == "inner")
     }
 
-    @Test("timing")
+    @Test("timing streams")
     func timing() async {
         let stream = Subject(value: 1)
         let boolStream = Subject(value: true)
@@ -137,7 +137,7 @@ import Testing
         #expect(await timer.currentValue() == nil)
     }
 
-    @Test("utility")
+    @Test("the rest of the operators")
     func utility() async throws {
         let stream = Subject(value: 1)
         let someSubject = Subject(value: 0)

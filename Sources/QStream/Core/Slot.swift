@@ -13,18 +13,14 @@ final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
     }
 
     func waveInFront(of wave: Wave) -> Wave? {
-        guard let first = pending.first?.wave, first !== wave, pending.contains(where: { $0.wave === wave }) else {
-            return nil
-        }
+        guard let first = pending.first?.wave.root, first !== wave,
+            pending.contains(where: { $0.wave.root === wave })
+        else { return nil }
         return first
     }
 
-    func hand(from wave: Wave, to older: Wave) {
-        for index in pending.indices where pending[index].wave === wave { pending[index].wave = older }
-    }
-
     func countUpToLast(of wave: Wave) -> Int {
-        pending.lastIndex { $0.wave === wave }.map { $0 + 1 } ?? 0
+        pending.lastIndex { $0.wave.root === wave }.map { $0 + 1 } ?? 0
     }
 
     func advance() { value = pending.removeFirst().value }
@@ -34,7 +30,6 @@ final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
 protocol JoinSlot: AnyObject, Sendable {
     /// The wave of the oldest value, if that is another and the given one has brought a value too.
     func waveInFront(of wave: Wave) -> Wave?
-    func hand(from wave: Wave, to older: Wave)
     /// How many values there are up to the wave's last.
     func countUpToLast(of wave: Wave) -> Int
     /// Makes the oldest pending value the one that counts.
