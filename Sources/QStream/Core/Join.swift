@@ -37,11 +37,11 @@ final class Join<Output: Sendable>: Joining {
         guard await line.enter(wave.task) else {
             return line.later {
                 let own = Wave()
-                for output in self.take(wave) { await self.outlet.emit(output, own) }
+                for (output, _) in self.take(wave) { await self.outlet.emit(output, own) }
                 await own.drain()
             }
         }
-        for output in take(wave) { await outlet.emit(output, wave) }
+        for (output, part) in take(wave) { await outlet.emit(output, part) }
         line.leave()
     }
 
@@ -56,20 +56,45 @@ final class Join<Output: Sendable>: Joining {
         return false
     }
 
-    /// The combinations that the wave makes, now that it is complete.
-    private func take(_ wave: Wave) -> [Output] {
+    /// The combinations that the wave makes, now that it is complete; each with the part of the wave that it comes from.
+    ///
+    /// The values of one part are taken together, so that each combination is of one moment.
+    private func take(_ wave: Wave) -> [(Output, Wave)] {
         waves.withLock { waves in
-            var outputs: [Output] = []
+            var outputs: [(Output, Wave)] = []
             var counts = slots.map { $0.countUpToLast(of: wave) }
+            var part: Wave?
             while counts.contains(where: { $0 > 0 }) {
+                part = nextPart(after: part, counts)
                 for index in slots.indices where counts[index] > 0 {
+                    // Where parts came in different orders to different slots, there is no moment of one of them alone.
+                    if let part, slots[index].firstWave !== part { continue }
                     slots[index].advance()
                     counts[index] -= 1
                 }
-                if let output = combine() { outputs.append(output) }
+                guard let output = combine() else { continue }
+                // A wave that is taken along does not know of it.
+                outputs.append((output, part?.root === wave ? part! : wave))
             }
             waves.removeAll { $0.root === wave }
             return outputs
+        }
+    }
+
+    /// A part that is first in each slot that it has brought values for; the last one as long as it has any.
+    private func nextPart(after last: Wave?, _ counts: [Int]) -> Wave? {
+        var candidates = last.map { [$0] } ?? []
+        for index in slots.indices where counts[index] > 0 {
+            if let first = slots[index].firstWave { candidates.append(first) }
+        }
+        return candidates.first { candidate in
+            var isFirst = false
+            for index in slots.indices where counts[index] > 0 {
+                guard let position = slots[index].position(of: candidate), position < counts[index] else { continue }
+                if position > 0 { return false }
+                isFirst = true
+            }
+            return isFirst
         }
     }
 }

@@ -19,6 +19,10 @@ final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
         return first
     }
 
+    var firstWave: Wave? { pending.first?.wave }
+
+    func position(of part: Wave) -> Int? { pending.firstIndex { $0.wave === part } }
+
     func countUpToLast(of wave: Wave) -> Int {
         pending.lastIndex { $0.wave.root === wave }.map { $0 + 1 } ?? 0
     }
@@ -30,6 +34,10 @@ final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
 protocol JoinSlot: AnyObject, Sendable {
     /// The wave of the oldest value, if that is another and the given one has brought a value too.
     func waveInFront(of wave: Wave) -> Wave?
+    /// The wave, or the part of one, that brought the oldest pending value.
+    var firstWave: Wave? { get }
+    /// The place of the first pending value that the part has brought.
+    func position(of part: Wave) -> Int?
     /// How many values there are up to the wave's last.
     func countUpToLast(of wave: Wave) -> Int
     /// Makes the oldest pending value the one that counts.

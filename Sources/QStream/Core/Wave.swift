@@ -19,17 +19,19 @@ public final class Wave: Sendable {
     private let state = Mutex(State())
     /// Whether the wave has met a join; while it has not, nobody but its own task knows it.
     private let hasJoins = Atomic(false)
-    /// The task that began the wave.
-    let task: Int
+    private let ownTask: Int
 
     /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
     private static let merging = Mutex(())
 
-    init(task: Int = CurrentTask.identity) { self.task = task }
+    init(task: Int = CurrentTask.identity) { ownTask = task }
+
+    /// The task that carries the wave on: the one that began it, or the whole that it is part of.
+    var task: Int { hasJoins.load(ordering: .relaxed) ? root.ownTask : ownTask }
 
     func fireLater(_ join: any Joining) {
         hasJoins.store(true, ordering: .relaxed)
-        state.withLock { $0.due.append(join) }
+        root.state.withLock { $0.due.append(join) }
     }
 
     /// Fires the joins that the wave has reached, upper ones first.
@@ -74,7 +76,7 @@ public final class Wave: Sendable {
     func merge(into other: Wave, at join: any Joining) -> Bool {
         Self.merging.withLock { _ in
             let older = other.root
-            guard older !== self, older.task != task else { return false }
+            guard older !== self, older.ownTask != ownTask else { return false }
             return older.state.withLock { state in
                 guard !state.isDrained else { return false }
                 let due = self.state.withLock { own in
