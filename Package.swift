@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
+        .library(name: "QStream", targets: ["QStream"]),
         .library(name: "Loading", targets: ["Loading"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
@@ -62,6 +63,7 @@ let package = Package(
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
+        library("QStream", ["Relays"]),
         library("Loading", ["Relays"]),
         library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
@@ -77,6 +79,7 @@ let package = Package(
 
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays"]),
+        test("QStreamTests", ["QStream", "Relays"]),
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
@@ -100,12 +103,12 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Loading", "StateMachines",
+                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines",
             ], resources: [.copy("Certificates")]),
         test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "Relays", "StateMachines"],
+            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "QStream", "Relays", "StateMachines"],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]

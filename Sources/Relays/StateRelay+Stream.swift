@@ -5,20 +5,28 @@ extension StateRelay {
         public typealias Failure = Never
 
         @usableFromInline let monitor: Monitor<VersionedValue<Value>>
+        /// Readers begin with what is newer than this version.
+        @usableFromInline let start: UInt64
 
         @inlinable
-        init(monitor: Monitor<VersionedValue<Value>>) { self.monitor = monitor }
+        init(monitor: Monitor<VersionedValue<Value>>, after start: UInt64 = 0) {
+            self.monitor = monitor
+            self.start = start
+        }
 
         @inlinable
-        public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor) }
+        public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, seen: start) }
 
         /// One reader's place in the stream: the version it has seen, and nothing else.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let monitor: Monitor<VersionedValue<Value>>
-            @usableFromInline var seen: UInt64 = 0
+            @usableFromInline var seen: UInt64
 
             @inlinable
-            init(monitor: Monitor<VersionedValue<Value>>) { self.monitor = monitor }
+            init(monitor: Monitor<VersionedValue<Value>>, seen: UInt64) {
+                self.monitor = monitor
+                self.seen = seen
+            }
 
             /// The current value if it is newer than the last one returned, else the next; nil at the end or when the
             /// task is cancelled.
@@ -30,6 +38,14 @@ extension StateRelay {
                 return value
             }
         }
+    }
+}
+
+extension StateRelay {
+    /// The current value, and a stream of those that are newer than it.
+    package func currentAndLater() -> (value: Value, later: Stream) {
+        let (value, version) = monitor.withLock { ($0.value, $0.version) }
+        return (value, Stream(monitor: monitor, after: version))
     }
 }
 

@@ -6,9 +6,19 @@ public final class StateRelay<Value: Sendable>: Sendable {
     // Streams hold this monitor and not the relay, so that a waiting reader does not keep its writer alive.
     @usableFromInline let monitor: Monitor<VersionedValue<Value>>
 
+    /// What has to live as long as the relay, such as what feeds it.
+    @usableFromInline let companion: (any AnyObject & Sendable)?
+
     @inlinable
     public init(_ value: Value) {
         monitor = Monitor(VersionedValue(value))
+        companion = nil
+    }
+
+    /// A relay that keeps something alive.
+    package init(_ value: Value, keeping companion: any AnyObject & Sendable) {
+        monitor = Monitor(VersionedValue(value))
+        self.companion = companion
     }
 
     deinit { finish() }

@@ -1,0 +1,65 @@
+public import Relays
+
+/// A stream of what an asynchronous sequence gives, read by a task of its own; its current value is the last that came.
+///
+/// The next element is asked for when those below have dealt with the last. The reading ends when the stream, and the
+/// chains that hang on it, are released. After the end of the sequence the last value stays.
+public actor AsyncSequenceStream<Value: Sendable>: Stream {
+    nonisolated public let outlet: Outlet<Value>
+    private nonisolated let reader: Task<Void, Never>
+
+    /// A stream of the sequence's elements.
+    public init<Elements: AsyncSequence & Sendable>(_ elements: Elements)
+    where Elements.Element == Value, Elements.Failure == Never {
+        self.init(Outlet()) { outlet in
+            for await element in elements { await outlet.emitAlone(element) }
+        }
+    }
+
+    /// A stream of the sequence's elements.
+    ///
+    /// - Parameter onFailure: called when the sequence fails; the stream keeps its last value then.
+    public init<Elements: AsyncSequence & Sendable>(
+        _ elements: Elements, onFailure: @escaping @Sendable (Elements.Failure) async -> Void
+    ) where Elements.Element == Value {
+        self.init(Outlet()) { outlet in
+            do throws(Elements.Failure) {
+                for try await element in elements { await outlet.emitAlone(element) }
+            } catch {
+                await onFailure(error)
+            }
+        }
+    }
+
+    /// A stream of the relay's values, with the current one from the beginning; while those below are busy, it skips to
+    /// the newest.
+    ///
+    /// It does not keep the relay alive.
+    public init(_ relay: StateRelay<Value>) {
+        let (value, later) = relay.currentAndLater()
+        self.init(Outlet(value)) { outlet in
+            for await value in later { await outlet.emitAlone(value) }
+        }
+    }
+
+    private init(_ outlet: Outlet<Value>, _ read: @escaping @Sendable (Outlet<Value>) async -> Void) {
+        self.outlet = outlet
+        reader = Worker.current.start { await read(outlet) }
+    }
+
+    deinit { reader.cancel() }
+}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Never {
+    /// A stream of the elements, the head of a chain: `await game.observeScore().stream().map { … }`.
+    public func stream() -> AsyncSequenceStream<Element> { AsyncSequenceStream(self) }
+}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// A stream of the elements.
+    ///
+    /// - Parameter onFailure: called when the sequence fails; the stream keeps its last value then.
+    public func stream(onFailure: @escaping @Sendable (Failure) async -> Void) -> AsyncSequenceStream<Element> {
+        AsyncSequenceStream(self, onFailure: onFailure)
+    }
+}

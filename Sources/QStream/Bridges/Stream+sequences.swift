@@ -1,0 +1,41 @@
+extension Stream {
+    /// The values sent from now on, as an asynchronous sequence.
+    ///
+    /// Nobody waits for its reader: unread values are kept. The subscription ends when the reader leaves its loop, is
+    /// cancelled, or the sequence is released.
+    nonisolated public func asyncStream() async -> AsyncStream<Value> {
+        await sequence(receiveCurrentValue: false, .unbounded)
+    }
+
+    /// The current value, if there is one, and those sent from now on, as an asynchronous sequence.
+    ///
+    /// - Parameter bufferingPolicy: which unread values are kept.
+    nonisolated public func tapAsyncStream(
+        bufferingPolicy: BufferingPolicy = .unbounded
+    ) async -> AsyncStream<Value> {
+        await sequence(receiveCurrentValue: true, bufferingPolicy)
+    }
+
+    /// The values sent from now on, as a sequence that holds up the sender until its reader has taken each.
+    nonisolated public func asyncPipe() async -> AsyncPipe<Value> {
+        let pipe = AsyncPipe<Value>()
+        // Weak: the pipe keeps the subscription, not the other way round.
+        pipe.source.exchange(await subscribe { [weak pipe] in await pipe?.push($0) })
+        return pipe
+    }
+
+    private nonisolated func sequence(
+        receiveCurrentValue: Bool, _ policy: BufferingPolicy
+    ) async -> AsyncStream<Value> {
+        let limit: AsyncStream<Value>.Continuation.BufferingPolicy =
+            switch policy {
+            case .unbounded: .unbounded
+            case .bufferingOldest(let limit): .bufferingOldest(limit)
+            case .bufferingNewest(let limit): .bufferingNewest(limit)
+            }
+        let (sequence, continuation) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: limit)
+        let subscription = await subscribe(receiveCurrentValue: receiveCurrentValue) { continuation.yield($0) }
+        continuation.onTermination = { _ in subscription.cancel() }
+        return sequence
+    }
+}

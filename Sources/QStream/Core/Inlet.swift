@@ -1,0 +1,94 @@
+internal import Synchronization
+
+/// One who is attached to an outlet.
+///
+/// It begins with the current value; values emitted meanwhile wait until that has been delivered.
+final class Inlet<Value: Sendable>: Sendable {
+    typealias Sink = nonisolated(nonsending) @Sendable (Value, Wave) async -> Void
+
+    private enum Phase: UInt8, AtomicRepresentable {
+        case opening, open, closed
+    }
+
+    private struct Opening {
+        /// The task that delivers the current value.
+        let task: Int
+        var waiting: [UnsafeContinuation<Void, Never>] = []
+        /// Sent by that task itself meanwhile.
+        var later = Fifo<Value>()
+    }
+
+    private let sink: Sink
+    /// What to do with the current value, where it is not the same.
+    private let first: Sink?
+    /// Which place below this leads to, if it leads on.
+    let destination: (any Raising)?
+    /// Written once, when it is attached.
+    let number = Atomic<UInt64>(0)
+    private let phase = Atomic<Phase>(.opening)
+    private let opening: Mutex<Opening>
+
+    init(into destination: (any Raising)?, first: Sink? = nil, _ sink: @escaping Sink) {
+        self.destination = destination
+        self.first = first
+        self.sink = sink
+        opening = Mutex(Opening(task: CurrentTask.identity))
+    }
+
+    @inline(__always)
+    nonisolated(nonsending) func deliver(_ value: Value, _ wave: Wave) async {
+        if phase.load(ordering: .acquiring) == .open {
+            await sink(value, wave)
+        } else {
+            await deliverLater(value, wave)
+        }
+    }
+
+    private nonisolated(nonsending) func deliverLater(_ value: Value, _ wave: Wave) async {
+        if phase.load(ordering: .acquiring) == .opening, opening.withLock({ $0.task == wave.task }) {
+            Deadlock.report("a subscriber that was given a stream's current value sends a value up that same stream")
+            let isKept = opening.withLock { opening in
+                guard phase.load(ordering: .acquiring) == .opening else { return false }
+                opening.later.append(value)
+                return true
+            }
+            if isKept { return }
+        }
+        await withUnsafeContinuation { continuation in
+            let isWaiting = opening.withLock { opening in
+                guard phase.load(ordering: .acquiring) == .opening else { return false }
+                opening.waiting.append(continuation)
+                return true
+            }
+            if !isWaiting { continuation.resume() }
+        }
+        if phase.load(ordering: .acquiring) == .open { await sink(value, wave) }
+    }
+
+    /// From now on values pass.
+    func open() { change(to: .open) }
+
+    /// Delivers the current value, then lets the others pass.
+    func open(with value: Value, _ wave: Wave) async {
+        await (first ?? sink)(value, wave)
+        while let next = opening.withLock({ $0.later.popFirst() }) {
+            let own = Wave()
+            await sink(next, own)
+            await own.drain()
+        }
+        open()
+    }
+
+    /// From now on nothing passes.
+    func close() { change(to: .closed) }
+
+    private func change(to new: Phase) {
+        let waiting = opening.withLock { opening in
+            if phase.load(ordering: .relaxed) != .closed { phase.store(new, ordering: .releasing) }
+            var waiting: [UnsafeContinuation<Void, Never>] = []
+            swap(&waiting, &opening.waiting)
+            return waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

@@ -1,0 +1,49 @@
+/// A wire that carries the values of one thing over time: anything that can be tapped, transformed and combined.
+///
+/// Every operator keeps its newest value, so that ``currentValue()`` answers at each point of a chain. Streams have no
+/// errors and no end. All of them are actors, and everything below may be called from any isolation.
+///
+/// Where `Foundation.Stream` is in sight too, write ``ValueStream``.
+public protocol Stream<Value>: Actor {
+    associatedtype Value: Sendable
+
+    /// Where the values come out. A type of your own forwards the outlet of a stream that it holds.
+    nonisolated var outlet: Outlet<Value> { get }
+}
+
+/// ``Stream`` by a name that nothing in Foundation has.
+public typealias ValueStream = Stream
+
+/// The streams that have no type of their own among the first you meet: operators' results, timers, constants.
+public enum Streams {}
+
+extension Stream {
+    /// The newest value, if there is one.
+    nonisolated public func currentValue() async -> Value? { outlet.current }
+
+    /// Calls `body` with the current value, if there is one, and then with each value sent from now on.
+    ///
+    /// Returns when `body` has seen the current value. Whoever sends a value waits until `body` has returned from it.
+    /// The subscription ends when the returned object is released.
+    nonisolated public func tap(_ body: @escaping @Sendable (Value) async -> Void) async -> AnySubscription {
+        await subscribe(receiveCurrentValue: true, body)
+    }
+
+    /// Calls `body` with each value sent from now on; a value whose delivery has begun is not among them.
+    ///
+    /// Whoever sends a value waits until `body` has returned from it. The subscription ends when the returned object is
+    /// released.
+    nonisolated public func subscribe(_ body: @escaping @Sendable (Value) async -> Void) async -> AnySubscription {
+        await subscribe(receiveCurrentValue: false, body)
+    }
+
+    /// As ``tap(_:)`` or ``subscribe(_:)``, whichever `receiveCurrentValue` says.
+    nonisolated public func subscribe(
+        receiveCurrentValue: Bool, _ body: @escaping @Sendable (Value) async -> Void
+    ) async -> AnySubscription {
+        let inlet = Inlet<Value>(into: nil) { value, _ in await body(value) }
+        let attachment = Attachment(inlet, to: self)
+        await outlet.attach(inlet, withCurrent: receiveCurrentValue)
+        return AnySubscription(attachment)
+    }
+}

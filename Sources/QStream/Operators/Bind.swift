@@ -1,0 +1,34 @@
+extension Stream {
+    /// Sets the subject to the current value, if there is one, and to each that follows, until the subscription ends.
+    nonisolated public func bind(to subject: Subject<Value>) async -> AnySubscription {
+        await tap { await subject.set($0) }
+    }
+
+    /// Sends the current value, if there is one, and each that follows to the relay, until the subscription ends.
+    nonisolated public func bind(to relay: Relay<Value>) async -> AnySubscription {
+        await tap { await relay.send($0) }
+    }
+
+    /// Pushes the current value, if there is one, and each that follows, until the subscription ends; nobody waits for
+    /// those who hang on the subject.
+    nonisolated public func bind(to subject: SyncContinuationSubject<Value>) async -> AnySubscription {
+        await tap { subject.continuation.yield($0) }
+    }
+
+    /// Starts a task with the current value, if there is one, and with each that follows; the task before is cancelled.
+    ///
+    /// Nobody waits for the tasks. When the subscription ends, the running one is cancelled.
+    nonisolated public func task(
+        priority: TaskPriority? = nil, execute body: @escaping @Sendable (Value) async -> Void
+    ) async -> AnySubscription {
+        let worker = Worker.current
+        let running = Kept<Task<Void, Never>?>(nil)
+        let subscription = await tap { value in
+            running.exchange(worker.start(priority: priority) { await body(value) })?.cancel()
+        }
+        return AnySubscription {
+            subscription.cancel()
+            running.exchange(nil)?.cancel()
+        }
+    }
+}

@@ -1,0 +1,53 @@
+extension Stream {
+    /// What the overloads of `combineLatest` do, for any number of streams.
+    ///
+    /// It has a name of its own because a caller's type checker finds its way better among plain tuples.
+    nonisolated func combine<each Other: Stream>(
+        _ others: repeat each Other
+    ) async -> Streams.Derived<(Value, repeat (each Other).Value)> {
+        let first = makeSlot()
+        let rest = (repeat (each others).makeSlot())
+        var slots: [any JoinSlot] = [first]
+        repeat slots.append(each rest)
+
+        let join = Join<(Value, repeat (each Other).Value)>(slots) {
+            try? (first.filled(), repeat (each rest).filled())
+        }
+        let building = Wave()
+        var attachments = await join.attach(self, first, building)
+        repeat attachments += await join.attach(each others, each rest, building)
+        await building.drain()
+        await building.settle()
+        return Streams.Derived(join.outlet, attachments)
+    }
+}
+
+extension Stream {
+    fileprivate nonisolated func makeSlot() -> Slot<Value> { Slot() }
+}
+
+extension Collection where Element: Stream, Self: Sendable {
+    /// The newest values of all the streams, in their order, whenever one of them changes.
+    ///
+    /// It begins when each has a value. Of no streams at all it is a constant empty array.
+    public func combineLatest() async -> Streams.Derived<[Element.Value]> {
+        let slots = map { _ in Slot<Element.Value>() }
+        guard !slots.isEmpty else { return Streams.Derived(Outlet([]), []) }
+        let join = Join<[Element.Value]>(slots) {
+            let values = slots.compactMap(\.value)
+            return values.count == slots.count ? values : nil
+        }
+        let building = Wave()
+        var attachments: [Attachment] = []
+        for (stream, slot) in zip(self, slots) { attachments += await join.attach(stream, slot, building) }
+        await building.drain()
+        await building.settle()
+        return Streams.Derived(join.outlet, attachments)
+    }
+}
+
+extension Join {
+    fileprivate func attach<S: Stream>(_ stream: S, _ slot: Slot<S.Value>, _ wave: Wave) async -> [Attachment] {
+        await stream.attach(self, in: wave) { value, wave in self.offer(value, to: slot, wave) }
+    }
+}

@@ -1,0 +1,49 @@
+extension Stream {
+    /// Each value, transformed.
+    ///
+    ///     self           ─1───2───3──
+    ///     map { $0 * 2 } ─2───4───6──
+    nonisolated public func map<Output: Sendable>(
+        _ transform: @escaping @Sendable (Value) async -> Output
+    ) async -> Streams.Derived<Output> {
+        let outlet: Outlet<Output> = outletBelow()
+        return await derive(into: outlet) { value, wave in await outlet.emit(transform(value), wave) }
+    }
+
+    /// Each value, transformed; where the transformation gives nil, nothing.
+    ///
+    ///     self                  ─"1"───"x"───"3"──
+    ///     compactMap { Int($0) } ─1───────────3───
+    ///
+    /// The newest result stays current while later values are dropped; before the first there is none.
+    nonisolated public func compactMap<Output: Sendable>(
+        _ transform: @escaping @Sendable (Value) async -> Output?
+    ) async -> Streams.Derived<Output> {
+        let outlet: Outlet<Output> = outletBelow()
+        return await derive(into: outlet) { value, wave in
+            if let output = await transform(value) { await outlet.emit(output, wave) }
+        }
+    }
+
+    /// Each value that is not nil.
+    ///
+    ///     self         ─1───nil───3──
+    ///     compactMap() ─1─────────3──
+    nonisolated public func compactMap<Wrapped: Sendable>() async -> Streams.Derived<Wrapped> where Value == Wrapped? {
+        await compactMap { $0 }
+    }
+
+    /// Each value, and the one before it, transformed; before the first value there is nil.
+    ///
+    ///     self                            ─1───2───5──
+    ///     selfScan { $1 - ($0 ?? $1) }    ─0───1───3──
+    nonisolated public func selfScan<Output: Sendable>(
+        _ transform: @escaping @Sendable (_ previous: Value?, _ value: Value) async -> Output
+    ) async -> Streams.Derived<Output> {
+        let outlet: Outlet<Output> = outletBelow()
+        let previous = Kept<Value?>(nil)
+        return await derive(into: outlet) { value, wave in
+            await outlet.emit(transform(previous.exchange(value), value), wave)
+        }
+    }
+}

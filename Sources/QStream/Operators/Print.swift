@@ -1,0 +1,20 @@
+extension Stream {
+    /// The same values, each written out as it passes.
+    ///
+    /// - Parameters:
+    ///   - label: stands in front of each line.
+    ///   - printDate: whether the time since the chain was built stands in front of that.
+    ///   - write: where the lines go; standard output unless you say otherwise.
+    nonisolated public func print(
+        _ label: String = "", printDate: Bool = false, to write: (@Sendable (String) -> Void)? = nil
+    ) async -> Streams.Derived<Value> {
+        let outlet: Outlet<Value> = outletBelow()
+        let begin = ContinuousClock.now
+        return await derive(into: outlet) { value, wave in
+            let time = printDate ? "\(ContinuousClock.now - begin) " : ""
+            let line = time + (label.isEmpty ? "" : "\(label): ") + "\(value)"
+            if let write { write(line) } else { Swift.print(line) }
+            await outlet.emit(value, wave)
+        }
+    }
+}

@@ -1,0 +1,26 @@
+extension Stream {
+    /// What has been gathered so far: the result of each step is what the next begins with.
+    ///
+    ///     self         ─1───2───3──
+    ///     scan(0, +)   ─1───3───6──
+    ///
+    /// A current value of this stream is the first step.
+    nonisolated public func scan<Result: Sendable>(
+        _ initialResult: Result, _ step: @escaping @Sendable (_ result: Result, _ value: Value) async -> Result
+    ) async -> Streams.Derived<Result> {
+        let outlet: Outlet<Result> = outletBelow()
+        let result = Kept(initialResult)
+        return await derive(into: outlet) { value, wave in
+            let next = await step(result.value, value)
+            result.exchange(next)
+            await outlet.emit(next, wave)
+        }
+    }
+
+    /// The same as ``scan(_:_:)``.
+    nonisolated public func scan<Result: Sendable>(
+        initialResult: Result, _ step: @escaping @Sendable (_ result: Result, _ value: Value) async -> Result
+    ) async -> Streams.Derived<Result> {
+        await scan(initialResult, step)
+    }
+}

@@ -1,0 +1,16 @@
+extension Streams {
+    /// A stream whose value never changes.
+    public actor Constant<Value: Sendable>: Stream {
+        nonisolated public let outlet: Outlet<Value>
+
+        public init(_ value: Value) { outlet = Outlet(value) }
+    }
+}
+
+extension Stream {
+    /// A stream whose value never changes.
+    nonisolated public static func constant<Constant>(_ value: Constant) -> Self
+    where Self == Streams.Constant<Constant> {
+        Streams.Constant(value)
+    }
+}

@@ -1,0 +1,46 @@
+extension Stream where Value == Bool {
+    /// True at once, false only when there has been no true for the interval.
+    ///
+    ///     self                  T─F──T──F──────────
+    ///     hold(for: 4 ticks)    T────T──────F──────
+    ///
+    /// The interval runs from the first false. When the last value was not true, a false passes at once.
+    nonisolated public func hold(
+        for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
+    ) async -> Streams.Derived<Bool> {
+        let outlet: Outlet<Bool> = outletBelow()
+        let alarm = Alarm(clock)
+        let line = Line("sends into the hold that it came from")
+        /// The number of the false that waits; nil when none does.
+        let waiting = Kept<(number: Int, isWaiting: Bool)>((0, false))
+        return await derive(
+            into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
+        ) { value, wave in
+            if value || outlet.current != true {
+                waiting.withLock { $0.isWaiting = false }
+                alarm.cancel()
+                await line.emit(value, from: outlet, wave)
+                return
+            }
+            let number = waiting.withLock { waiting -> Int? in
+                guard !waiting.isWaiting else { return nil }
+                waiting = (waiting.number + 1, true)
+                return waiting.number
+            }
+            guard let number else { return }
+            alarm.set(after: interval) {
+                let wave = Wave()
+                // Asked when it is its turn: a true may have come in front of it.
+                await line.emit(false, from: outlet, wave) {
+                    waiting.withLock { waiting in
+                        guard waiting == (number, true) else { return false }
+                        waiting.isWaiting = false
+                        return true
+                    }
+                }
+                await wave.drain()
+                await wave.settle()
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+extension Stream {
+    /// Each value for so long, then nil; nil, too, before the first.
+    ///
+    ///     self                        ─a────────b──c───────
+    ///     pulse(ofLength: 4 ticks)    na───n────b──c───n───
+    ///
+    /// A new value begins its own length. A value that was current when the chain was built is no pulse.
+    nonisolated public func pulse(
+        ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
+    ) async -> Streams.Derived<Value?> {
+        let outlet = Outlet<Value?>(.some(nil), height: self.outlet.height)
+        let alarm = Alarm(clock)
+        let line = Line("sends into the pulse that it came from")
+        let number = Kept(0)
+        return await derive(into: outlet, withCurrent: false, also: [Attachment { alarm.cancel() }]) { value, wave in
+            let own = number.withLock { number in
+                number += 1
+                return number
+            }
+            await line.emit(value, from: outlet, wave)
+            // Where a deeper send has begun a new pulse meanwhile, that one's end counts.
+            guard number.value == own else { return }
+            alarm.cancel()
+            alarm.set(after: length) {
+                let wave = Wave()
+                await line.emit(nil, from: outlet, wave) { number.value == own }
+                await wave.drain()
+                await wave.settle()
+            }
+        }
+    }
+
+    /// The same for a stream of optionals, without one optional in another; a nil ends the pulse.
+    nonisolated public func pulseOptional<Wrapped: Sendable>(
+        ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
+    ) async -> Streams.Derived<Wrapped?> where Value == Wrapped? {
+        await pulse(ofLength: length, clock: clock).map { $0 ?? nil }
+    }
+}

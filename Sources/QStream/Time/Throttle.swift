@@ -1,0 +1,94 @@
+extension Stream {
+    /// At most one value in each interval: the first at once, then the newest when the interval is over.
+    ///
+    ///     self                      ab─c────────d──
+    ///     throttle(for: 3 ticks)    a──b──c─────d──
+    ///
+    /// Values that come while those below are busy are not lost: the newest of them is next. Whoever sends waits only for
+    /// a value that passes at once. The current value passes when the chain is built and begins no interval.
+    ///
+    /// - Parameter emitImmediately: false when the first value, too, has to wait until the end of an interval.
+    nonisolated public func throttle(
+        for interval: Duration, emitImmediately: Bool = true, clock: some Clock<Duration> = ContinuousClock()
+    ) async -> Streams.Throttle<Value> {
+        let throttle = Throttling<Value>(interval, emitImmediately, outletBelow(), Alarm(clock))
+        let attachments = await attach(throttle.outlet, first: { await throttle.outlet.emit($0, $1) }) {
+            await throttle.receive($0, $1)
+        }
+        return Streams.Throttle(throttle, attachments + [Attachment { throttle.alarm.cancel() }])
+    }
+}
+
+extension Streams {
+    /// What ``Stream/throttle(for:emitImmediately:clock:)`` returns.
+    public actor Throttle<Value: Sendable>: Stream {
+        nonisolated public var outlet: Outlet<Value> { throttling.outlet }
+        fileprivate nonisolated let throttling: Throttling<Value>
+        private nonisolated let attachments: [Attachment]
+
+        fileprivate init(_ throttling: Throttling<Value>, _ attachments: [Attachment]) {
+            self.throttling = throttling
+            self.attachments = attachments
+        }
+
+        /// Returns when no value waits for the end of an interval or is being delivered after one.
+        ///
+        /// When the task is cancelled it returns at once.
+        nonisolated public func waitForPendingEmit() async { await throttling.idle.wait() }
+    }
+}
+
+private final class Throttling<Value: Sendable>: Sendable {
+    private struct State {
+        var isInInterval = false
+        var pending: Value?
+    }
+
+    let outlet: Outlet<Value>
+    let alarm: Alarm
+    let idle = Gate(isOpen: true)
+    private let interval: Duration
+    private let emitImmediately: Bool
+    private let line = Line("sends into the throttle that it came from")
+    private let state = Kept(State())
+
+    init(_ interval: Duration, _ emitImmediately: Bool, _ outlet: Outlet<Value>, _ alarm: Alarm) {
+        self.interval = interval
+        self.emitImmediately = emitImmediately
+        self.outlet = outlet
+        self.alarm = alarm
+    }
+
+    func receive(_ value: Value, _ wave: Wave) async {
+        let (isFirst, passes, _) = state.withLock { state -> (Bool, Bool, Value?) in
+            let isFirst = !state.isInInterval
+            state.isInInterval = true
+            if isFirst, emitImmediately { return (true, true, nil) }
+            var old: Value? = value
+            swap(&old, &state.pending)
+            idle.close()
+            return (isFirst, false, old)
+        }
+        if isFirst { alarm.set(after: interval) { await self.ring() } }
+        if passes { await line.emit(value, from: outlet, wave) }
+    }
+
+    private func ring() async {
+        let pending = state.withLock { state in
+            let pending = state.pending.take()
+            if pending == nil { state.isInInterval = false }
+            return pending
+        }
+        guard let pending else { return }
+        // Set before, so that a slow delivery does not make the next interval longer.
+        alarm.set(after: interval) { await self.ring() }
+        let wave = Wave()
+        await line.emit(pending, from: outlet, wave)
+        await wave.drain()
+        await wave.settle()
+        state.withLock { state in
+            // Under the lock, so that it cannot undo a `close` of a value that has just come.
+            if state.pending == nil { idle.open() }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+@testable import QStream
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct AsyncBinarySemaphoreTests {
+    /// Changed without any protection but the lock's.
+    private final class Counter: @unchecked Sendable {
+        // Unchecked: the lock under test is what guards it.
+        var value = 0
+    }
+
+    @Test("fifty tasks count to half a million under the lock", arguments: [false, true])
+    func mutualExclusion(isReentrant: Bool) async {
+        let lock = AsyncBinarySemaphore(allowTaskReentrancy: isReentrant)
+        let counter = Counter()
+        await (0..<50).forEachConcurrent { _ in
+            for _ in 0..<100 { await lock.withLock { for _ in 0..<100 { counter.value += 1 } } }
+        }
+        #expect(counter.value == 500_000)
+    }
+
+    @Test("the lock is held across suspensions")
+    func suspension() async {
+        let lock = AsyncBinarySemaphore()
+        let log = Log<String>()
+        await ["a", "b", "c"].forEachConcurrent { name in
+            await lock.withLock {
+                log.note("\(name) in")
+                for _ in 0..<5 { await Task.yield() }
+                log.note("\(name) out")
+            }
+        }
+        for index in stride(from: 0, to: 6, by: 2) {
+            #expect(log.values[index].prefix(1) == log.values[index + 1].prefix(1))
+        }
+    }
+
+    @Test("those who wait get the lock in the order in which they came")
+    func fairness() async {
+        let lock = AsyncBinarySemaphore(value: false)
+        let log = Log<Int>()
+        var tasks: [Task<Void, Never>] = []
+        for number in 0..<10 {
+            tasks.append(
+                Task {
+                    await lock.wait()
+                    log.note(number)
+                    await lock.signal()
+                })
+            await eventually("it waits") { lock.waitingCount == number + 1 }
+        }
+        await lock.signal()
+        for task in tasks { await task.value }
+        #expect(log.values == Array(0..<10))
+    }
+
+    @Test("a signal that nobody waits for is kept, once")
+    func signal() async {
+        let signal = AsyncBinarySemaphore(value: false)
+        await signal.signal()
+        signal.signalNow()
+        await signal.wait()
+        let second = Task { try await signal.waitCancelable() }
+        await eventually("the second signal is not kept") { signal.waitingCount == 1 }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(signal.waitingCount == 0)
+    }
+
+    @Test("a cancelled waiter gets out, does no work and takes no turn")
+    func cancellation() async throws {
+        let lock = AsyncBinarySemaphore()
+        await lock.wait()
+        let waiting = Task { try await lock.withLockCancelable { Issue.record("it has the lock") } }
+        await eventually("it waits") { lock.waitingCount == 1 }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        await lock.signal()
+        #expect(try await lock.withLockCancelable { 7 } == 7)
+        #expect(try await lock.withLockSendableCancelable { 8 } == 8)
+        #expect(await lock.withLockSendable { 9 } == 9)
+    }
+
+    @Test("waiting without Cancelable goes on when the task is cancelled")
+    func uncancelled() async {
+        let lock = AsyncBinarySemaphore(value: false)
+        let waiting = Task { await lock.withLock { Task.isCancelled } }
+        await eventually("it waits") { lock.waitingCount == 1 }
+        waiting.cancel()
+        await lock.signal()
+        #expect(await waiting.value)
+    }
+
+    @Test("an error in the work unlocks")
+    func errors() async throws {
+        struct Refusal: Error {}
+        for lock in [AsyncBinarySemaphore(), AsyncBinarySemaphore(allowTaskReentrancy: true)] {
+            await #expect(throws: Refusal.self) { try await lock.withLock { throw Refusal() } }
+            await lock.withLock {}
+        }
+    }
+
+    @Test("a task may lock again where that is allowed; another task waits until it is out of both")
+    func reentrancy() async {
+        let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
+        let log = Log<String>()
+        let other = Mutex<Task<Void, Never>?>(nil)
+        await lock.withLock {
+            // Detached: it does not belong to this section.
+            other.withLock { $0 = Task.detached { await lock.withLock { log.note("other") } } }
+            await eventually("the other task waits") { lock.waitingCount == 1 }
+            await lock.withLock {
+                await lock.withLock { log.note("innermost") }
+                log.note("inner")
+            }
+            log.note("outer")
+        }
+        await other.withLock { $0 }?.value
+        #expect(log.values == ["innermost", "inner", "outer", "other"])
+    }
+
+    @Test("children of a holder exclude each other")
+    func children() async {
+        let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
+        let counter = Counter()
+        await lock.withLock {
+            await (0..<20).forEachConcurrent { _ in
+                await lock.withLock {
+                    let value = counter.value
+                    await Task.yield()
+                    counter.value = value + 1
+                }
+            }
+        }
+        #expect(counter.value == 20)
+    }
+
+    @Test("a task that was started inside, and comes late, waits like any other")
+    func stragglers() async {
+        let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
+        let latch = Latch()
+        let straggler = await lock.withLock {
+            Task {
+                await latch.wait()
+                return await lock.withLock { true }
+            }
+        }
+        await lock.wait()
+        await latch.open()
+        await eventually("the straggler waits") { lock.waitingCount == 1 }
+        await lock.signal()
+        #expect(await straggler.value)
+    }
+}

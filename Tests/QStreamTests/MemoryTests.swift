@@ -1,0 +1,135 @@
+@testable import QStream
+import Relays
+import Testing
+
+/// What is freed when.
+@Suite(.timeLimit(.minutes(1))) struct MemoryTests {
+    private final class Token: Sendable {}
+
+    @Test("a chain lives as long as its subscription, and leaves nothing in its source")
+    func chain() async {
+        let subject = Subject(value: 1)
+        weak var held: Token?
+        var subscription: AnySubscription?
+        do {
+            let token = Token()
+            held = token
+            subscription = await subject.map { value in
+                _ = token
+                return value
+            }
+            .filter { _ in true }.removeDuplicates().combineLatest(subject).merge(Relay()).tap { _ in _ = token }
+        }
+        #expect(held != nil)
+        #expect(subject.outlet.inletCount == 2)
+        subscription = nil
+        #expect(held == nil)
+        #expect(subject.outlet.inletCount == 0)
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("a chain keeps its source alive, and nothing keeps both")
+    func source() async {
+        weak var held: Subject<Int>?
+        var subscription: AnySubscription?
+        do {
+            let subject = Subject(value: 1)
+            held = subject
+            subscription = await subject.map { $0 + 1 }.any().tap { _ in }
+        }
+        #expect(held != nil)
+        subscription?.cancel()
+        #expect(held == nil)
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("switchToLatest lets go of the stream before, and of all when it goes")
+    func switching() async {
+        let (a, b) = (Subject(value: 1), Subject(value: 2))
+        let choice = Subject(value: a)
+        var subscription: AnySubscription? = await choice.switchToLatest().tap { _ in }
+        #expect((a.outlet.inletCount, b.outlet.inletCount) == (1, 0))
+        await choice.set(b)
+        #expect((a.outlet.inletCount, b.outlet.inletCount) == (0, 1))
+        subscription = nil
+        #expect((a.outlet.inletCount, b.outlet.inletCount, choice.outlet.inletCount) == (0, 0, 0))
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("a subscriber may end its own subscription, and gets nothing more")
+    func cancelInside() async {
+        let subject = Subject(value: 0)
+        let log = Log<Int>()
+        let box = Kept<AnySubscription?>(nil)
+        box.exchange(
+            await subject.subscribe { value in
+                log.note(value)
+                box.exchange(nil)
+            })
+        await subject.set(1)
+        await subject.set(2)
+        #expect(log.values == [1])
+    }
+
+    @Test("what was cancelled while a value was on its way does not get it")
+    func cancelDuring() async {
+        let subject = Subject(value: 0)
+        let log = Log<Int>()
+        let second = Kept<AnySubscription?>(nil)
+        let first = await subject.subscribe { _ in second.exchange(nil) }
+        second.exchange(await subject.subscribe { log.note($0) })
+        await subject.set(1)
+        #expect(log.values.isEmpty)
+        withExtendedLifetime(first) {}
+    }
+
+    @Test("a value is freed when nothing holds it any more")
+    func values() async {
+        let subject = Subject<Token?>(value: nil)
+        let chain = await subject.map { $0 }.combineLatest(subject).tap { _ in }
+        weak var held: Token?
+        do {
+            let token = Token()
+            held = token
+            await subject.set(token)
+        }
+        #expect(held != nil)
+        await subject.set(nil)
+        #expect(held == nil)
+        withExtendedLifetime(chain) {}
+    }
+
+    @Test("a relay made of a stream keeps the chain, and lets it go")
+    func relay() async throws {
+        let subject = Subject(value: 1)
+        var relay: StateRelay<Int>? = try await subject.map { $0 * 2 }.relay()
+        #expect(subject.outlet.inletCount == 1)
+        #expect(relay?.currentValue == 2)
+        relay = nil
+        #expect(subject.outlet.inletCount == 0)
+        _ = relay
+    }
+
+    @Test("readers of sequences, and sequences of streams, end with who holds them")
+    func sequences() async {
+        let subject = Subject(value: 1)
+        for await value in await subject.tapAsyncStream() {
+            #expect(value == 1)
+            break
+        }
+        await eventually("the sequence has let go") { subject.outlet.inletCount == 0 }
+
+        let relay = StateRelay(0)
+        var stream: AsyncSequenceStream<Int>? = AsyncSequenceStream(relay)
+        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        stream = nil
+        await eventually("the reader has gone") { relay.waitingReaderCount == 0 }
+        _ = stream
+
+        var pipe: AsyncPipe<Int>? = await subject.asyncPipe()
+        #expect(subject.outlet.inletCount == 1)
+        pipe = nil
+        #expect(subject.outlet.inletCount == 0)
+        _ = pipe
+    }
+}

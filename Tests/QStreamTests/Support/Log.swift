@@ -1,0 +1,42 @@
+import Synchronization
+import Testing
+
+/// What happened, in order.
+final class Log<Value: Sendable>: Sendable {
+    private let entries = Mutex<[Value]>([])
+
+    var values: [Value] { entries.withLock { $0 } }
+    func note(_ value: Value) { entries.withLock { $0.append(value) } }
+}
+
+/// Something that one task waits for until another one says so.
+actor Latch {
+    private var isOpen = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private(set) var arrivals = 0
+
+    func wait() async {
+        arrivals += 1
+        if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+    }
+
+    func open() {
+        isOpen = true
+        for continuation in waiting { continuation.resume() }
+        waiting = []
+    }
+}
+
+/// Lets other tasks run until the condition holds; records an issue after ten seconds.
+func eventually(
+    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
+) async {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while await !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("did not happen in ten seconds: \(what)", sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
+    }
+}

@@ -1,0 +1,84 @@
+import QStream
+import Synchronization
+import Testing
+
+/// Where a marble test plays: a clock and an executor that both go by hand, so that nothing depends on real time or on
+/// the order in which threads run.
+///
+/// One character of a diagram is one tick. `-` is a tick in which nothing happens, `(ab)` is one tick with two values.
+final class Stage: Sendable {
+    static let tick = Duration.seconds(1)
+    let clock = TestClock()
+    private let executor = TestExecutor()
+    private let held = Mutex<[any Sendable]>([])
+
+    /// Does the work on the stage and returns when all that it causes now has been done.
+    func perform(_ work: @escaping @Sendable () async -> Void) {
+        _ = Task.detached(executorPreference: executor, operation: work)
+        executor.runUntilIdle()
+    }
+
+    /// Lets ticks pass, waking each sleeper at its own time.
+    func advance(ticks: Double = 1) {
+        let end = clock.now.advanced(by: Self.tick * ticks)
+        while let next = clock.nextWakeUp, next <= end {
+            clock.set(to: next)
+            executor.runUntilIdle()
+        }
+        clock.set(to: end)
+        executor.runUntilIdle()
+    }
+
+    func keep(_ something: any Sendable) { held.withLock { $0.append(something) } }
+    /// Releases what was kept: subscriptions, chains.
+    func release() {
+        let released = held.withLock { held in
+            let released = held
+            held = []
+            return released
+        }
+        withExtendedLifetime(released) {}
+        executor.runUntilIdle()
+    }
+
+    /// Plays a diagram per relay and gives the diagram of what came out of the chain.
+    ///
+    /// In each tick the clock is set first, then the values of the tick are sent.
+    ///
+    /// - Parameter busy: how many ticks the subscriber needs for each value; a value shows where it begins.
+    func play<S: Stream<String>>(
+        _ inputs: String..., taking busy: Int = 0, build: @escaping @Sendable ([Relay<String>], TestClock) async -> S
+    ) -> String {
+        let relays = inputs.map { _ in Relay<String>() }
+        let output = Ticks()
+        perform {
+            let chain = await build(relays, self.clock)
+            let subscription = await chain.tap { value in
+                output.note(value)
+                if busy > 0 { try? await self.clock.sleep(for: Self.tick * busy) }
+            }
+            self.keep(subscription)
+        }
+        let marbles = inputs.map(Marbles.parse)
+        for tick in 0..<(marbles.map(\.count).max() ?? 0) {
+            if tick > 0 {
+                output.next()
+                advance()
+            }
+            for (relay, marbles) in zip(relays, marbles) where tick < marbles.count {
+                for value in marbles[tick] { perform { await relay.send(value) } }
+            }
+        }
+        release()
+        return output.diagram
+    }
+}
+
+/// What came out, tick by tick.
+private final class Ticks: Sendable {
+    private let ticks = Mutex<[[String]]>([[]])
+
+    func note(_ value: String) { ticks.withLock { $0[$0.count - 1].append(value) } }
+    func next() { ticks.withLock { $0.append([]) } }
+    var diagram: String { Marbles.draw(ticks.withLock { $0 }) }
+}
