@@ -67,7 +67,9 @@ let package = Package(
         library("Loading", ["Relays"]),
         library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
-        library("Trebuchet", ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros"]),
+        library(
+            "Trebuchet",
+            ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros", "COpenSSL"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an

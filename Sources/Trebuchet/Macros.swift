@@ -3,6 +3,8 @@
 @_exported public import struct Networking.TLSClientSettings
 @_exported public import struct Networking.TLSServerSettings
 @_exported public import struct Networking.TransportError
+@_exported public import struct WebSockets.HTTPHeaders
+@_exported public import struct WebSockets.HTTPRequestHead
 
 /// Makes a distributed actor callable and observable over the network.
 ///

@@ -5,11 +5,13 @@ final class ServerConfiguration: Sendable {
     let addresses: AddressCounter
     let subprotocols: [String]
     let connectionsPerReactor: Int
+    let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
         limits: WebSocketLimits, subprotocols: [String], reactors: Int,
+        admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) {
@@ -17,6 +19,7 @@ final class ServerConfiguration: Sendable {
         times = ConnectionTimes(limits)
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.subprotocols = subprotocols
+        self.admit = admit
         self.http = http
         self.accept = accept
         connectionsPerReactor = max(1, limits.connections / reactors)

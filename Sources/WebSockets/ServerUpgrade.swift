@@ -11,6 +11,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     private var buffer = ByteBuffer()
     private var timer: Timer?
     private var isAnswered = false
+    private var isTimedOut = false
     private let addressEntry: AddressEntry?
 
     init(
@@ -32,7 +33,8 @@ final class ServerUpgrade: ByteChannelDelegate {
             return
         }
         timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout) { [unowned self] in
-            answer(HTTPResponse(status: 408, text: "the request did not come in time"))
+            isTimedOut = true
+            answer(HTTPResponse(status: 408, text: "the handshake took too long"))
         }
     }
 
@@ -81,6 +83,45 @@ final class ServerUpgrade: ByteChannelDelegate {
         let upgrade = WebSocketUpgrade(
             request: request, subprotocol: agreement.subprotocol, remoteAddress: channel.remoteAddress,
             isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject, reactor: channel.reactor)
+        guard let admit = configuration.admit else { return decide(upgrade, agreement, rest) }
+        // A peer that sends before it is answered waits, or is kept up to the size of a buffer.
+        channel.pauseReading()
+        buffer = ByteBuffer()
+        buffer.append(UnsafeRawBufferPointer(rest))
+        isAnswered = true
+        let pending = Pending(upgrade: self)
+        Task(executorPreference: channel.reactor) {
+            let admission = await admit(upgrade)
+            let reactor = upgrade.reactor
+            reactor.run { pending.upgrade.admitted(admission, upgrade, agreement) }
+        }
+    }
+
+    /// The way back from a task to the reactor.
+    ///
+    /// `@unchecked Sendable`: the upgrade is used on its reactor alone.
+    private struct Pending: @unchecked Sendable { let upgrade: ServerUpgrade }
+
+    private func admitted(
+        _ admission: WebSocketUpgrade.Admission, _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Agreement
+    ) {
+        guard !isTimedOut, channel.isOpen else { return }
+        guard !table.isDraining else {
+            return answer(HTTPResponse(status: 503, text: "the server shuts down"))
+        }
+        switch admission {
+        case .rejected(let response): answer(response)
+        case .admitted(let found):
+            var upgrade = upgrade
+            upgrade.admission = found
+            channel.resumeReading()
+            channel.corked { decide(upgrade, agreement, buffer.mutableBytes) }
+        }
+    }
+
+    private func decide(
+        _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Agreement, _ rest: UnsafeMutableRawBufferPointer
+    ) {
         switch configuration.accept(upgrade) {
         case .reject(let response): answer(response)
         case .accept(let handler): open(agreement, handler, rest)

@@ -13,19 +13,22 @@ public final class WebSocketServer: Sendable {
     ///   - reactors: where connections live; as many reactors as the machine has cores unless given.
     ///   - subprotocols: in the order of preference.
     ///   - tls: makes it a server of `wss:`, and of nothing else.
+    ///   - admit: decides who may come in; may take as long as the handshake may. Runs in a task on the connection's reactor.
     ///   - http: answers a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
     ///   - accept: decides on each upgrade; called on the reactor of the connection, must not block.
     /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.tls`, `.system`. Looking up a host name blocks.
     public init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
+        admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
-            limits: limits, subprotocols: subprotocols, reactors: group.reactors.count, http: http, accept: accept)
+            limits: limits, subprotocols: subprotocols, reactors: group.reactors.count, admit: admit,
+            http: http, accept: accept)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity

@@ -14,6 +14,17 @@ public struct WebSocketUpgrade: Sendable {
     /// The reactor on which the connection lives and the handler is called.
     public let reactor: Reactor
 
+    /// What `admit` has found out about the client; nil without one.
+    public internal(set) var admission: (any Sendable)?
+
+    /// Whether the client may come in at all; decided before `accept`, and perhaps slowly.
+    public enum Admission: Sendable {
+        /// With what `accept` is to know of it.
+        case admitted((any Sendable)?)
+        /// The answer, for instance with status 401.
+        case rejected(HTTPResponse)
+    }
+
     /// What becomes of it.
     public enum Decision {
         case accept(any WebSocketHandler)

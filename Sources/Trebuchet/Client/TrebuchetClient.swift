@@ -20,6 +20,9 @@ public final class TrebuchetClient: Sendable {
         /// The largest message that is taken from the server, in bytes. Default 16 MiB.
         public var messageSize = 16 << 20
 
+        /// Gives the bearer token that the server is shown, asked anew for each connection. Default nil: none.
+        public var token: (@Sendable () async throws -> String)?
+
         public init() {}
     }
 

@@ -27,8 +27,11 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         case .client(let settings): tls = settings
         case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
         }
+        var headers = HTTPHeaders()
+        if let token = core.options.token { headers.add("Authorization", "Bearer \(try await token())") }
         let socket = try await WebSocketClient.connect(
-            to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], limits: limits,
+            to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
+            limits: limits,
             tls: tls,
             reactors: ReactorGroup([core.reactor])
         ) { WebSocketClientLink(core, $0) }

@@ -16,5 +16,23 @@ public struct ServerLimits: Sendable {
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
 
+    /// Calls and streams that one connection may begin in a time; more are answered `rateLimited`, with the time to wait.
+    /// Default nil: as many as it can.
+    public var callsPerConnectionRate: RateLimit?
+    /// The same for all connections of one principal together. Default nil.
+    public var callsPerPrincipalRate: RateLimit?
+    /// The same for one method (`addTodo(title:)`) or stream, for each connection by itself. Default none.
+    public var callsPerMethod: [String: RateLimit] = [:]
+    /// How long nothing comes from a client before it gets a ping; nil for never. Default 20 s.
+    public var pingInterval: Duration? = .seconds(20)
+    /// How long it may then still be silent before the connection is given up. Default 20 s.
+    public var pongTimeout = Duration.seconds(20)
+    /// Connections from one address at a time, apart from this machine's own. Default 1,000.
+    public var connectionsPerAddress = 1_000
+
     public init() {}
+
+    var hasRates: Bool {
+        callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty
+    }
 }

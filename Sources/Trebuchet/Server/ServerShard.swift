@@ -19,6 +19,11 @@ final class ServerShard: @unchecked Sendable {
 
     /// The shards of the same server on all reactors, this one among them. Set once, before the server listens.
     var siblings: [ServerShard] = []
+    /// Set before the server listens, as `principals`.
+    var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
+    var principals: PrincipalBuckets?
+    /// Whether calls have to be looked at before they are made.
+    private(set) var isGuarded: Bool
 
     /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them.
     private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
@@ -32,6 +37,7 @@ final class ServerShard: @unchecked Sendable {
         self.states = states
         self.directory = directory
         self.limits = limits
+        isGuarded = limits.hasRates
         self.system = system
         envelope.initialize(to: ScannedEnvelope())
         reply.initialize(to: ByteBuffer())

@@ -52,6 +52,9 @@ extension Session {
     @inline(__always)
     private func invoke(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
         let envelope = shard.envelope
+        if shard.isGuarded, let refusal = refusal(of: method.name, record.name) {
+            return fail(envelope.pointee.callID.bytes(in: message), refusal)
+        }
         guard
             envelope.pointee.arguments.count == method.arguments,
             envelope.pointee.genericSubstitutions.count == method.generics
@@ -69,7 +72,7 @@ extension Session {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
         let callID = shard.envelope.pointee.callID.bytes(in: message)
         do {
-            try shard.callInPlace(record, method, message, version)
+            try asCaller { try shard.callInPlace(record, method, message, version) }
         } catch {
             return fail(callID, error)
         }
@@ -87,7 +90,9 @@ extension Session {
             let version = version
             home.reactor.execute {
                 guard let shard = session.shard.sibling(on: home) else { return }
-                shard.run(record, method, copy, version, call) { session.finish(call, $0, publishing: home) }
+                session.asCaller {
+                    shard.run(record, method, copy, version, call) { session.finish(call, $0, publishing: home) }
+                }
             }
             return
         }
@@ -98,7 +103,7 @@ extension Session {
         } catch {
             return finish(call, .failure(error))
         }
-        CallTask.start(record, operation, call) { session.finish(call, $0, publishing: home) }
+        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: home) } }
     }
 
     /// Calls a method that no dispatch table has. False when the actor has none of that name.
@@ -118,7 +123,13 @@ extension Session {
         guard let operation = record.executeTarget(identifier, decoder, in: shard.system) else { return false }
         guard let call = begin(message) else { return true }
         let session = self
-        CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) }
+        if shard.isGuarded, let refusal = refusal(of: shard.wireName(identifier), record.name) {
+            call.timer?.cancel()
+            running[call.callID] = nil
+            fail(call.callID, refusal)
+            return true
+        }
+        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) } }
         return true
     }
 

@@ -56,6 +56,7 @@ extension Session {
             let text = "this connection has \(shard.limits.streamsPerConnection) streams already"
             return fail(callID, TrebuchetError(.rateLimited, text))
         }
+        if shard.isGuarded, let refusal = refusal(of: stream, record.name) { return fail(callID, refusal) }
         let callID = Array(callID)
         let session = self
         record.executeStreamingTarget(stream) { source in

@@ -19,8 +19,12 @@ final class Session: @unchecked Sendable {
     private(set) var isOpen = true
     private var isDraining = false
     private var isBehind = false
+    /// Who is at the other end, at a server that asks.
+    let caller: Caller?
+    private var buckets = ConnectionBuckets()
 
-    init(_ link: any MessageLink, version: ProtocolVersion, shard: ServerShard) {
+    init(_ link: any MessageLink, version: ProtocolVersion, shard: ServerShard, caller: Caller? = nil) {
+        self.caller = caller
         self.link = link
         self.version = version
         self.shard = shard
@@ -68,6 +72,27 @@ final class Session: @unchecked Sendable {
     func noteVersion() {
         guard version == .v1, shard.envelope.pointee.protocolVersion == 2 else { return }
         version = .v2
+    }
+
+    // MARK: Who may
+
+    /// Runs `body` so that `Caller.current` is this session's.
+    @inline(__always)
+    func asCaller<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard let caller else { return try body() }
+        return try Caller.$current.withValue(caller, operation: body)
+    }
+
+    /// Why a call or stream may not begin; nil when it may.
+    func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
+        if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
+            let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
+            return TrebuchetError(code, "'\(target)' of actor '\(actorID)' is not allowed")
+        }
+        if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {
+            return TrebuchetError(.rateLimited, "too many \(what); try again in \(wait) ms")
+        }
+        return nil
     }
 
     // MARK: Messages out

@@ -23,16 +23,24 @@ public final class TrebuchetServer: Sendable {
     private let directory: ActorDirectory
     private let shards: [ServerShard]
     private let limits: ServerLimits
+    private let access: AccessPolicy
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
     private let nextLocal = Atomic<Int>(0)
 
     /// A server that does not listen yet.
     ///
-    /// - Parameter reactors: threads that connections and actors live on; as many as the machine has cores by default.
-    public init(transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits()) {
+    /// - Parameters:
+    ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
+    ///   - access: who may connect; anybody by default.
+    public init(
+        transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        access: AccessPolicy = .open
+    ) {
         self.transport = transport
         self.limits = limits
+        self.access = access
+        let principals = limits.callsPerPrincipalRate.map { PrincipalBuckets($0) }
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let directory = ActorDirectory(actorsOnDemand: limits.actorsOnDemand)
@@ -42,7 +50,20 @@ public final class TrebuchetServer: Sendable {
         shards = system.shards.map {
             ServerShard(states: $0, directory: directory, limits: limits, system: system)
         }
-        for shard in shards { shard.siblings = shards }
+        for shard in shards {
+            shard.siblings = shards
+            shard.principals = principals
+        }
+    }
+
+    /// Asks `mayCall` before each call and each stream: who calls, which actor, and which method or stream
+    /// (`addTodo(title:)`, `observeState`). False is answered `unauthorized`, or `unauthenticated` to a caller without a
+    /// principal. Set it before the server starts; it runs on reactors and must not block.
+    public func authorize(
+        _ mayCall: @escaping @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
+    ) {
+        precondition(address == nil, "authorize before the server starts")
+        for shard in shards { shard.mayCall = mayCall }
     }
 
     // MARK: Actors
@@ -106,7 +127,7 @@ public final class TrebuchetServer: Sendable {
         }
         do {
             let listener = try WebSocketSessions.listen(
-                host: host, port: port, security, shards: shards, limits: limits)
+                host: host, port: port, security, shards: shards, limits: limits, access: access)
             state.withLock { $0 = .running(listener) }
             return listener.address
         } catch {

@@ -7,17 +7,24 @@ internal import WebSockets
 enum WebSocketSessions {
     /// Listens from now on. `GET /healthz` answers 200.
     static func listen(
-        host: String, port: Int, _ security: TrebuchetTransport.Security, shards: [ServerShard], limits: ServerLimits
+        host: String, port: Int, _ security: TrebuchetTransport.Security, shards: [ServerShard], limits: ServerLimits,
+        access: AccessPolicy
     ) throws(TransportError) -> WebSocketServer {
         var webSocket = WebSocketLimits()
         webSocket.connections = limits.connections
         webSocket.messageBytes = limits.messageSize
         webSocket.frameBytes = limits.messageSize
+        webSocket.pingInterval = limits.pingInterval
+        webSocket.pongTimeout = limits.pongTimeout
+        webSocket.connectionsPerAddress = limits.connectionsPerAddress
         var tls: TLSServerSettings?
         if case .server(let settings) = security { tls = settings }
+        var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
+        if !access.isOpen { admit = { await access.admit($0) } }
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
+            admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },
@@ -25,7 +32,9 @@ enum WebSocketSessions {
                 guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
                     return .reject(HTTPResponse(status: 503, text: "no reactor"))
                 }
-                return .accept(WebSocketSession(shard, version: upgrade.subprotocol == nil ? .v1 : .v3))
+                return .accept(
+                    WebSocketSession(
+                        shard, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: upgrade.admission as? Caller))
             })
     }
 }
@@ -43,7 +52,11 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
-    init(_ shard: ServerShard, version: ProtocolVersion) {
+    /// Until the session has it.
+    private var caller: Caller?
+
+    init(_ shard: ServerShard, version: ProtocolVersion, caller: Caller?) {
+        self.caller = caller
         self.shard = shard
         self.version = version
     }
@@ -53,7 +66,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func webSocketDidOpen(_ socket: WebSocket) {
         self.socket = .passUnretained(socket)
         if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
-        session = Session(self, version: version, shard: shard)
+        session = Session(self, version: version, shard: shard, caller: caller)
+        caller = nil
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {

@@ -1,0 +1,41 @@
+internal import COpenSSL
+
+extension AccessPolicy {
+    /// Lets in who shows one of these keys, in `X-API-Key` or as a bearer token. All keys are compared with it, each in
+    /// constant time, so that the time tells nothing of them.
+    public static func apiKeys(_ principals: [String: Principal]) -> Authenticate {
+        let entries = principals.map { (digest: Digest.sha256(Array($0.key.utf8)), principal: $0.value) }
+        return { request in
+            guard let key = request.headers["X-API-Key"] ?? request.bearerToken else {
+                throw AccessDenied.unauthenticated("an API key is needed")
+            }
+            // Digests are of equal length, whatever the keys are.
+            let digest = Digest.sha256(Array(key.utf8))
+            var found: Principal?
+            for entry in entries where Digest.areEqual(entry.digest, digest) { found = entry.principal }
+            guard let found else { throw AccessDenied.unauthenticated("the API key is not known") }
+            return found
+        }
+    }
+}
+
+/// Hashes of libcrypto.
+enum Digest {
+    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        SHA256(bytes, bytes.count, &digest)
+        return digest
+    }
+
+    static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        var count: UInt32 = 32
+        HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &count)
+        return digest
+    }
+
+    /// Takes as long for equal bytes as for others of the same count.
+    static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+        one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
+    }
+}

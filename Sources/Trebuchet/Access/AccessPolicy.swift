@@ -1,0 +1,80 @@
+public import WebSockets
+
+/// Why a client may not come in.
+public enum AccessDenied: Error, Sendable, Equatable {
+    /// No credentials, or wrong ones: answered 401.
+    case unauthenticated(String)
+    /// Known, and not allowed: answered 403.
+    case forbidden(String)
+}
+
+/// Who may connect to a server.
+///
+///     var access = AccessPolicy(origins: ["https://app.example"])
+///     access.authenticate = AccessPolicy.apiKeys(["k3y": Principal(id: "ada")])
+public struct AccessPolicy: Sendable {
+    public typealias Authenticate = @Sendable (_ request: HTTPRequestHead) async throws -> Principal?
+
+    /// Values of `Origin` that browsers may come from, as `https://app.example`; others are answered 403. Nil for any.
+    /// Clients that are no browsers send none and are let through.
+    public var origins: Set<String>?
+    /// Finds out who a client is from the head of its request, before it is connected; throws `AccessDenied`. Any other
+    /// error is answered 503. Nil lets anybody in.
+    public var authenticate: Authenticate?
+
+    public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
+        self.origins = origins
+        self.authenticate = authenticate
+    }
+
+    /// Anybody may come from anywhere.
+    public static var open: AccessPolicy { AccessPolicy() }
+
+    var isOpen: Bool { origins == nil && authenticate == nil }
+
+    /// The answer to a request, or who is behind it.
+    func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
+        if let origins, let origin = upgrade.request.headers["Origin"], !origins.contains(origin) {
+            return .rejected(HTTPResponse(status: 403, text: "origin '\(origin)' is not allowed"))
+        }
+        do {
+            let principal = try await authenticate?(upgrade.request)
+            return .admitted(Caller(principal: principal, remoteAddress: upgrade.remoteAddress))
+        } catch AccessDenied.unauthenticated(let reason) {
+            var response = HTTPResponse(status: 401, text: reason)
+            response.headers.add("WWW-Authenticate", "Bearer")
+            return .rejected(response)
+        } catch AccessDenied.forbidden(let reason) {
+            return .rejected(HTTPResponse(status: 403, text: reason))
+        } catch {
+            return .rejected(HTTPResponse(status: 503, text: "who you are cannot be found out now"))
+        }
+    }
+}
+
+extension HTTPRequestHead {
+    /// The token of `Authorization: Bearer …`; from browsers, which cannot send that with a WebSocket, the subprotocol
+    /// `bearer.…` that is offered beside `trebuchet.v3`.
+    public var bearerToken: String? {
+        if let field = headers["Authorization"] {
+            let parts = field.split(separator: " ", omittingEmptySubsequences: true)
+            return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
+        }
+        let prefix = "bearer."
+        return headers.list("Sec-WebSocket-Protocol").first { $0.hasPrefix(prefix) }.map {
+            String($0.dropFirst(prefix.count))
+        }
+    }
+
+    /// The value of a cookie (RFC 6265 §4.2).
+    public func cookie(_ name: String) -> String? {
+        for field in headers.values("Cookie") {
+            for pair in field.split(separator: ";") {
+                let text = pair.drop { $0 == " " }
+                guard let equals = text.firstIndex(of: "="), text[..<equals] == name else { continue }
+                return String(text[text.index(after: equals)...])
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,26 @@
+public import Networking
+
+/// Who a client has proved to be.
+public struct Principal: Sendable, Hashable {
+    public var id: String
+    public var roles: Set<String>
+    /// What else is known, as the claims of a token.
+    public var claims: [String: String]
+
+    public init(id: String, roles: Set<String> = [], claims: [String: String] = [:]) {
+        self.id = id
+        self.roles = roles
+        self.claims = claims
+    }
+}
+
+/// The client on whose behalf an actor works.
+public struct Caller: Sendable {
+    /// Nil when the server lets in clients without credentials.
+    public let principal: Principal?
+    public let remoteAddress: SocketAddress?
+
+    /// The caller of the distributed method that runs now, at a server with an `AccessPolicy`; nil elsewhere. It comes from
+    /// the connection and never from arguments, and goes on into tasks and calls that the method makes.
+    @TaskLocal public static var current: Caller?
+}

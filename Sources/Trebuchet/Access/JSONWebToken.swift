@@ -1,0 +1,260 @@
+internal import COpenSSL
+internal import Glibc
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// How tokens are signed (RFC 7518 §3); a verifier takes its own algorithm and no other.
+public enum JSONWebTokenKey: Sendable {
+    /// HMAC with SHA-256; the secret is shared with who makes tokens. At least 32 bytes.
+    case hs256([UInt8])
+    /// RSA with SHA-256; the public key in PEM.
+    case rs256(String)
+    /// ECDSA over P-256 with SHA-256; the public key in PEM.
+    case es256(String)
+}
+
+/// Checks JSON Web Tokens (RFC 7519): signature, `exp`, `nbf`, and `aud` and `iss` when they are asked for.
+public struct JSONWebTokenVerifier: Sendable {
+    private enum Key: Sendable {
+        case secret([UInt8])
+        case `public`(PublicKey)
+    }
+
+    private static let longestToken = 8 << 10
+
+    private let algorithm: String
+    private let key: Key
+    private let audience: String?
+    private let issuer: String?
+    private let leeway: Duration
+    private let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - audience: what `aud` must be or contain; nil does not look.
+    ///   - issuer: what `iss` must be; nil does not look.
+    ///   - leeway: how far clocks may differ. Default 30 s.
+    /// - Throws: `TransportError` of code `.tls` when the key cannot be read.
+    public init(
+        key: JSONWebTokenKey, audience: String? = nil, issuer: String? = nil, leeway: Duration = .seconds(30)
+    ) throws {
+        try self.init(key: key, audience: audience, issuer: issuer, leeway: leeway) { Int64(time(nil)) }
+    }
+
+    init(
+        key: JSONWebTokenKey, audience: String?, issuer: String?, leeway: Duration, now: @escaping @Sendable () -> Int64
+    ) throws {
+        switch key {
+        case .hs256(let secret):
+            guard secret.count >= 32 else { throw TransportError(.tls, "the secret of HS256 has less than 32 bytes") }
+            (algorithm, self.key) = ("HS256", .secret(secret))
+        case .rs256(let pem): (algorithm, self.key) = ("RS256", .public(try PublicKey(pem: pem, type: EVP_PKEY_RSA)))
+        case .es256(let pem): (algorithm, self.key) = ("ES256", .public(try PublicKey(pem: pem, type: EVP_PKEY_EC)))
+        }
+        self.audience = audience
+        self.issuer = issuer
+        self.leeway = leeway
+        self.now = now
+    }
+
+    /// Who a token speaks of: `sub` is the id, `roles` the roles, other claims that are strings or numbers are `claims`.
+    /// Throws `AccessDenied`.
+    public func verify(_ token: String) throws -> Principal {
+        guard token.utf8.count <= Self.longestToken else { throw denied("it is too long") }
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let head = Base64URL.decode(parts[0]), let body = Base64URL.decode(parts[1]),
+            let signature = Base64URL.decode(parts[2])
+        else { throw denied("it is not a signed token") }
+        guard let header = try? JSONDecoder().decode(Header.self, from: Data(head)) else {
+            throw denied("its head is no JSON")
+        }
+        // The verifier chooses the algorithm, not the token: `none` and others never match.
+        guard header.alg == algorithm else { throw denied("it is not signed with \(algorithm)") }
+        guard header.crit == nil else { throw denied("it has extensions that must be understood") }
+        let signed = Array(token.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
+        guard isValid(signature, of: signed) else { throw denied("its signature is wrong") }
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
+            throw denied("its claims are no JSON")
+        }
+        try check(claims)
+        guard let id = claims.sub else { throw denied("it has no subject") }
+        return Principal(id: id, roles: Set(claims.roles), claims: claims.others)
+    }
+
+    private func isValid(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
+        switch key {
+        case .secret(let secret): Digest.areEqual(Digest.hmacSHA256(bytes, key: secret), signature)
+        case .public(let key): key.verifies(signature, of: bytes)
+        }
+    }
+
+    private func check(_ claims: Claims) throws {
+        let now = Double(now())
+        let leeway = leeway / .seconds(1)
+        guard let expiry = claims.exp else { throw denied("it has no expiry") }
+        guard now < expiry + leeway else { throw denied("it has expired") }
+        if let start = claims.nbf, now < start - leeway { throw denied("it is not valid yet") }
+        if let issuer, claims.iss != issuer { throw denied("it is of another issuer") }
+        if let audience, !claims.aud.contains(audience) { throw denied("it is for another audience") }
+    }
+
+    private func denied(_ why: String) -> AccessDenied { .unauthenticated("the token was not accepted: \(why)") }
+
+    private struct Header: Decodable {
+        var alg: String
+        var crit: [String]?
+    }
+
+    private struct Claims: Decodable {
+        var sub: String?
+        var iss: String?
+        var aud: [String] = []
+        var exp: Double?
+        var nbf: Double?
+        var roles: [String] = []
+        var others: [String: String] = [:]
+
+        struct Name: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Name.self)
+            for name in members.allKeys {
+                switch name.stringValue {
+                case "sub": sub = try members.decode(String.self, forKey: name)
+                case "iss": iss = try members.decode(String.self, forKey: name)
+                case "exp": exp = try members.decode(Double.self, forKey: name)
+                case "nbf": nbf = try members.decode(Double.self, forKey: name)
+                case "aud":
+                    if let one = try? members.decode(String.self, forKey: name) {
+                        aud = [one]
+                    } else {
+                        aud = try members.decode([String].self, forKey: name)
+                    }
+                case "roles": roles = try members.decode([String].self, forKey: name)
+                default:
+                    if let text = try? members.decode(String.self, forKey: name) {
+                        others[name.stringValue] = text
+                    } else if let number = try? members.decode(Double.self, forKey: name) {
+                        others[name.stringValue] =
+                            number == number.rounded() ? String(Int64(exactly: number) ?? 0) : "\(number)"
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension AccessPolicy {
+    /// Lets in who shows a token that `verifier` accepts, as a bearer token.
+    public static func jsonWebTokens(_ verifier: JSONWebTokenVerifier) -> Authenticate {
+        { request in
+            guard let token = request.bearerToken else {
+                throw AccessDenied.unauthenticated("a bearer token is needed")
+            }
+            return try verifier.verify(token)
+        }
+    }
+}
+
+/// A public key of libcrypto.
+///
+/// `@unchecked Sendable`: it is not changed once it is made, and each verification has a context of its own.
+private final class PublicKey: @unchecked Sendable {
+    private let pointer: OpaquePointer
+    private let isEC: Bool
+
+    init(pem: String, type: Int32) throws {
+        var text = Array(pem.utf8)
+        guard let bio = BIO_new_mem_buf(&text, Int32(text.count)) else { throw TransportError(.tls, "out of memory") }
+        defer { BIO_free(bio) }
+        guard let pointer = PEM_read_bio_PUBKEY(bio, nil, nil, nil) else {
+            ERR_clear_error()
+            throw TransportError(.tls, "the key for tokens is not a public key in PEM")
+        }
+        guard EVP_PKEY_get_base_id(pointer) == type else {
+            EVP_PKEY_free(pointer)
+            throw TransportError(.tls, "the key for tokens is of another kind than its algorithm")
+        }
+        self.pointer = pointer
+        isEC = type == EVP_PKEY_EC
+    }
+
+    deinit { EVP_PKEY_free(pointer) }
+
+    func verifies(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
+        guard let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
+        guard let encoded = isEC ? Self.encoded(signature) : signature else { return false }
+        guard EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, pointer) == 1 else { return false }
+        let isRight = EVP_DigestVerify(context, encoded, encoded.count, bytes, bytes.count) == 1
+        ERR_clear_error()
+        return isRight
+    }
+
+    /// A token has the two numbers of 32 bytes side by side (RFC 7518 §3.4); libcrypto wants them in DER.
+    private static func encoded(_ signature: [UInt8]) -> [UInt8]? {
+        guard signature.count == 64 else { return nil }
+        func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+            var digits = Array(bytes.drop { $0 == 0 })
+            if digits.isEmpty || digits[0] & 0x80 != 0 { digits.insert(0, at: 0) }
+            return [0x02, UInt8(digits.count)] + digits
+        }
+        let body = integer(signature[..<32]) + integer(signature[32...])
+        return [0x30, UInt8(body.count)] + body
+    }
+}
+
+/// Base64 with the letters of URLs and without padding (RFC 7515 §2).
+enum Base64URL {
+    static func decode(_ text: Substring) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var bits: UInt32 = 0
+        var count = 0
+        for letter in text.utf8 {
+            let digit: UInt8
+            switch letter {
+            case 0x41...0x5A: digit = letter - 0x41
+            case 0x61...0x7A: digit = letter - 0x61 + 26
+            case 0x30...0x39: digit = letter - 0x30 + 52
+            case 0x2D: digit = 62
+            case 0x5F: digit = 63
+            default: return nil
+            }
+            bits = bits << 6 | UInt32(digit)
+            count += 6
+            if count >= 8 {
+                count -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+            }
+        }
+        // One letter alone is no byte, and left-over bits must be zero.
+        guard count < 6, bits & ((1 << UInt32(count)) - 1) == 0 else { return nil }
+        return bytes
+    }
+
+    static func encode(_ bytes: [UInt8]) -> String {
+        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var text: [UInt8] = []
+        var bits: UInt32 = 0
+        var count = 0
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
+            count += 8
+            while count >= 6 {
+                count -= 6
+                text.append(letters[Int(bits >> UInt32(count) & 63)])
+            }
+        }
+        if count > 0 { text.append(letters[Int(bits << UInt32(6 - count) & 63)]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,87 @@
+internal import Networking
+internal import Synchronization
+
+/// How many calls may be made: so many a second in the long run, and a number at once.
+public struct RateLimit: Sendable, Hashable {
+    public var callsPerSecond: Double
+    /// Calls that may come at once after a rest.
+    public var burst: Int
+
+    public init(callsPerSecond: Double, burst: Int) {
+        precondition(callsPerSecond > 0 && burst > 0, "a rate limit lets some calls through")
+        self.callsPerSecond = callsPerSecond
+        self.burst = burst
+    }
+}
+
+/// A bucket of tokens that fills with time; each call takes one. Pure: the time is given.
+struct TokenBucket {
+    private let limit: RateLimit
+    private var tokens: Double
+    private var filled: UInt64
+
+    init(_ limit: RateLimit, now: UInt64) {
+        self.limit = limit
+        tokens = Double(limit.burst)
+        filled = now
+    }
+
+    /// Nil when a call may be made now; else the time after which one may, in milliseconds.
+    mutating func take(at now: UInt64) -> Int? {
+        let seconds = now > filled ? Double(now - filled) / 1e9 : 0
+        filled = max(filled, now)
+        tokens = min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)
+        guard tokens < 1 else {
+            tokens -= 1
+            return nil
+        }
+        return Int(((1 - tokens) / limit.callsPerSecond * 1000).rounded(.up))
+    }
+
+    func isFull(at now: UInt64) -> Bool {
+        tokens + Double(now - min(filled, now)) / 1e9 * limit.callsPerSecond >= Double(limit.burst)
+    }
+}
+
+/// The buckets of principals, which may have connections on many reactors.
+final class PrincipalBuckets: Sendable {
+    private static let sweepAt = 10_000
+
+    private let limit: RateLimit
+    private let buckets = Mutex<[String: TokenBucket]>([:])
+
+    init(_ limit: RateLimit) { self.limit = limit }
+
+    func take(_ id: String, at now: UInt64) -> Int? {
+        buckets.withLock { buckets in
+            if buckets.count >= Self.sweepAt { buckets = buckets.filter { !$0.value.isFull(at: now) } }
+            return buckets[id, default: TokenBucket(limit, now: now)].take(at: now)
+        }
+    }
+}
+
+/// The buckets of one connection.
+struct ConnectionBuckets {
+    private var connection: TokenBucket?
+    private var methods: [String: TokenBucket] = [:]
+
+    /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
+    mutating func take(
+        _ target: String, _ limits: ServerLimits, _ principals: PrincipalBuckets?, _ principal: Principal?
+    ) -> (what: String, milliseconds: Int)? {
+        let now = MonotonicClock.now
+        if let limit = limits.callsPerMethod[target],
+            let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
+        {
+            return ("calls of \(target)", wait)
+        }
+        if let limit = limits.callsPerConnectionRate {
+            if connection == nil { connection = TokenBucket(limit, now: now) }
+            if let wait = connection?.take(at: now) { return ("calls of this connection", wait) }
+        }
+        if let principals, let principal, let wait = principals.take(principal.id, at: now) {
+            return ("calls of '\(principal.id)'", wait)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,213 @@
+import Networking
+import Testing
+import Trebuchet
+import WebSockets
+
+/// Tells who calls it, from sync and async methods, on whatever reactor it lives.
+@Trebuchet
+distributed actor Mirror {
+    @StreamedState var count: Int = 0
+
+    distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func callerLater() async -> String? {
+        await Task.yield()
+        return Caller.current?.principal?.id
+    }
+    distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
+    distributed func bump() -> Int {
+        count += 1
+        return count
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct AccessTests {
+    private static let keys = AccessPolicy.apiKeys([
+        "ada-key": Principal(id: "ada", roles: ["editor"]), "bob-key": Principal(id: "bob"),
+    ])
+
+    private func withServer(
+        _ access: AccessPolicy, limits: ServerLimits = ServerLimits(),
+        _ prepare: (TrebuchetServer) -> Void = { _ in },
+        _ body: (SocketAddress) async throws -> Void
+    ) async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits, access: access)
+        // Two of them, so that one lives on another reactor than a connection.
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "two")
+        prepare(server)
+        let address = try await server.start()
+        do {
+            try await body(address)
+        } catch {
+            await server.shutdown(drain: .zero)
+            throw error
+        }
+        await server.shutdown(drain: .zero)
+    }
+
+    private func connect(_ address: SocketAddress, token: String?) async throws -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        if let token { options.token = { token } }
+        let client = TrebuchetClient(
+            transport: .webSocket(host: "127.0.0.1", port: address.port), options: options)
+        try await client.connect()
+        return client
+    }
+
+    /// The status of the answer to an upgrade with these headers; nil when it was accepted.
+    private func refusal(_ address: SocketAddress, _ headers: HTTPHeaders, subprotocols: [String] = []) async -> Int? {
+        do {
+            let socket = try await WebSocketClient.connect(
+                to: "ws://127.0.0.1:\(address.port)/", subprotocols: subprotocols, headers: headers
+            ) { _ in Deaf() }
+            socket.abort()
+            return nil
+        } catch {
+            let text = "\(error)"
+            return [401, 403, 503].first { text.contains(String($0)) } ?? 0
+        }
+    }
+
+    @Test("an actor hears who calls, in place, in a task and on another reactor, and each caller is himself")
+    func callers() async throws {
+        try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
+            let ada = try await connect(address, token: "ada-key")
+            let bob = try await connect(address, token: "bob-key")
+            for name in ["one", "two"] {
+                for (client, id) in [(ada, "ada"), (bob, "bob")] {
+                    let mirror = try client.resolve(Mirror.self, id: name)
+                    #expect(try await mirror.caller() == id)
+                    #expect(try await mirror.callerLater() == id)
+                }
+            }
+            #expect(try await ada.resolve(Mirror.self, id: "one").roles() == ["editor"])
+            await ada.close()
+            await bob.close()
+        }
+    }
+
+    @Test("at a server that lets anybody in there is no caller")
+    func open() async throws {
+        try await withServer(.open) { address in
+            let client = try await connect(address, token: "whatever")
+            #expect(try await client.resolve(Mirror.self, id: "one").caller() == nil)
+            await client.close()
+        }
+    }
+
+    @Test("who has no key gets 401, whatever way there is to show one is taken, a hook that fails is 503")
+    func credentials() async throws {
+        try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
+            #expect(await refusal(address, [:]) == 401)
+            #expect(await refusal(address, ["X-API-Key": "eve-key"]) == 401)
+            #expect(await refusal(address, ["Authorization": "Basic ada-key"]) == 401)
+            #expect(await refusal(address, ["X-API-Key": "ada-key"]) == nil)
+            #expect(await refusal(address, ["Authorization": "bearer ada-key"]) == nil)
+            #expect(await refusal(address, [:], subprotocols: ["trebuchet.v3", "bearer.ada-key"]) == nil)
+        }
+        struct NoDatabase: Error {}
+        let failing = AccessPolicy { request in
+            if request.cookie("session") == "banned" { throw AccessDenied.forbidden("banned") }
+            await Task.yield()
+            throw NoDatabase()
+        }
+        try await withServer(failing) { address in
+            #expect(await refusal(address, [:]) == 503)
+            #expect(await refusal(address, ["Cookie": "a=b; session=banned"]) == 403)
+        }
+    }
+
+    @Test("calls and streams are authorized one by one")
+    func authorization() async throws {
+        let access = AccessPolicy { request in
+            request.headers["X-API-Key"] == nil && request.bearerToken == nil ? nil : try await Self.keys(request)
+        }
+        try await withServer(
+            access,
+            { server in
+                server.authorize { caller, actorID, target in
+                    target == "caller()" || actorID == "one" && caller?.principal?.roles.contains("editor") == true
+                }
+            }
+        ) { address in
+            let ada = try await connect(address, token: "ada-key")
+            let bob = try await connect(address, token: "bob-key")
+            let nobody = try await connect(address, token: nil)
+            #expect(try await ada.resolve(Mirror.self, id: "one").bump() == 1)
+            #expect(try await nobody.resolve(Mirror.self, id: "two").caller() == nil)
+            for (client, id, code) in [
+                (ada, "two", TrebuchetError.Code.unauthorized), (bob, "one", .unauthorized),
+                (nobody, "one", .unauthenticated),
+            ] {
+                let mirror = try client.resolve(Mirror.self, id: id)
+                let error = await #expect(throws: TrebuchetError.self) { try await mirror.bump() }
+                #expect(error?.code == code)
+                let stream = await mirror.observeCount()
+                for await _ in stream { Issue.record("a value without permission") }
+                guard case .failed(let reason) = stream.outcome else {
+                    Issue.record("the stream ended in order")
+                    continue
+                }
+                #expect(reason.code == code)
+            }
+            let counts = try await ada.resolve(Mirror.self, id: "one").observeCount()
+            for await count in counts {
+                #expect(count == 1)
+                break
+            }
+            for client in [ada, bob, nobody] { await client.close() }
+        }
+    }
+
+    @Test("calls over a rate are answered rateLimited with the time to wait, by connection, method and principal")
+    func rates() async throws {
+        var limits = ServerLimits()
+        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 5)
+        limits.callsPerMethod["bump()"] = RateLimit(callsPerSecond: 0.001, burst: 2)
+        limits.callsPerPrincipalRate = RateLimit(callsPerSecond: 0.001, burst: 7)
+        try await withServer(AccessPolicy(authenticate: Self.keys), limits: limits) { address in
+            func refused(_ call: () async throws -> Void) async -> String? {
+                do {
+                    try await call()
+                    return nil
+                } catch let error as TrebuchetError where error.code == .rateLimited {
+                    return error.message
+                } catch {
+                    return "another error: \(error)"
+                }
+            }
+            let first = try await connect(address, token: "ada-key")
+            let mirror = try first.resolve(Mirror.self, id: "one")
+            for _ in 0..<2 { #expect(try await mirror.bump() > 0) }
+            let byMethod = await refused { _ = try await mirror.bump() }
+            #expect(byMethod?.hasPrefix("too many calls of bump(); try again in ") == true)
+            for _ in 0..<3 { #expect(try await mirror.caller() == "ada") }
+            let byConnection = await refused { _ = try await mirror.caller() }
+            #expect(byConnection?.hasPrefix("too many calls of this connection") == true)
+            // Five of the seven are used up.
+            let second = try await connect(address, token: "ada-key")
+            let again = try second.resolve(Mirror.self, id: "two")
+            for _ in 0..<2 { #expect(try await again.caller() == "ada") }
+            let byPrincipal = await refused { _ = try await again.caller() }
+            #expect(byPrincipal?.hasPrefix("too many calls of 'ada'") == true)
+            let other = try await connect(address, token: "bob-key")
+            #expect(try await other.resolve(Mirror.self, id: "one").caller() == "bob")
+            for client in [first, second, other] { await client.close() }
+        }
+    }
+
+    @Test("a browser is let in from the origins that are allowed, and others get 403")
+    func origins() async throws {
+        try await withServer(AccessPolicy(origins: ["https://app.example"])) { address in
+            #expect(await refusal(address, ["Origin": "https://app.example"]) == nil)
+            #expect(await refusal(address, ["Origin": "https://evil.example"]) == 403)
+            #expect(await refusal(address, ["Origin": "null"]) == 403)
+            #expect(await refusal(address, [:]) == nil)
+        }
+    }
+}
+
+private final class Deaf: WebSocketHandler {
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
+}
