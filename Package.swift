@@ -116,6 +116,14 @@ let package = Package(
     ]
 )
 
+// Built by scripts/fuzz alone: libFuzzer brings a `main` of its own.
+if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire"], path: "Tests/Fuzz",
+            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+}
+
 /// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`.
 func toolchainHostLibraries() -> String {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""

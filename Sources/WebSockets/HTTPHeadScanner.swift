@@ -1,7 +1,7 @@
 /// Finds the end of an HTTP head as its bytes arrive, each looked at once, and stops at the first byte or size that no
 /// head may have (RFC 9112 §2.2, §5).
-struct HTTPHeadScanner {
-    enum Result: Equatable {
+package struct HTTPHeadScanner {
+    package enum Result: Equatable {
         case incomplete
         /// The number of bytes of the head, with its empty line.
         case complete(Int)
@@ -16,14 +16,14 @@ struct HTTPHeadScanner {
     private var lines = 0
     private var sawReturn = false
 
-    init(limits: WebSocketLimits) {
+    package init(limits: WebSocketLimits) {
         firstLineBytes = limits.requestLineBytes
         headBytes = limits.headerBytes
         fieldCount = limits.headerCount
     }
 
     /// `bytes` are all bytes so far, those of earlier calls among them.
-    mutating func scan(_ bytes: UnsafeRawBufferPointer) -> Result {
+    package mutating func scan(_ bytes: UnsafeRawBufferPointer) -> Result {
         while scanned < bytes.count {
             let byte = bytes[scanned]
             if let rejection = checkLimits() { return .rejection(rejection) }
