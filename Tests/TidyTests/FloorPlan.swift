@@ -3,12 +3,13 @@
 /// A new module gets its floor here and in Docs/Architecture.md.
 enum FloorPlan {
     static let floors: [String: Int] = [
-        "CEpoll": 0, "COpenSSL": 0, "CAllocationCount": 0, "Fuzz": 6, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
+        "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
         "StateMachineMacros": 0,
+        "CAllocationCount": 0,
         "Relays": 1, "Networking": 1,
         "WebSockets": 2, "TrebuchetWire": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "Trebuchet": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
-        "TrebuchetCLI": 5, "TrebuchetTool": 6,
+        "TrebuchetCLI": 5, "TrebuchetTool": 6, "Fuzz": 6,
     ]
 }
