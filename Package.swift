@@ -5,12 +5,16 @@ import PackageDescription
 
 // The settings of every Swift target. `TREBUCHET_STRICT=1` (set by scripts/test) makes warnings errors.
 let strict = ProcessInfo.processInfo.environment["TREBUCHET_STRICT"] == "1"
+// `TREBUCHET_SANITIZE=thread`, for use with `--sanitize=thread`, gives the state modules a lock that ThreadSanitizer
+// sees (Docs/Testing.md). Its members come from a module that the files which lock do not import by name.
+let sanitizesThreads = ProcessInfo.processInfo.environment["TREBUCHET_SANITIZE"] == "thread"
 let settings: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),
         .enableUpcomingFeature("ExistentialAny"),
-        .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("InternalImportsByDefault"),
+        sanitizesThreads
+            ? .define("TREBUCHET_THREAD_SANITIZER") : .enableUpcomingFeature("MemberImportVisibility"),
     ] + (strict ? [.treatAllWarnings(as: .error)] : [])
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -76,7 +80,9 @@ let package = Package(
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
-            ["Trebuchet", "StateMachines", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes"]),
+            [
+                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes",
+            ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
         test("BytesTests", ["Bytes"]),

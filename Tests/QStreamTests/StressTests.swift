@@ -1,48 +1,85 @@
+import Foundation
 @testable import QStream
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StressTests {
-    /// The values that one reader saw of each writer.
-    private final class Reader: Sendable {
-        let seen = Log<(writer: Int, number: Int)>()
+/// Eight writers and fifty readers of all kinds that come, go and are cancelled at random, over and over.
+///
+/// `TREBUCHET_LONG_TESTS=1` runs them for ten seconds too.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct StressTests {
+    private static let isLong = ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1"
+    private let writers = 8
+    private let readers = 50
 
-        var isInOrder: Bool {
-            var last: [Int: Int] = [:]
-            for (writer, number) in seen.values {
-                if let before = last[writer], before >= number { return false }
-                last[writer] = number
+    /// How long readers come and go.
+    enum Extent: Sendable, CustomTestStringConvertible {
+        case rounds(Int)
+        case time(Duration)
+
+        var testDescription: String {
+            switch self {
+            case .rounds(let count): "\(count) rounds"
+            case .time(let duration): "\(duration)"
             }
-            return true
+        }
+
+        func goesOn(_ round: Int, since start: ContinuousClock.Instant) -> Bool {
+            switch self {
+            case .rounds(let count): round < count
+            case .time(let duration): ContinuousClock.now - start < duration
+            }
         }
     }
 
-    @Test("eight writers, fifty readers that come and go, waiting and cancelled: each in order, nothing left behind")
-    func stress() async {
-        let subject = Subject(value: (writer: 0, number: 0))
-        let merged = await subject.merge(await subject.dispatch())
-        await withTaskGroup(of: Void.self) { group in
-            for writer in 1...8 {
-                group.addTask {
-                    for number in 1...300 { await subject.set((writer: writer, number: number)) }
-                }
-            }
-            for index in 0..<50 {
-                group.addTask {
-                    for round in 0..<6 {
-                        let reader = Reader()
-                        let chain = await subject.map { $0 }.filter { _ in true }
-                        let subscription = await chain.tap { reader.seen.note($0) }
-                        let waiting = Task { await merged.waitFor { $0.number == 299 + index % 3 } }
-                        for _ in 0..<(index + round) % 7 { await Task.yield() }
-                        if round.isMultiple(of: 2) { subscription.cancel() }
-                        waiting.cancel()
-                        _ = await waiting.value
-                        #expect(reader.isInOrder)
+    private static var extents: [Extent] { [.rounds(12)] + (isLong ? [.time(.seconds(10))] : []) }
+
+    @Test(
+        "values come in the order in which they were sent, none is lost or torn, no reader is stuck, nothing is left",
+        arguments: extents)
+    func stress(extent: Extent) async {
+        let wires = await StressWires(writers: writers)
+        let start = ContinuousClock.now
+        let received = await withTaskGroup { writing in
+            for writer in 0..<writers {
+                writing.addTask {
+                    var random = RandomSource(seed: UInt64(1_000 + writer))
+                    while !wires.isOver {
+                        await wires.write(writer, Bool.random(using: &random) ? wires.left : wires.right)
+                        if Int.random(in: 0..<8, using: &random) == 0 { await Task.yield() }
                     }
                 }
             }
+            let received = await withTaskGroup(of: Int.self) { reading in
+                for reader in 0..<readers {
+                    reading.addTask {
+                        var random = RandomSource(seed: UInt64(reader))
+                        var (round, received) = (0, 0)
+                        while extent.goesOn(round, since: start) {
+                            // Each in turn: the rounds of a short run come upon all kinds.
+                            let kind = StressReader.Kind.allCases[(reader + round) % StressReader.Kind.allCases.count]
+                            let log = await StressReader(kind: kind, wires: wires).read(
+                                limit: Int.random(in: 1...40, using: &random),
+                                patience: Int.random(in: 0...30, using: &random))
+                            if let fault = log.fault {
+                                Issue.record("\(kind) of reader \(reader) in round \(round): \(fault)")
+                                break
+                            }
+                            round += 1
+                            received += log.count
+                        }
+                        return received
+                    }
+                }
+                return await reading.reduce(0, +)
+            }
+            wires.end()
+            return received
         }
-        #expect(subject.outlet.inletCount == 2)
-        #expect(merged.outlet.inletCount == 0)
+        #expect(received > 0)
+        for side in [wires.left, wires.right] {
+            let last = await side.value
+            #expect(last.written.reduce(0, +) == last.version)
+            await eventually("all readers have gone") { side.outlet.inletCount == wires.ownInlets }
+        }
+        #expect(wires.sum.outlet.inletCount == 0)
     }
 }

@@ -78,6 +78,18 @@ import TrebuchetTesting
         #expect(try #require(figures["current_value_ns"]) > 0)
     }
 
+    @Test("bench qstream prints its figures as one JSON object")
+    func benchQStream() throws {
+        let bench = try trebuchet("bench", "qstream", "--values", "50", "--json")
+        #expect(bench.status == 0)
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(figures["values"] == 50)
+        for prefix in ["", "main_"] {
+            #expect(try #require(figures[prefix + "qstream_per_second"]) > 0)
+            #expect(try #require(figures[prefix + "percent_of_actors"]) > 0)
+        }
+    }
+
     @Test("a server that is not there is an error that says what to do")
     func refused() throws {
         let server = try ServeProcess()

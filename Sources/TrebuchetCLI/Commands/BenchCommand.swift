@@ -5,8 +5,8 @@ import Trebuchet
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams, connections and relays cost",
-        subcommands: [rpc, fanout, idle, relays, echo, echoServer, machines],
+        summary: "measure what calls, streams, connections, relays and machines cost",
+        subcommands: [rpc, fanout, idle, relays, qstream, echo, echoServer, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -107,6 +107,14 @@ enum BenchCommand {
             let load = RelayLoad(
                 readers: try arguments.int("--readers", in: 1...100_000) ?? 1000,
                 rounds: try arguments.int("--rounds", in: 1...100_000) ?? 100)
+            await load.run().print(asJSON: arguments.has("--json"))
+        })
+
+    private static let qstream = CommandSpec(
+        name: "bench qstream", summary: "a chain of five operators, against one actor for each operator",
+        options: [OptionSpec("--values", "N", "values in each of five runs (100000)"), json],
+        run: { arguments in
+            let load = StreamLoad(values: try arguments.int("--values", in: 1...1_000_000_000) ?? 100_000)
             await load.run().print(asJSON: arguments.has("--json"))
         })
 

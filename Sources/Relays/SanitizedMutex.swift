@@ -1,0 +1,47 @@
+// Only in builds for ThreadSanitizer: see Docs/Testing.md.
+#if TREBUCHET_THREAD_SANITIZER
+    internal import Glibc
+
+    /// `Synchronization.Mutex` on a lock that ThreadSanitizer knows.
+    ///
+    /// On Linux the real one waits in the kernel where the sanitizer cannot see it, and what was done under a contended
+    /// lock then looks like a data race. The sanitizer intercepts `pthread_mutex_lock`.
+    @usableFromInline
+    package struct SanitizedMutex<Value: ~Copyable>: ~Copyable {
+        private let handle: UnsafeMutablePointer<pthread_mutex_t>
+        private let value: UnsafeMutablePointer<Value>
+
+        @usableFromInline
+        package init(_ initial: consuming sending Value) {
+            handle = .allocate(capacity: 1)
+            handle.initialize(to: pthread_mutex_t())
+            let error = pthread_mutex_init(handle, nil)
+            precondition(error == 0, "pthread_mutex_init: \(error)")
+            value = .allocate(capacity: 1)
+            value.initialize(to: initial)
+        }
+
+        deinit {
+            value.deinitialize(count: 1)
+            value.deallocate()
+            pthread_mutex_destroy(handle)
+            handle.deallocate()
+        }
+
+        @usableFromInline
+        package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+            _ body: (inout sending Value) throws(Failure) -> sending Result
+        ) throws(Failure) -> sending Result {
+            pthread_mutex_lock(handle)
+            defer { pthread_mutex_unlock(handle) }
+            return try body(&value.pointee)
+        }
+    }
+
+    // Unchecked: `value` is touched only under the lock, and `handle` never changes.
+    extension SanitizedMutex: @unchecked Sendable where Value: ~Copyable {}
+
+    // Found before the one of the same name in Synchronization.
+    @usableFromInline
+    typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>
+#endif
