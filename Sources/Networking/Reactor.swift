@@ -157,6 +157,7 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     // MARK: The loop
 
     private func start() {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         let ready = ThreadGate()
         let context = Unmanaged.passRetained(StartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Networking
 
 /// The keys with which both sides prove that they speak WebSocket (RFC 6455 §1.3, §4).
 package enum HandshakeKey {
@@ -23,6 +24,7 @@ package enum HandshakeKey {
 
     /// What a server answers to a client's key.
     package static func accept(for key: String) -> String {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         let text = Array((key + suffix).utf8)
         var digest = [UInt8](repeating: 0, count: 20)
         var size: UInt32 = 0

@@ -6,6 +6,12 @@ static __thread long count;
 
 long allocation_count(void) { return count; }
 
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+int allocations_are_counted(void) { return 0; }
+#else
+int allocations_are_counted(void) { return 1; }
+#endif
+
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
 // Defined in the test executable, these come before the C library's for every library in the process.

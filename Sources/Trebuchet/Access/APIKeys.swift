@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Networking
 
 extension AccessPolicy {
     /// Lets in who shows one of these keys, in `X-API-Key` or as a bearer token. All keys are compared with it, each in
@@ -22,12 +23,14 @@ extension AccessPolicy {
 /// Hashes of libcrypto.
 enum Digest {
     static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         var digest = [UInt8](repeating: 0, count: 32)
         SHA256(bytes, bytes.count, &digest)
         return digest
     }
 
     static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         var digest = [UInt8](repeating: 0, count: 32)
         var count: UInt32 = 32
         HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &count)

@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import Glibc
+internal import Networking
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -173,6 +174,7 @@ private final class PublicKey: @unchecked Sendable {
     private let isEC: Bool
 
     init(pem: String, type: Int32) throws {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         var text = Array(pem.utf8)
         guard let bio = BIO_new_mem_buf(&text, Int32(text.count)) else { throw TransportError(.tls, "out of memory") }
         defer { BIO_free(bio) }
