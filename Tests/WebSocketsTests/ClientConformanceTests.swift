@@ -103,7 +103,7 @@ import Testing
     func urls(_ text: String, _ port: Int?) { #expect((try? WebSocketURL(text))?.port == port) }
 
     /// What a server must not send, and the code that the connection fails with.
-    static let violations: [(section: String, bytes: [UInt8], code: UInt16)] = [
+    static let violating: [(section: String, bytes: [UInt8], code: UInt16)] = [
         ("§5.1 masked", frame(1, [0x61]), 1002), ("§5.1 masked", frame(9, []), 1002),
         ("§5.2 reserved bits", [0xC1, 0], 1002), ("§5.2 reserved bits", [0x99, 0], 1002),
         ("§5.2 opcode", [0x83, 0], 1002), ("§5.2 opcode", [0x8F, 0], 1002),
@@ -126,7 +126,7 @@ import Testing
         ("§10.4 over the limit", [0x82, 127, 0, 0, 0, 0, 0x7F, 0, 0, 0], 1009),
     ]
 
-    @Test("§7.1.7: a server that breaks the protocol hears why, and no more is read from it", arguments: violations)
+    @Test("§7.1.7: a server that breaks the protocol hears why, and no more is read from it", arguments: violating)
     func violations(_ section: String, _ bytes: [UInt8], _ code: UInt16) async throws {
         var connected = try await connected(sending: bytes + frame(1, [0x62], mask: nil))
         let frame = try connected.peer.receiveMasked()
