@@ -107,13 +107,18 @@ let package = Package(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
+        .target(
+            name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],
+            swiftSettings: settings),
         test(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines",
-            ], resources: [.copy("Certificates")]),
-        test("ConformanceTests", ["TrebuchetTesting"], resources: [.copy("Scripts")]),
+                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
+            ]),
+        test(
+            "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
+            resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
             name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "QStream", "Relays", "StateMachines"],

@@ -1,10 +1,10 @@
 #if canImport(Foundation)
     package import Foundation
 
-    /// `trebuchet serve` in a process of its own, on a free port; built beside the tests.
+    /// `trebuchet serve`, or another command that listens, in a process of its own on a free port; built beside the tests.
     package final class ServeProcess {
         package let process = Process()
-        /// `ws://127.0.0.1:54321`
+        /// `ws://127.0.0.1:54321`, with TLS `wss:`
         package let url: String
 
         package struct DidNotStart: Error {
@@ -12,9 +12,9 @@
         }
 
         /// Starts it and waits until it listens.
-        package init(arguments: [String] = []) throws {
+        package init(command: [String] = ["serve"], arguments: [String] = []) throws {
             process.executableURL = Self.tool
-            process.arguments = ["serve", "--port", "0"] + arguments
+            process.arguments = command + ["--port", "0"] + arguments
             let output = Pipe()
             process.standardOutput = output
             try process.run()
@@ -24,7 +24,9 @@
                 guard !data.isEmpty else { throw DidNotStart(output: text) }
                 text += String(decoding: data, as: UTF8.self)
             }
-            guard let range = text.range(of: "ws://") else { throw DidNotStart(output: text) }
+            guard let range = text.range(of: "wss://") ?? text.range(of: "ws://") else {
+                throw DidNotStart(output: text)
+            }
             url = String(text[range.lowerBound...].prefix { $0 != " " && $0 != "\n" })
         }
 

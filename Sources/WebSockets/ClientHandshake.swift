@@ -24,6 +24,9 @@ struct ClientHandshake {
         guard subprotocols.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
             throw TransportError(.handshake, "subprotocols \(subprotocols) are not HTTP tokens")
         }
+        guard Set(subprotocols).count == subprotocols.count else {
+            throw TransportError(.handshake, "subprotocols \(subprotocols) name one twice")
+        }
         for field in headers.fields {
             guard HTTPHeadParser.isToken(field.name.utf8), field.value.utf8.allSatisfy(HTTPHeadParser.isFieldByte)
             else {

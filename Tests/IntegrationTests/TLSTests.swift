@@ -1,13 +1,11 @@
 import Foundation
 import Networking
+import TestCertificates
 import Testing
 import Trebuchet
 import WebSockets
 
-/// Certificates for localhost: `server` and `client` of the authority `ca`, and `other` of nobody.
-private func certificate(_ file: String) -> String {
-    Bundle.module.url(forResource: "Certificates", withExtension: nil)!.appendingPathComponent(file).path
-}
+private func certificate(_ file: String) -> String { TestCertificate.path(file) }
 
 private let serverSettings = TLSServerSettings(
     certificateChainFile: certificate("server.pem"), privateKeyFile: certificate("server.key"))

@@ -4,7 +4,7 @@
 enum FloorPlan {
     static let floors: [String: Int] = [
         "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
-        "StateMachineMacros": 0,
+        "StateMachineMacros": 0, "TestCertificates": 0,
         "CAllocationCount": 0,
         "Relays": 1, "Networking": 1,
         "WebSockets": 2, "TrebuchetWire": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A blocking TCP client that writes its bytes by hand: what a foreign or hostile peer might send.
+/// A blocking TCP connection on which bytes are written by hand: what a foreign or hostile peer might send.
 final class RawPeer {
     struct Frame: Equatable {
         var opcode: UInt8
@@ -13,14 +13,19 @@ final class RawPeer {
     private let descriptor: Int32
     private var unread: [UInt8] = []
 
-    init(port: Int, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        // No test waits for ever: a silent server is an error after this.
+    /// Takes a connection over, and closes it when it is freed.
+    init(descriptor: Int32) {
+        self.descriptor = descriptor
+        // No test waits for ever: a silent peer is an error after this.
         var limit = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var one: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+    }
+
+    convenience init(port: Int, receiveBuffer: Int32? = nil) throws {
+        self.init(descriptor: socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0))
         if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -98,7 +103,17 @@ final class RawPeer {
         return Frame(opcode: head[0] & 0x0F, payload: try receive(length), isFinal: head[0] & 0x80 != 0)
     }
 
-    /// All that comes until the server ends the connection.
+    /// A frame of a client, with the key that masked it.
+    func receiveMasked() throws -> (opcode: UInt8, key: [UInt8], payload: [UInt8]) {
+        let head = try receive(2)
+        guard head[1] >= 128 else { throw Failure(message: "a client's frame is not masked") }
+        var length = Int(head[1] & 0x7F)
+        if length >= 126 { length = try receive(length == 126 ? 2 : 8).reduce(0) { $0 << 8 | Int($1) } }
+        let key = try receive(4)
+        return (head[0] & 0x0F, key, try receive(length).enumerated().map { $1 ^ key[$0 % 4] })
+    }
+
+    /// All that comes until the peer ends the connection.
     func receiveToEnd() throws -> [UInt8] {
         while try fill() {}
         defer { unread = [] }

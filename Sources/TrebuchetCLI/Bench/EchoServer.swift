@@ -3,15 +3,19 @@ import WebSockets
 
 /// `trebuchet bench echo-server`: a bare WebSocket echo, to measure the transport alone and to test it with Autobahn.
 enum EchoServer {
+    /// Wide enough for the Autobahn suite: it sends messages of 16 MiB, in up to 65,536 fragments.
+    static var limits: WebSocketLimits {
+        var limits = WebSocketLimits()
+        limits.messageBytes = 64 << 20
+        limits.frameBytes = 64 << 20
+        limits.fragmentsPerMessage = 1 << 20
+        return limits
+    }
+
     static func run(_ arguments: ParsedArguments) async throws {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 9001
         let reactors = try arguments.int("--reactors", in: 1...1024) ?? 1
-        var limits = WebSocketLimits()
-        // The Autobahn suite sends messages of 16 MiB, in up to 65,536 fragments.
-        limits.messageBytes = 64 << 20
-        limits.frameBytes = 64 << 20
-        limits.fragmentsPerMessage = 1 << 20
         let signals = ShutdownSignals()
         let server = try WebSocketServer(
             host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: limits,

@@ -6,7 +6,7 @@ enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
         summary: "measure what calls, streams, connections, relays and machines cost",
-        subcommands: [rpc, fanout, idle, relays, qstream, echo, echoServer, machines],
+        subcommands: [rpc, fanout, idle, relays, qstream, echo, echoServer, autobahnClient, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -128,6 +128,15 @@ enum BenchCommand {
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
         ],
         run: EchoServer.run)
+
+    private static let autobahnClient = CommandSpec(
+        name: "bench autobahn-client", summary: "echo the cases of the Autobahn suite's fuzzing server",
+        options: [
+            OptionSpec("--url", "URL", "the fuzzing server (ws://127.0.0.1:9001)"),
+            OptionSpec("--agent", "NAME", "what its report calls this client (trebuchet)"),
+        ],
+        discussion: "The verdicts are the fuzzing server's. See Docs/Conformance.md.",
+        run: AutobahnClient.run)
 
     private static let machines = CommandSpec(
         name: "bench machines", summary: "what state machines cost, without a network",

@@ -1,5 +1,6 @@
-"""A foreign client that speaks version 3 with the JSON of the protocol typed by hand. Argument: the server's URL."""
-import asyncio, json, sys
+"""A foreign client that speaks version 3 with the JSON of the protocol typed by hand. Arguments: the server's URL and, for wss,
+whom to trust and the version of TLS."""
+import asyncio, json, ssl, sys
 import websockets
 
 async def receive(socket):
@@ -7,9 +8,20 @@ async def receive(socket):
     assert isinstance(message, str), "answers in text, as it was asked"
     return json.loads(message)
 
-async def main(url):
-    async with websockets.connect(url, subprotocols=["trebuchet.v3"]) as socket:
+def trusting(authority, version):
+    context = ssl.create_default_context(cafile=authority)
+    context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    return context
+
+async def main(url, *tls):
+    options = {"ssl": trusting(*tls)} if tls else {}
+    async with websockets.connect(url, subprotocols=["trebuchet.v3"], **options) as socket:
         assert socket.subprotocol == "trebuchet.v3"
+        if tls:
+            connection = socket.transport.get_extra_info("ssl_object")
+            assert connection.version().replace(".", "_") == tls[1], connection.version()
+            assert connection.selected_alpn_protocol() == "http/1.1"
         await socket.send('{"type":"invocation","payload":{"callID":"o1","actorID":"todos","targetIdentifier":"observeState"}}')
         start = await receive(socket)
         assert start["type"] == "streamStart" and start["payload"]["callID"] == "o1", start
@@ -49,5 +61,5 @@ async def main(url):
         except websockets.ConnectionClosed as closed:
             assert closed.rcvd.code == 1008, closed
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
 print("ok")

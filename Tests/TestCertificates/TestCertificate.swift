@@ -1,0 +1,9 @@
+import Foundation
+
+/// Certificates for localhost: `server` and `client` of the authority `ca`, and `other` of nobody.
+package enum TestCertificate {
+    /// The path of `server.pem`, `server.key`, …
+    package static func path(_ file: String) -> String {
+        Bundle.module.url(forResource: "Certificates", withExtension: nil)!.appendingPathComponent(file).path
+    }
+}
