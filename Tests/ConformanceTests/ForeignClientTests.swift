@@ -5,23 +5,23 @@ import TrebuchetTesting
 /// PyPI's `websockets` against `trebuchet serve`, each in a process of its own.
 @Suite(.timeLimit(.minutes(1))) struct ForeignClientTests {
     @Test("a Python client calls and observes with the JSON of version 3 typed by hand")
-    func version3() throws { try run("version3", []) }
+    func version3() async throws { try await run("version3", []) }
 
     @Test("the same over TLS 1.2 and 1.3, with the certificate checked", arguments: ["TLSv1_2", "TLSv1_3"])
-    func version3overTLS(_ version: String) throws {
+    func version3overTLS(_ version: String) async throws {
         let files = ["--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key")]
-        try run("version3", [TestCertificate.path("ca.pem"), version], serving: files)
+        try await run("version3", [TestCertificate.path("ca.pem"), version], serving: files)
     }
 
     @Test("a Python client of versions 1 and 2 is served as before: base64, mangled names, binary messages")
-    func versions1and2() throws {
+    func versions1and2() async throws {
         // `distributed thunk` of TrebuchetCLI.Counter.add(_:), as an existing client sends it.
-        try run("versions1and2", ["$s12TrebuchetCLI7CounterC3addyS2iYaKFTE"])
+        try await run("versions1and2", ["$s12TrebuchetCLI7CounterC3addyS2iYaKFTE"])
     }
 
-    private func run(_ script: String, _ arguments: [String], serving options: [String] = []) throws {
-        let server = try ServeProcess(arguments: options)
-        defer { server.stop() }
-        try PythonPeer(script, [server.url] + arguments).expectOK()
+    private func run(_ script: String, _ arguments: [String], serving options: [String] = []) async throws {
+        let server = try await ServeProcess(arguments: options)
+        try await PythonPeer(script, [server.url] + arguments).expectOK()
+        await server.stop()
     }
 }

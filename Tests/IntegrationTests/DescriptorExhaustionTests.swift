@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import Networking
 import Testing
@@ -9,22 +8,10 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(1))) struct DescriptorExhaustionTests {
     @Test("without descriptors left a server stops accepting, serves those it has, and goes on when some are free")
     func exhaustion() async throws {
-        let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let server = Process()
-        server.executableURL = URL(fileURLWithPath: "/bin/sh")
-        let tool = URL(fileURLWithPath: program).deletingLastPathComponent().appendingPathComponent("trebuchet").path
-        server.arguments = ["-c", "ulimit -n 40; exec \"$0\" serve --port 0", tool]
-        let output = Pipe()
-        server.standardOutput = output
-        try server.run()
-        defer { server.terminate() }
-        var text = ""
-        while !text.contains("\n") {
-            let data = output.fileHandleForReading.availableData
-            try #require(!data.isEmpty, "the server said: \(text)")
-            text += String(decoding: data, as: UTF8.self)
-        }
-        let match = try #require(text.firstMatch(of: /127\.0\.0\.1:(\d+)/))
+        let server = try ChildProcess(
+            "/bin/sh", ["-c", "ulimit -n 40; exec \"$0\" serve --port 0", ServeProcess.tool])
+        let line = try #require(await server.nextLine())
+        let match = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/), "the server said: \(line)")
         let port = try #require(Int(match.1))
 
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
@@ -42,5 +29,7 @@ import TrebuchetTesting
         try await connecting.value
         await late.close()
         await client.close()
+        server.signal(SIGTERM)
+        _ = await server.finish()
     }
 }

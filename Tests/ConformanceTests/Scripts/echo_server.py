@@ -6,22 +6,27 @@ import websockets
 names = []
 
 async def talk(socket):
-    name = names[-1] if names else None
-    async for message in socket:
-        if message == "name":
-            await socket.send(str(name))
-        elif message == "path":
-            await socket.send(socket.request.path)
-        elif message == "fragments":
-            await socket.send(["fr", "", "agm", "ents"])
-        elif message == "ping":
-            await (await socket.ping(b"are you there?"))
-            await socket.send("ponged")
-        elif message == "close":
-            await socket.close(4001, "as asked")
-        else:
-            await socket.send(message)
+    try:
+        async for message in socket:
+            await answer(socket, message)
+    except websockets.ConnectionClosed:
+        pass  # with another code than 1000 and 1001
     print("closed", socket.close_code, socket.close_reason, flush=True)
+
+async def answer(socket, message):
+    if message == "name":
+        await socket.send(str(names[-1]))
+    elif message == "path":
+        await socket.send(socket.request.path)
+    elif message == "fragments":
+        await socket.send(["fr", "", "agm", "ents"])
+    elif message == "ping":
+        await (await socket.ping(b"are you there?"))
+        await socket.send("ponged")
+    elif message == "close":
+        await socket.close(4001, "as asked")
+    else:
+        await socket.send(message)
 
 async def main(*files):
     context = None
