@@ -1,6 +1,6 @@
 """The Autobahn suite's cases against a client, those of compression left out: serves them, prints its port, and when the client
 has asked for its report 'ok', or a line for each case that failed."""
-import asyncio
+import asyncio, os, sys
 from kosoku import FailureError, run_fuzzingserver
 
 async def main():
@@ -15,6 +15,9 @@ async def main():
         if not case.passed:
             print(case.case_id, case.behavior.value, case.behavior_close.value, case.result, case.result_close)
     if all(case.passed for case in results):
-        print("ok")
+        print("ok", flush=True)
 
 asyncio.run(main())
+# kosoku's own threads may abort an interpreter that ends in the usual way.
+sys.stdout.flush()
+os._exit(0)
