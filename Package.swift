@@ -52,6 +52,7 @@ let package = Package(
         // Floor 0: system headers, bytes, macros.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         library("Bytes"),
         .macro(
             name: "TrebuchetMacros",
@@ -65,7 +66,7 @@ let package = Package(
         library("Relays"),
         library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
         // Floor 2
-        library("WebSockets", ["Bytes", "Networking", "COpenSSL"]),
+        library("WebSockets", ["Bytes", "Networking", "COpenSSL", "CZlib"]),
         library("TrebuchetWire", ["Bytes"]),
         library("QStream", ["Relays"]),
         library("Loading", ["Relays"]),
@@ -89,7 +90,7 @@ let package = Package(
         test("RelaysTests", ["Relays"]),
         test("QStreamTests", ["QStream", "Relays"]),
         test("NetworkingTests", ["Networking", "Bytes"]),
-        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
+        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
         test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 
 /// Bytes that never change and that many connections send at once: an encoded state goes to a thousand subscribers
 /// from one place in memory.
@@ -19,6 +20,19 @@ public final class SharedBytes: Sendable {
     }
 
     deinit { free(base) }
+
+    /// What was made of the bytes, a compressed form for instance, by a number that says what it is.
+    private let forms = Mutex<[Int: SharedBytes]>([:])
+
+    /// The form of that number, made by the first who asks; others who ask meanwhile wait for it.
+    public func derived(_ form: Int, _ make: (UnsafeRawBufferPointer) -> SharedBytes) -> SharedBytes {
+        forms.withLock { forms in
+            if let made = forms[form] { return made }
+            let made = make(bytes)
+            forms[form] = made
+            return made
+        }
+    }
 
     /// The bytes; valid while the object is held.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }

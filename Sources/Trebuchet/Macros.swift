@@ -5,6 +5,7 @@
 @_exported public import struct Networking.TransportError
 @_exported public import struct WebSockets.HTTPHeaders
 @_exported public import struct WebSockets.HTTPRequestHead
+@_exported public import struct WebSockets.WebSocketCompression
 
 /// Makes a distributed actor callable and observable over the network.
 ///

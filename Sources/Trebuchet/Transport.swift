@@ -1,4 +1,5 @@
 public import Networking
+public import WebSockets
 
 /// How clients and servers reach each other.
 public struct TrebuchetTransport: Sendable {
@@ -14,6 +15,7 @@ public struct TrebuchetTransport: Sendable {
     }
 
     let kind: Kind
+    private(set) var compression: WebSocketCompression?
 
     /// The server's address, for messages.
     var description: String {
@@ -38,6 +40,14 @@ public struct TrebuchetTransport: Sendable {
     /// WebSocket over TLS, for a client. `TLSClientSettings()` trusts the roots of the system.
     public static func webSocket(host: String, port: Int, tls: TLSClientSettings) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .client(tls)))
+    }
+
+    /// The same, but that messages are compressed when the other side wants it, too: permessage-deflate (RFC 7692). For
+    /// links on which bytes are dear; `WebSocketCompression` says what it costs.
+    public func compressed(_ settings: WebSocketCompression = WebSocketCompression()) -> TrebuchetTransport {
+        var copy = self
+        copy.compression = settings
+        return copy
     }
 
     /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.

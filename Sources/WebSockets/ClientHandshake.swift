@@ -5,9 +5,20 @@ struct ClientHandshake {
     let url: WebSocketURL
     let subprotocols: [String]
     let headers: HTTPHeaders
+    let compression: WebSocketCompression?
     let key: String
 
-    init(url: WebSocketURL, subprotocols: [String], headers: HTTPHeaders, key: String = HandshakeKey.random()) {
+    /// What the server answered.
+    struct Agreement: Equatable {
+        var subprotocol: String?
+        var compression: CompressionAgreement?
+    }
+
+    init(
+        url: WebSocketURL, subprotocols: [String], headers: HTTPHeaders, compression: WebSocketCompression? = nil,
+        key: String = HandshakeKey.random()
+    ) {
+        self.compression = compression
         self.url = url
         self.subprotocols = subprotocols
         self.headers = headers
@@ -21,6 +32,7 @@ struct ClientHandshake {
         if !subprotocols.isEmpty {
             text += "Sec-WebSocket-Protocol: \(subprotocols.joined(separator: ", "))\r\n"
         }
+        if let compression { text += "Sec-WebSocket-Extensions: \(CompressionAgreement.offer(compression))\r\n" }
         guard subprotocols.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
             throw TransportError(.handshake, "subprotocols \(subprotocols) are not HTTP tokens")
         }
@@ -37,8 +49,8 @@ struct ClientHandshake {
         return Array((text + "\r\n").utf8)
     }
 
-    /// Checks the answer; gives the subprotocol that the server chose.
-    func validate(_ response: HTTPResponseHead) throws(TransportError) -> String? {
+    /// Checks the answer; gives what the server chose.
+    func validate(_ response: HTTPResponseHead) throws(TransportError) -> Agreement {
         guard response.status == 101 else {
             let location = response.headers["Location"].map { " (to \($0); redirects are not followed)" } ?? ""
             throw TransportError(.handshake, "\(url) answered \(response.status) instead of 101\(location)")
@@ -49,15 +61,19 @@ struct ClientHandshake {
         guard response.headers.values("Sec-WebSocket-Accept") == [HandshakeKey.accept(for: key)] else {
             throw TransportError(.handshake, "\(url) answered with a wrong Sec-WebSocket-Accept")
         }
-        let extensions = response.headers.list("Sec-WebSocket-Extensions")
-        guard extensions.isEmpty else {
-            throw TransportError(.handshake, "\(url) chose extensions that were not offered: \(extensions)")
+        var agreement = Agreement()
+        if let chosen = response.headers.list("Sec-WebSocket-Extensions").first {
+            guard let extensions = WebSocketExtension.list(response.headers), extensions.count == 1, let compression,
+                let agreed = CompressionAgreement(answer: extensions[0], to: compression)
+            else { throw TransportError(.handshake, "\(url) chose extensions that were not offered so: \(chosen)") }
+            agreement.compression = agreed
         }
         let chosen = response.headers.values("Sec-WebSocket-Protocol")
-        guard let subprotocol = chosen.first else { return nil }
+        guard let subprotocol = chosen.first else { return agreement }
         guard chosen.count == 1, subprotocols.contains(subprotocol) else {
             throw TransportError(.handshake, "\(url) chose a subprotocol that was not offered: \(chosen)")
         }
-        return subprotocol
+        agreement.subprotocol = subprotocol
+        return agreement
     }
 }

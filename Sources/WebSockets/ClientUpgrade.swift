@@ -75,11 +75,17 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         TransportError(.handshake, "\(handshake.url) does not answer in HTTP/1.1: \(rejection.reason)")
     }
 
-    private func open(_ subprotocol: String?, headLength: Int) {
+    private func open(_ agreement: ClientHandshake.Agreement, headLength: Int) {
         isFinished = true
         timer?.cancel()
+        let compression = agreement.compression.flatMap { agreed in
+            handshake.compression.map {
+                MessageCompression(agreed, role: .client, settings: $0, codecs: CompressionCodecs())
+            }
+        }
         let socket = WebSocket(
-            channel, role: .client, subprotocol: subprotocol, limits: limits, times: ConnectionTimes(limits))
+            channel, role: .client, subprotocol: agreement.subprotocol, limits: limits,
+            times: ConnectionTimes(limits), compression: compression)
         let handler = makeHandler(socket)
         socket.handler = handler
         channel.delegate = socket

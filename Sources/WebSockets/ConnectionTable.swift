@@ -5,6 +5,8 @@ internal import Networking
 /// `@unchecked Sendable`: confined to the reactor; other threads hold it to send closures there.
 final class ConnectionTable: @unchecked Sendable {
     let reactor: Reactor
+    /// For all connections with which compression was agreed on.
+    let codecs = CompressionCodecs()
     private var sockets: [WebSocket] = []
     private var upgrades: [ObjectIdentifier: ServerUpgrade] = [:]
     private(set) var isDraining = false

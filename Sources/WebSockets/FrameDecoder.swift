@@ -13,9 +13,12 @@ package struct FrameDecoder: Sendable {
     /// The mask bit that every frame of the peer has (0x80 from clients, 0 from servers).
     private let maskBit: UInt8
     private let maximumPayload: Int
+    /// Compression was agreed on: the first frame of a message may have RSV1.
+    private let allowsCompression: Bool
 
     /// `role` is our own: a server takes masked frames alone, a client unmasked ones.
-    package init(role: WebSocketRole, maximumPayload: Int) {
+    package init(role: WebSocketRole, maximumPayload: Int, allowsCompression: Bool = false) {
+        self.allowsCompression = allowsCompression
         maskBit = role == .server ? 0x80 : 0
         self.maximumPayload = maximumPayload
     }
@@ -50,8 +53,10 @@ package struct FrameDecoder: Sendable {
     private func decodeCarefully(_ bytes: UnsafeRawBufferPointer) -> Result {
         guard bytes.count >= 1 else { return .incomplete }
         let first = bytes[0]
-        guard first & 0x70 == 0 else { return .violation(.reservedBits) }
+        let isCompressed = first & 0x70 == 0x40 && allowsCompression
+        guard first & 0x70 == 0 || isCompressed else { return .violation(.reservedBits) }
         guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else { return .violation(.unknownOpcode) }
+        guard !isCompressed || opcode == .text || opcode == .binary else { return .violation(.reservedBits) }
         let isFinal = first & 0x80 != 0
         guard isFinal || !opcode.isControl else { return .violation(.fragmentedControl) }
 
@@ -79,7 +84,8 @@ package struct FrameDecoder: Sendable {
         }
         guard length <= maximumPayload || opcode.isControl else { return .violation(.frameTooBig) }
 
-        var header = FrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: length)
+        var header = FrameHeader(
+            isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, payloadLength: length)
         if maskBit != 0 {
             guard bytes.count >= at + 4 else { return .incomplete }
             header.isMasked = true

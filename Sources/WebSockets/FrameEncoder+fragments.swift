@@ -6,11 +6,12 @@ extension FrameEncoder {
     /// `nextKey` gives the masking key of each frame; nil for a server.
     package static func closeFragmented(
         _ opening: Opening, in buffer: inout ByteBuffer, opcode: WebSocketOpcode, size: Int,
-        nextKey: (() -> UInt32)? = nil
+        isCompressed: Bool = false, nextKey: (() -> UInt32)? = nil
     ) {
         let length = payloadLength(opening, in: buffer)
         guard length > size else {
-            return close(opening, in: &buffer, opcode: opcode, maskingKey: nextKey?())
+            return close(
+                opening, in: &buffer, opcode: opcode, isCompressed: isCompressed, maskingKey: nextKey?())
         }
         // The frames are built apart and copied back: only links that need small frames pay for it.
         var frames = ByteBuffer(capacity: length + (length / size + 1) * FrameHeader.maximumLength)
@@ -21,7 +22,8 @@ extension FrameEncoder {
             append(
                 sent == 0 ? opcode : .continuation,
                 UnsafeRawBufferPointer(rebasing: buffer.bytes[(start + sent)..<(start + sent + count)]),
-                isFinal: sent + count == length, maskingKey: nextKey?(), to: &frames)
+                isFinal: sent + count == length, isCompressed: isCompressed && sent == 0, maskingKey: nextKey?(),
+                to: &frames)
             sent += count
         }
         buffer.truncate(to: opening.start)

@@ -38,7 +38,7 @@ package enum FrameEncoder {
     @inline(__always)
     package static func close(
         _ opening: Opening, in buffer: inout ByteBuffer, opcode: WebSocketOpcode, isFinal: Bool = true,
-        maskingKey: UInt32? = nil, following: Int = 0
+        isCompressed: Bool = false, maskingKey: UInt32? = nil, following: Int = 0
     ) {
         let written = payloadLength(opening, in: buffer)
         let needed = headerLength(payload: written + following, isMasked: maskingKey != nil)
@@ -46,8 +46,8 @@ package enum FrameEncoder {
         let target = buffer.mutableBytes.baseAddress.unsafelyUnwrapped + opening.start
         put(
             FrameHeader(
-                isFinal: isFinal, opcode: opcode, isMasked: maskingKey != nil, maskingKey: maskingKey ?? 0,
-                payloadLength: written + following), at: target)
+                isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, isMasked: maskingKey != nil,
+                maskingKey: maskingKey ?? 0, payloadLength: written + following), at: target)
         guard let maskingKey else { return }
         Masking.apply(maskingKey, to: UnsafeMutableRawBufferPointer(start: target + needed, count: written))
     }
@@ -55,11 +55,12 @@ package enum FrameEncoder {
     /// Writes a whole frame.
     package static func append(
         _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool = true,
-        maskingKey: UInt32? = nil, to buffer: inout ByteBuffer
+        isCompressed: Bool = false, maskingKey: UInt32? = nil, to buffer: inout ByteBuffer
     ) {
         let opening = open(&buffer, expecting: payload.count, isMasked: maskingKey != nil)
         buffer.append(payload)
-        close(opening, in: &buffer, opcode: opcode, isFinal: isFinal, maskingKey: maskingKey)
+        close(
+            opening, in: &buffer, opcode: opcode, isFinal: isFinal, isCompressed: isCompressed, maskingKey: maskingKey)
     }
 
     /// The payload was of another class of length than expected: makes the header's room fit.
@@ -78,7 +79,8 @@ package enum FrameEncoder {
 
     @inline(__always)
     private static func put(_ header: FrameHeader, at target: UnsafeMutableRawPointer) {
-        target.storeBytes(of: (header.isFinal ? 0x80 : 0) | header.opcode.rawValue, as: UInt8.self)
+        let bits: UInt8 = (header.isFinal ? 0x80 : 0) | (header.isCompressed ? 0x40 : 0)
+        target.storeBytes(of: bits | header.opcode.rawValue, as: UInt8.self)
         let mask: UInt8 = header.isMasked ? 0x80 : 0
         var at = 2
         if header.payloadLength <= FrameHeader.shortPayload {

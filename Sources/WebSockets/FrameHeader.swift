@@ -2,6 +2,8 @@
 package struct FrameHeader: Equatable, Sendable {
     /// The last frame of its message.
     package var isFinal: Bool
+    /// RSV1 of a message's first frame (RFC 7692 §6).
+    package var isCompressed = false
     package var opcode: WebSocketOpcode
     package var isMasked: Bool
     /// The four bytes of the key as they lie in memory; 0 without a mask.
@@ -9,9 +11,11 @@ package struct FrameHeader: Equatable, Sendable {
     package var payloadLength: Int
 
     package init(
-        isFinal: Bool, opcode: WebSocketOpcode, isMasked: Bool = false, maskingKey: UInt32 = 0, payloadLength: Int
+        isFinal: Bool, isCompressed: Bool = false, opcode: WebSocketOpcode, isMasked: Bool = false,
+        maskingKey: UInt32 = 0, payloadLength: Int
     ) {
         self.isFinal = isFinal
+        self.isCompressed = isCompressed
         self.opcode = opcode
         self.isMasked = isMasked
         self.maskingKey = maskingKey

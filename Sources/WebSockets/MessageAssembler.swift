@@ -14,10 +14,13 @@ struct MessageAssembler: ~Copyable {
     private var buffer = ByteBuffer()
     private var fragments = 0
     private var validator = UTF8Validator()
+    private let compression: MessageCompression?
+    private var isCompressed = false
     /// `text` or `binary` while a message is in progress.
     private(set) var opcode: WebSocketOpcode?
 
-    init(maximumBytes: Int, maximumFragments: Int) {
+    init(maximumBytes: Int, maximumFragments: Int, compression: MessageCompression? = nil) {
+        self.compression = compression
         self.maximumBytes = maximumBytes
         self.maximumFragments = maximumFragments
     }
@@ -32,6 +35,7 @@ struct MessageAssembler: ~Copyable {
         } else {
             guard opcode == nil else { return .messageInsideMessage }
             opcode = header.opcode
+            isCompressed = header.isCompressed
         }
         fragments += 1
         guard fragments <= maximumFragments else { return .tooManyFragments }
@@ -42,7 +46,7 @@ struct MessageAssembler: ~Copyable {
 
     /// Unmasked bytes of the frame in progress. `isASCII` when the caller has seen that they are.
     mutating func append(_ piece: UnsafeRawBufferPointer, isASCII: Bool) -> ProtocolViolation? {
-        if opcode == .text, !isASCII || !validator.isComplete {
+        if opcode == .text, !isCompressed, !isASCII || !validator.isComplete {
             guard validator.validate(piece) else { return .invalidUTF8 }
         }
         buffer.append(piece)
@@ -50,7 +54,24 @@ struct MessageAssembler: ~Copyable {
     }
 
     /// The last frame has ended: the message may be taken, and `reset` follows.
-    func finish() -> ProtocolViolation? { validator.isComplete ? nil : .invalidUTF8 }
+    mutating func finish() -> ProtocolViolation? {
+        if isCompressed, let violation = inflate() { return violation }
+        return validator.isComplete ? nil : .invalidUTF8
+    }
+
+    /// Only now, when all of it is there: so all connections of a reactor can use one decompressor in turn.
+    private mutating func inflate() -> ProtocolViolation? {
+        guard let compression else { return .reservedBits }
+        var message = ByteBuffer()
+        let isText = opcode == .text
+        var validator = UTF8Validator()
+        let violation = compression.inflate(buffer.bytes, limit: maximumBytes, into: &message) { piece in
+            isText && !validator.validate(piece) ? .invalidUTF8 : nil
+        }
+        self.validator = validator
+        swap(&buffer, &message)
+        return violation
+    }
 
     /// The message so far; valid until the next call.
     var message: UnsafeMutableRawBufferPointer { buffer.mutableBytes }
@@ -61,5 +82,6 @@ struct MessageAssembler: ~Copyable {
         fragments = 0
         validator = UTF8Validator()
         opcode = nil
+        isCompressed = false
     }
 }

@@ -35,10 +35,16 @@ package struct MessageReader: ~Copyable {
     private var scratch = ByteBuffer()
     private var assembler: MessageAssembler
 
-    package init(role: WebSocketRole, limits: WebSocketLimits) {
-        decoder = FrameDecoder(role: role, maximumPayload: min(limits.frameBytes, limits.messageBytes))
+    init(role: WebSocketRole, limits: WebSocketLimits, compression: MessageCompression?) {
+        decoder = FrameDecoder(
+            role: role, maximumPayload: min(limits.frameBytes, limits.messageBytes),
+            allowsCompression: compression != nil)
         assembler = MessageAssembler(
-            maximumBytes: limits.messageBytes, maximumFragments: limits.fragmentsPerMessage)
+            maximumBytes: limits.messageBytes, maximumFragments: limits.fragmentsPerMessage, compression: compression)
+    }
+
+    package init(role: WebSocketRole, limits: WebSocketLimits) {
+        self.init(role: role, limits: limits, compression: nil)
     }
 
     /// The next event in `bytes`, which are consumed from their start and changed in place.
@@ -46,7 +52,7 @@ package struct MessageReader: ~Copyable {
     package mutating func next(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event {
         guard stage == .header, assembler.isIdle,
             case .header(let header, let length) = decoder.decode(UnsafeRawBufferPointer(bytes)),
-            header.isFinal, !header.opcode.isControl, header.opcode != .continuation,
+            header.isFinal, !header.isCompressed, !header.opcode.isControl, header.opcode != .continuation,
             bytes.count - length >= header.payloadLength
         else { return nextInPieces(&bytes) }
         let end = length + header.payloadLength

@@ -6,14 +6,14 @@ package enum ProtocolViolation: Error, CaseIterable {
     case lengthNotMinimal, lengthTooLarge, unmaskedFrame, maskedFrame
     case continuationOfNothing, messageInsideMessage
     case closePayload, closeCode
-    case invalidUTF8
+    case invalidUTF8, badCompression
     case frameTooBig, messageTooBig, tooManyFragments
     case tooManyControlFrames
 
     /// The code with which the connection is failed.
     package var code: WebSocketCloseCode {
         switch self {
-        case .invalidUTF8: .invalidPayload
+        case .invalidUTF8, .badCompression: .invalidPayload
         case .frameTooBig, .messageTooBig, .tooManyFragments: .messageTooBig
         case .tooManyControlFrames: .policyViolation
         default: .protocolError
@@ -36,6 +36,7 @@ package enum ProtocolViolation: Error, CaseIterable {
         case .closePayload: "close frame with one byte of payload"
         case .closeCode: "close code must not be sent"
         case .invalidUTF8: "text is not UTF-8"
+        case .badCompression: "compressed message is not DEFLATE data"
         case .frameTooBig: "frame is over the limit"
         case .messageTooBig: "message is over the limit"
         case .tooManyFragments: "message has too many fragments"

@@ -4,13 +4,14 @@ final class ServerConfiguration: Sendable {
     let times: ConnectionTimes
     let addresses: AddressCounter
     let subprotocols: [String]
+    let compression: WebSocketCompression?
     let connectionsPerReactor: Int
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
-        limits: WebSocketLimits, subprotocols: [String], reactors: Int,
+        limits: WebSocketLimits, subprotocols: [String], compression: WebSocketCompression?, reactors: Int,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
@@ -19,6 +20,7 @@ final class ServerConfiguration: Sendable {
         times = ConnectionTimes(limits)
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.subprotocols = subprotocols
+        self.compression = compression?.bounded
         self.admit = admit
         self.http = http
         self.accept = accept

@@ -5,12 +5,14 @@ package enum ServerHandshake {
         package let acceptKey: String
         /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
         package let subprotocol: String?
+        package let compression: CompressionAgreement?
 
         /// The answer that begins the WebSocket.
         package var response: HTTPResponse {
             var headers: HTTPHeaders = [
                 "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": acceptKey,
             ]
+            if let compression { headers.add("Sec-WebSocket-Extensions", compression.description) }
             if let subprotocol { headers.add("Sec-WebSocket-Protocol", subprotocol) }
             return HTTPResponse(status: 101, headers: headers)
         }
@@ -18,7 +20,7 @@ package enum ServerHandshake {
 
     /// Checks the upgrade. `subprotocols` are the server's in its order of preference.
     package static func agree(
-        _ request: HTTPRequestHead, subprotocols: [String]
+        _ request: HTTPRequestHead, subprotocols: [String], compression: WebSocketCompression? = nil
     ) throws(HTTPRejection) -> Agreement {
         guard request.method == "GET" else {
             throw HTTPRejection(405, "a WebSocket begins with GET", headers: ["Allow": "GET"])
@@ -40,8 +42,12 @@ package enum ServerHandshake {
         guard offered.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
             throw HTTPRejection(400, "Sec-WebSocket-Protocol is not a list of tokens")
         }
+        guard let extensions = WebSocketExtension.list(headers) else {
+            throw HTTPRejection(400, "Sec-WebSocket-Extensions is not a list of extensions")
+        }
         return Agreement(
-            acceptKey: HandshakeKey.accept(for: keys[0]), subprotocol: subprotocols.first { offered.contains($0) })
+            acceptKey: HandshakeKey.accept(for: keys[0]), subprotocol: subprotocols.first { offered.contains($0) },
+            compression: compression.flatMap { CompressionAgreement.answer(extensions, $0) })
     }
 
     /// For a plain request, and for a version that we do not speak (§4.2.2).

@@ -75,7 +75,7 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard request.wantsWebSocket else { return try handlePlain(request) }
-        let agreement = try ServerHandshake.agree(request, subprotocols: configuration.subprotocols)
+        let agreement = try ServerHandshake.agree(request, subprotocols: configuration.subprotocols, compression: configuration.compression)
         guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
         guard table.count <= configuration.connectionsPerReactor else {
             throw HTTPRejection(503, "the server has as many connections as it takes")
@@ -148,9 +148,14 @@ final class ServerUpgrade: ByteChannelDelegate {
         _ agreement: ServerHandshake.Agreement, _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
     ) {
         timer?.cancel()
+        let compression = agreement.compression.flatMap { agreed in
+            configuration.compression.map {
+                MessageCompression(agreed, role: .server, settings: $0, codecs: table.codecs)
+            }
+        }
         let socket = WebSocket(
             channel, role: .server, subprotocol: agreement.subprotocol, limits: configuration.limits,
-            times: configuration.times, handler: handler)
+            times: configuration.times, compression: compression, handler: handler)
         socket.addressEntry = addressEntry
         table.add(socket)
         table.remove(self)

@@ -13,7 +13,7 @@ extension WebSocket {
         assert(!opcode.isControl && opcode != .continuation, "a message is text or binary")
         guard machine.phase == .open else { return }
         let keys = maskingKeys
-        let fragmentBytes = fragmentBytes
+        let isPlain = fragmentBytes == 0 && compression == nil
         try channel.write { buffer in
             let opening = FrameEncoder.open(&buffer, expecting: expecting, isMasked: keys != nil)
             do {
@@ -22,12 +22,28 @@ extension WebSocket {
                 buffer.truncate(to: opening.start)
                 throw error
             }
-            if fragmentBytes == 0 {
+            if isPlain {
                 FrameEncoder.close(opening, in: &buffer, opcode: opcode, maskingKey: keys?.next())
             } else {
-                FrameEncoder.closeFragmented(
-                    opening, in: &buffer, opcode: opcode, size: fragmentBytes, nextKey: keys.map { $0.next })
+                closeSpecially(opening, in: &buffer, opcode)
             }
+        }
+    }
+
+    /// Ends a message that is to be compressed or to leave in fragments.
+    @inline(never)
+    package func closeSpecially(
+        _ opening: FrameEncoder.Opening, in buffer: inout ByteBuffer, _ opcode: WebSocketOpcode
+    ) {
+        let isCompressed = compression?.deflate(&buffer, from: opening.start + opening.room) ?? false
+        let nextKey = maskingKeys.map { $0.next }
+        if fragmentBytes == 0 {
+            FrameEncoder.close(
+                opening, in: &buffer, opcode: opcode, isCompressed: isCompressed, maskingKey: nextKey?())
+        } else {
+            FrameEncoder.closeFragmented(
+                opening, in: &buffer, opcode: opcode, size: fragmentBytes, isCompressed: isCompressed,
+                nextKey: nextKey)
         }
     }
 
@@ -60,12 +76,43 @@ extension WebSocket {
             }
         }
         guard machine.phase == .open else { return }
+        if let compression, headCount + shared.count >= compression.threshold {
+            guard let deflated = compression.deflatedOnce(shared) else {
+                return send(opcode, expecting: headCount + shared.count) {
+                    head(&$0)
+                    $0.append(shared.bytes)
+                }
+            }
+            if deflated.count + MessageCompression.storedHead < shared.count {
+                return sendDeflated(opcode, headCount: headCount, head: head, deflated: deflated)
+            }
+        }
         channel.write { buffer in
             let opening = FrameEncoder.open(&buffer, expecting: headCount + shared.count, isMasked: false)
             head(&buffer)
             FrameEncoder.close(opening, in: &buffer, opcode: opcode, following: shared.count)
         }
         channel.write(shared: shared)
+    }
+
+    /// Sends a head as a block that is not compressed, and behind it the compressed blocks that many connections share.
+    private func sendDeflated(
+        _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, deflated: SharedBytes
+    ) {
+        let storedHead = MessageCompression.storedHead
+        channel.write { buffer in
+            let opening = FrameEncoder.open(
+                &buffer, expecting: storedHead + headCount + deflated.count, isMasked: false)
+            let block = buffer.count
+            buffer.append(count: storedHead) { _ in }
+            head(&buffer)
+            let count = buffer.count - block - storedHead
+            precondition(count <= MessageCompression.largestStored, "a head of \(count) bytes is none")
+            MessageCompression.putStoredHead(count: count, at: buffer.mutableBytes.baseAddress! + block)
+            FrameEncoder.close(
+                opening, in: &buffer, opcode: opcode, isCompressed: true, following: deflated.count)
+        }
+        channel.write(shared: deflated)
     }
 
     /// Sends all that `body` sends on this socket in one system call. On the reactor.

@@ -21,6 +21,8 @@ public final class WebSocket: @unchecked Sendable {
     private let hot: UnsafeMutablePointer<HotState>
     /// Bytes that came while reading was paused.
     var held: HeldInput?
+    /// Nil when it was not agreed on.
+    let compression: MessageCompression?
     /// A client masks what it sends; a server has no keys.
     let maskingKeys: MaskingKeys?
 
@@ -42,8 +44,9 @@ public final class WebSocket: @unchecked Sendable {
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,
-        times: ConnectionTimes, handler: (any WebSocketHandler)? = nil
+        times: ConnectionTimes, compression: MessageCompression?, handler: (any WebSocketHandler)? = nil
     ) {
+        self.compression = compression
         self.channel = channel
         self.subprotocol = subprotocol
         self.handler = handler
@@ -51,7 +54,8 @@ public final class WebSocket: @unchecked Sendable {
         hot = .allocate(capacity: 1)
         hot.initialize(
             to: HotState(
-                reader: MessageReader(role: role, limits: limits), machine: WebSocketStateMachine(role: role)))
+                reader: MessageReader(role: role, limits: limits, compression: compression),
+                machine: WebSocketStateMachine(role: role)))
         maskingKeys = role == .client ? MaskingKeys() : nil
         self.times = times
         channel.watermarks = limits.watermarks
@@ -90,6 +94,8 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
+    /// Whether messages may be compressed in both directions.
+    public var isCompressionAgreed: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
     /// Whether messages may be sent: neither side has begun to close.

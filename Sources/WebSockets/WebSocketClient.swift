@@ -9,13 +9,14 @@ public enum WebSocketClient {
     ///   - subprotocols: what the server may choose from, in the order of preference.
     ///   - headers: sent beside those of the handshake, for instance `Authorization`.
     ///   - tls: whom to trust with `wss:`.
+    ///   - compression: offers the server to compress messages; nil, the default, for never.
     ///   - reactors: the socket lives on one of them; the process's reactor for clients unless given.
     /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, `.tls`, and `.handshake` for every
     ///   answer but a valid 101, redirects among them; `CancellationError`.
     public static func connect(
         to url: String, subprotocols: [String] = [], headers: HTTPHeaders = [:],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSClientSettings = TLSClientSettings(),
-        reactors: ReactorGroup? = nil,
+        compression: WebSocketCompression? = nil, reactors: ReactorGroup? = nil,
         makeHandler: @escaping @Sendable (WebSocket) -> any WebSocketHandler
     ) async throws -> WebSocket {
         let parsed = try WebSocketURL(url)
@@ -25,7 +26,8 @@ public enum WebSocketClient {
         let channel = try await Connector.connect(
             host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
         if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }
-        let handshake = ClientHandshake(url: parsed, subprotocols: subprotocols, headers: headers)
+        let handshake = ClientHandshake(
+            url: parsed, subprotocols: subprotocols, headers: headers, compression: compression?.bounded)
         let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -49,7 +49,8 @@ public final class TrebuchetClient: Sendable {
     public func connect() async throws {
         switch transport.kind {
         case .webSocket(let host, let port, let security):
-            try await WebSocketClientLink.connect(core, host: host, port: port, security)
+            try await WebSocketClientLink.connect(
+                core, host: host, port: port, security, compression: transport.compression)
         case .local(let server):
             try await server.connectLocally(core)
         }

@@ -13,9 +13,10 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
     }
 
     /// Connects, and hands the connection to `core`.
-    static func connect(_ core: ClientCore, host: String, port: Int, _ security: TrebuchetTransport.Security)
-        async throws
-    {
+    static func connect(
+        _ core: ClientCore, host: String, port: Int, _ security: TrebuchetTransport.Security,
+        compression: WebSocketCompression?
+    ) async throws {
         var limits = WebSocketLimits()
         limits.handshakeTimeout = core.options.connectTimeout
         limits.messageBytes = core.options.messageSize
@@ -31,9 +32,7 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         if let token = core.options.token { headers.add("Authorization", "Bearer \(try await token())") }
         let socket = try await WebSocketClient.connect(
             to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
-            limits: limits,
-            tls: tls,
-            reactors: ReactorGroup([core.reactor])
+            limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([core.reactor])
         ) { WebSocketClientLink(core, $0) }
         guard socket.subprotocol == ProtocolVersion.subprotocol else {
             socket.close(code: .protocolError, reason: "needs \(ProtocolVersion.subprotocol)")

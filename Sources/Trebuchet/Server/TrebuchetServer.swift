@@ -127,7 +127,8 @@ public final class TrebuchetServer: Sendable {
         }
         do {
             let listener = try WebSocketSessions.listen(
-                host: host, port: port, security, shards: shards, limits: limits, access: access)
+                host: host, port: port, security, compression: transport.compression, shards: shards, limits: limits,
+                access: access)
             state.withLock { $0 = .running(listener) }
             return listener.address
         } catch {

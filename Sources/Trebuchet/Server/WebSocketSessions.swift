@@ -7,8 +7,8 @@ internal import WebSockets
 enum WebSocketSessions {
     /// Listens from now on. `GET /healthz` answers 200.
     static func listen(
-        host: String, port: Int, _ security: TrebuchetTransport.Security, shards: [ServerShard], limits: ServerLimits,
-        access: AccessPolicy
+        host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
+        shards: [ServerShard], limits: ServerLimits, access: AccessPolicy
     ) throws(TransportError) -> WebSocketServer {
         var webSocket = WebSocketLimits()
         webSocket.connections = limits.connections
@@ -24,7 +24,7 @@ enum WebSocketSessions {
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            admit: admit,
+            compression: compression, admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },

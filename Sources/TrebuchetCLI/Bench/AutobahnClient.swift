@@ -34,7 +34,9 @@ enum AutobahnClient {
     /// Connects; gives the messages that come, unless they are echoed, and ends with the connection.
     private static func conversation(_ url: String, echoes: Bool) async throws -> AsyncStream<[UInt8]> {
         let (messages, continuation) = AsyncStream.makeStream(of: [UInt8].self)
-        _ = try await WebSocketClient.connect(to: url, limits: EchoServer.limits) { _ in
+        _ = try await WebSocketClient.connect(
+            to: url, limits: EchoServer.limits, compression: EchoServer.compression
+        ) { _ in
             Peer(echoes ? nil : continuation, whenClosed: continuation.finish)
         }
         return messages

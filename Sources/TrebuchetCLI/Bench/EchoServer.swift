@@ -12,6 +12,15 @@ enum EchoServer {
         return limits
     }
 
+    /// Compresses whatever it is, as the suite's cases of compression expect.
+    static var compression: WebSocketCompression {
+        var compression = WebSocketCompression()
+        compression.threshold = 1
+        compression.serverNoContextTakeover = false
+        compression.clientNoContextTakeover = false
+        return compression
+    }
+
     static func run(_ arguments: ParsedArguments) async throws {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 9001
@@ -19,7 +28,7 @@ enum EchoServer {
         let signals = ShutdownSignals()
         let server = try WebSocketServer(
             host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: limits,
-            tls: try TLSOptions.server(arguments)
+            tls: try TLSOptions.server(arguments), compression: arguments.has("--compression") ? compression : nil
         ) { _ in .accept(Echo()) }
         print("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address)")
         await signals.first()

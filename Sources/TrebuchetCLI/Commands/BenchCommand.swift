@@ -126,6 +126,7 @@ enum BenchCommand {
             OptionSpec("--reactors", "N", "threads that serve (1)"),
             OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM)"),
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
+            OptionSpec("--compression", nil, "compress all messages with clients that offer it"),
         ],
         run: EchoServer.run)
 
@@ -135,7 +136,7 @@ enum BenchCommand {
             OptionSpec("--url", "URL", "the fuzzing server (ws://127.0.0.1:9001)"),
             OptionSpec("--agent", "NAME", "what its report calls this client (trebuchet)"),
         ],
-        discussion: "The verdicts are the fuzzing server's. See Docs/Conformance.md.",
+        discussion: "It offers compression. The verdicts are the fuzzing server's. See Docs/Conformance.md.",
         run: AutobahnClient.run)
 
     private static let machines = CommandSpec(

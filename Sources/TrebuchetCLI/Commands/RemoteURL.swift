@@ -7,6 +7,7 @@ struct RemoteURL {
     static let options = [
         option, OptionSpec("--ca-file", "FILE", "trust the certificate authorities in FILE alone, with wss"),
         OptionSpec("--insecure", nil, "trust any certificate, with wss; for tests alone"),
+        OptionSpec("--compression", nil, "offer the server to compress messages"),
     ]
     static let `default` = "ws://127.0.0.1:8080"
 
@@ -54,7 +55,8 @@ struct RemoteURL {
     /// A client that is connected to the server that `--url` names.
     static func connect(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
-        let client = TrebuchetClient(transport: url.transport(trust(arguments)))
+        let transport = url.transport(trust(arguments))
+        let client = TrebuchetClient(transport: arguments.has("--compression") ? transport.compressed() : transport)
         do {
             try await client.connect()
         } catch let error as TransportError where error.code == .refused {

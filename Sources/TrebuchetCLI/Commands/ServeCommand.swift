@@ -12,6 +12,7 @@ enum ServeCommand {
             OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
             OptionSpec("--tls-client-ca", "FILE", "ask clients for a certificate of these authorities"),
+            OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
@@ -39,8 +40,9 @@ enum ServeCommand {
         // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
         let tls = try TLSOptions.server(arguments)
-        let transport: TrebuchetTransport =
+        var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
+        if arguments.has("--compression") { transport = transport.compressed() }
         let server = TrebuchetServer(transport: transport, reactors: reactors)
         await expose(on: server, withBoard: arguments.has("--bench"))
         let address = try await server.start()
