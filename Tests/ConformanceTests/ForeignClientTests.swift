@@ -13,6 +13,9 @@ import TrebuchetTesting
         try await run("version3", [TestCertificate.path("ca.pem"), version], serving: files)
     }
 
+    @Test("the same with messages compressed")
+    func version3compressed() async throws { try await run("version3", ["compressed"], serving: ["--compression"]) }
+
     @Test("a Python client of versions 1 and 2 is served as before: base64, mangled names, binary messages")
     func versions1and2() async throws {
         // `distributed thunk` of TrebuchetCLI.Counter.add(_:), as an existing client sends it.

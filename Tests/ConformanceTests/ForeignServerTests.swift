@@ -45,20 +45,33 @@ import WebSockets
         }
 
         func connect(
-            _ path: String = "/", trust: TLSClientSettings.Trust = .file(TestCertificate.path("ca.pem"))
+            _ path: String = "/", trust: TLSClientSettings.Trust = .file(TestCertificate.path("ca.pem")),
+            compression: WebSocketCompression? = nil
         ) async throws -> (WebSocket, AsyncStream<Event>.Iterator) {
             let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
             let socket = try await WebSocketClient.connect(
-                to: url + path, subprotocols: ["first", "third"], tls: TLSClientSettings(trust: trust)
+                to: url + path, subprotocols: ["first", "third"], tls: TLSClientSettings(trust: trust),
+                compression: compression
             ) { _ in Listener(continuation) }
             return (socket, stream.makeAsyncIterator())
         }
     }
 
-    @Test("texts and binary messages of every length class come back", arguments: [false, true])
-    func echo(secure: Bool) async throws {
+    /// With a context for each message, and with one for all.
+    private static let compressions: [WebSocketCompression?] = [false, true].map { keepsContext in
+        var compression = WebSocketCompression()
+        compression.serverNoContextTakeover = !keepsContext
+        compression.clientNoContextTakeover = !keepsContext
+        return compression
+    }
+
+    @Test(
+        "texts and binary messages of every length class come back, compressed or not", arguments: [false, true],
+        [nil] + compressions)
+    func echo(secure: Bool, compression: WebSocketCompression?) async throws {
         let server = try await Server(secure: secure)
-        var (socket, events) = try await server.connect("/chat?room=%C3%A9")
+        var (socket, events) = try await server.connect("/chat?room=%C3%A9", compression: compression)
+        #expect(socket.isCompressionAgreed == (compression != nil))
         #expect(socket.subprotocol == "first")
         socket.send(text: "path")
         #expect(await events.next() == .text("/chat?room=%C3%A9"))

@@ -1,5 +1,5 @@
 """A foreign client that speaks version 3 with the JSON of the protocol typed by hand. Arguments: the server's URL and, for wss,
-whom to trust and the version of TLS."""
+whom to trust and the version of TLS; or "compressed"."""
 import asyncio, json, ssl, sys
 import websockets
 
@@ -14,10 +14,15 @@ def trusting(authority, version):
     context.set_alpn_protocols(["h2", "http/1.1"])
     return context
 
-async def main(url, *tls):
+async def main(url, *arguments):
+    compressed = arguments == ("compressed",)
+    tls = () if compressed else arguments
     options = {"ssl": trusting(*tls)} if tls else {}
+    if not compressed:
+        options["compression"] = None
     async with websockets.connect(url, subprotocols=["trebuchet.v3"], **options) as socket:
         assert socket.subprotocol == "trebuchet.v3"
+        assert [each.name for each in socket.protocol.extensions] == ["permessage-deflate"] * compressed
         if tls:
             connection = socket.transport.get_extra_info("ssl_object")
             assert connection.version().replace(".", "_") == tls[1], connection.version()
@@ -37,6 +42,14 @@ async def main(url, *tls):
         answer = await receive(socket)
         assert answer["type"] == "response" and answer["payload"]["callID"] == "a1", answer
         assert answer["payload"]["result"]["title"] == "Milk", answer
+
+        # Over a kilobyte: compressed by a server that does.
+        long = "Milk " * 1000
+        await socket.send(json.dumps({"type": "invocation", "payload": {
+            "callID": "a2", "actorID": "todos", "targetIdentifier": "addTodo(title:)", "arguments": [long]}}))
+        update = await receive(socket)
+        assert [item["title"] for item in update["payload"]["data"]["todos"]] == ["Milk", long], update
+        assert (await receive(socket))["payload"]["result"]["title"] == long
 
         for call, code in [
             ('"actorID":"nobody","targetIdentifier":"x()","arguments":[]', "actorNotFound"),
