@@ -16,6 +16,7 @@ struct Message: Decodable {
         var streamID: String?
         var sequenceNumber: UInt64?
         var reason: String?
+        var reconnectAfterMilliseconds: Int?
         var error: Failure?
         var result: Int?
         var data: Board.State?

@@ -66,6 +66,30 @@ import TrebuchetTesting
         await stopping.value
     }
 
+    @Test("shutdown tells a crowd in batches, with different times to come back, and closes all with 1001")
+    func crowd() async throws {
+        let server = freeServer()
+        let address = try await server.start()
+        var peers: [RawPeer] = []
+        for _ in 0..<250 { peers.append(try await RawPeer.connect(address)) }
+        let goers = peers.prefix(20)
+        // Those who go while the others are told are no longer there to be told.
+        let stopping = Task { await server.shutdown(drain: .seconds(1)) }
+        for peer in goers { peer.abort() }
+        var delays: Set<Int> = []
+        for peer in peers.dropFirst(20) {
+            let message = try #require(await peer.next())
+            #expect(message.type == "goAway")
+            let delay = try #require(message.payload.reconnectAfterMilliseconds)
+            #expect((0..<2_000).contains(delay))
+            delays.insert(delay)
+            #expect(try await peer.next() == nil)
+        }
+        #expect(delays.count > 150, "230 draws from 2,000")
+        await stopping.value
+        #expect(await server.connectionCount == 0)
+    }
+
     @Test("shutdown cancels calls that do not end in time")
     func drainLimit() async throws {
         let journal = Journal()

@@ -2,32 +2,54 @@ internal import Networking
 internal import WebSockets
 
 extension ServerShard {
-    /// How often a draining server looks whether its calls have ended.
-    private static let interval = Duration.milliseconds(10)
-    /// Clients come back spread over this time, so that a deploy is no stampede.
-    private static let spreadMilliseconds = 2_000
     /// How long closing handshakes may take at the end.
     private static let closing = Duration.seconds(1)
 
-    /// Sends clients away, waits for their calls for at most `limit`, and closes the connections.
+    /// Sends clients away in batches, waits for their calls, both for at most `limit`, and closes the connections.
     func drain(for limit: Duration) async {
         await withCheckedContinuation { continuation in
-            reactor.execute {
-                for session in self.sessions.values {
-                    session.drain(reconnectAfterMilliseconds: Int.random(in: 0..<Self.spreadMilliseconds))
-                }
-                let deadline = MonotonicClock.now &+ limit.nanoseconds
-                self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
-                    for session in self.sessions.values { session.close(.goingAway, reason: "server is shutting down") }
-                    let deadline = MonotonicClock.now &+ Self.closing.nanoseconds
-                    self.wait(until: deadline, { self.sessions.isEmpty }) { continuation.resume() }
-                }
+            reactor.execute { self.drain(for: limit) { continuation.resume() } }
+        }
+    }
+
+    private func drain(for limit: Duration, _ done: @escaping () -> Void) {
+        let deadline = MonotonicClock.now &+ limit.nanoseconds
+        // Half of the time for telling them: the last ones' calls get the other half.
+        let plan = DrainPlan(clients: sessions.count, within: limit / 2)
+        inBatches(plan) { session in
+            session.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
+        } done: {
+            self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
+                self.close(done)
             }
         }
     }
 
+    private func close(_ done: @escaping () -> Void) {
+        inBatches(DrainPlan(clients: sessions.count, within: Self.closing)) { session in
+            session.close(.goingAway, reason: "server is shutting down")
+        } done: {
+            let deadline = MonotonicClock.now &+ Self.closing.nanoseconds
+            self.wait(until: deadline, { self.sessions.isEmpty }, done)
+        }
+    }
+
+    /// Does something with all sessions that are there now, one batch in each interval, as far as they are still there.
+    private func inBatches(_ plan: DrainPlan, _ body: @escaping (Session) -> Void, done: @escaping () -> Void) {
+        next(Array(sessions.values)[...], plan.batch, body, done)
+    }
+
+    private func next(
+        _ rest: ArraySlice<Session>, _ batch: Int, _ body: @escaping (Session) -> Void, _ done: @escaping () -> Void
+    ) {
+        for session in rest.prefix(batch) where sessions[ObjectIdentifier(session)] != nil { body(session) }
+        let rest = rest.dropFirst(batch)
+        guard !rest.isEmpty else { return done() }
+        reactor.schedule(after: DrainPlan.interval) { self.next(rest, batch, body, done) }
+    }
+
     private func wait(until deadline: UInt64, _ condition: @escaping () -> Bool, _ done: @escaping () -> Void) {
         if condition() || MonotonicClock.now >= deadline { return done() }
-        reactor.schedule(after: Self.interval) { self.wait(until: deadline, condition, done) }
+        reactor.schedule(after: DrainPlan.interval) { self.wait(until: deadline, condition, done) }
     }
 }
