@@ -75,7 +75,8 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard request.wantsWebSocket else { return try handlePlain(request) }
-        let agreement = try ServerHandshake.agree(request, subprotocols: configuration.subprotocols, compression: configuration.compression)
+        let agreement = try ServerHandshake.agree(
+            request, subprotocols: configuration.subprotocols, compression: configuration.compression)
         guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
         guard table.count <= configuration.connectionsPerReactor else {
             throw HTTPRejection(503, "the server has as many connections as it takes")

@@ -23,18 +23,22 @@ public enum WebSocketClient {
         guard let reactor = try (reactors ?? ReactorGroup.clients()).reactors.randomElement() else {
             throw TransportError(.system, "the group has no reactors")
         }
-        let channel = try await Connector.connect(
-            host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
-        if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }
-        let handshake = ClientHandshake(
-            url: parsed, subprotocols: subprotocols, headers: headers, compression: compression?.bounded)
-        let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                reactor.execute { upgrade.start(continuation) }
+        // On the reactor: between the connection and the request nobody waits for a thread of the pool, which others may
+        // hold while the server's time for the handshake runs out.
+        return try await withTaskExecutorPreference(reactor) {
+            let channel = try await Connector.connect(
+                host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
+            if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }
+            let handshake = ClientHandshake(
+                url: parsed, subprotocols: subprotocols, headers: headers, compression: compression?.bounded)
+            let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    reactor.execute { upgrade.start(continuation) }
+                }
+            } onCancel: {
+                reactor.execute { upgrade.cancel() }
             }
-        } onCancel: {
-            reactor.execute { upgrade.cancel() }
         }
     }
 }

@@ -8,10 +8,19 @@ import TrebuchetTesting
         TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
     }
 
+    /// A server on a port that the system gives to nobody by itself: it is still free when it has been left.
+    private func serverOnQuietPort() async throws -> (TrebuchetServer, SocketAddress) {
+        while true {
+            let server = freeServer(port: Int.random(in: 20_000..<30_000))
+            if let address = try? await server.start() { return (server, address) }
+            try Task.checkCancellation()
+        }
+    }
+
     @Test("starting on a port that is taken throws addressInUse, and works once it is free")
     func portTaken() async throws {
-        let first = freeServer()
-        let port = try await first.start().port
+        let (first, address) = try await serverOnQuietPort()
+        let port = address.port
         let second = freeServer(port: port)
         let error = await #expect(throws: TransportError.self) { try await second.start() }
         #expect(error?.code == .addressInUse)
@@ -24,8 +33,7 @@ import TrebuchetTesting
 
     @Test("run() returns when its task is cancelled, and the port is free again")
     func cancelledRun() async throws {
-        let server = freeServer()
-        let address = try await server.start()
+        let (server, address) = try await serverOnQuietPort()
         let running = Task { try await server.run() }
         let peer = try await RawPeer.connect(address)
         running.cancel()

@@ -1,7 +1,7 @@
 import Relays
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(2)))
 struct EventRelayMemoryTests {
     private final class Box: Sendable {}
 

@@ -33,7 +33,7 @@ extension DependencyValues {
 }
 
 @MainActor
-@Suite("Dependencies", .timeLimit(.minutes(1)))
+@Suite("Dependencies", .timeLimit(.minutes(2)))
 struct DependencyTests {
     struct Feature: Reducer {
         @Dependency(\.clock) var clock

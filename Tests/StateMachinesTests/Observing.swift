@@ -10,15 +10,15 @@ final class Recorder: Sendable {
     func note(_ entry: String) { contents.withLock { $0.append(entry) } }
 }
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after ten seconds.
+/// Lets other tasks run until the condition holds; gives up (and records an issue) after forty seconds.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
     isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
 ) async {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + .seconds(40)
     while await !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in ten seconds: \(what)", sourceLocation: sourceLocation)
+            Issue.record("did not happen in forty seconds: \(what)", sourceLocation: sourceLocation)
             return
         }
         await Task.yield()

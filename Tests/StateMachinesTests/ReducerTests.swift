@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Reducers", .timeLimit(.minutes(1)))
+@Suite("Reducers", .timeLimit(.minutes(2)))
 struct ReducerTests {
     @Reducer
     struct Counter {

@@ -44,6 +44,17 @@ import TrebuchetTesting
         await server.stop()
     }
 
+    @Test("connections that end in every way leave no descriptor, thread or memory with a server")
+    func soak() async throws {
+        let bench = try await trebuchet("bench", "soak", "--connections", "660", "--json")
+        #expect(bench.status == 0, "\(bench.error)")
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(figures["descriptors_after"] == figures["descriptors_before"])
+        #expect(try #require(figures["threads_after"]) <= #require(figures["threads_before"]))
+        // So few tell only of what is large, such as a buffer that stays; 10,000 by hand tell of all (Docs/Performance.md).
+        #expect(try #require(figures["bytes_left_per_connection"]) < 12_000)
+    }
+
     @Test("bench relays prints its figures as one JSON object")
     func benchRelays() async throws {
         let bench = try await trebuchet("bench", "relays", "--readers", "10", "--rounds", "3", "--json")

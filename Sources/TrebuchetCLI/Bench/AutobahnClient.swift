@@ -31,11 +31,18 @@ enum AutobahnClient {
         return count
     }
 
+    /// As the server's, but that it offers `client_no_context_takeover`: some cases want that.
+    private static var compression: WebSocketCompression {
+        var compression = EchoServer.compression
+        compression.clientNoContextTakeover = true
+        return compression
+    }
+
     /// Connects; gives the messages that come, unless they are echoed, and ends with the connection.
     private static func conversation(_ url: String, echoes: Bool) async throws -> AsyncStream<[UInt8]> {
         let (messages, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         _ = try await WebSocketClient.connect(
-            to: url, limits: EchoServer.limits, compression: EchoServer.compression
+            to: url, limits: EchoServer.limits, compression: compression
         ) { _ in
             Peer(echoes ? nil : continuation, whenClosed: continuation.finish)
         }

@@ -6,7 +6,7 @@ final class ChildServer {
     let url: String
 
     /// Starts it with one reactor and waits until it listens.
-    init() throws {
+    init(_ options: [String] = []) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
         var actions = posix_spawn_file_actions_t()
@@ -14,7 +14,7 @@ final class ChildServer {
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_addclose(&actions, ends[0])
         defer { posix_spawn_file_actions_destroy(&actions) }
-        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"]
+        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + options
         var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0

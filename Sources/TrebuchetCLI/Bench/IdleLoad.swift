@@ -1,4 +1,3 @@
-import Glibc
 import Networking
 import WebSockets
 
@@ -9,12 +8,12 @@ enum IdleLoad {
         // Warm: what the first connections cost once is not what each costs.
         var sockets = try await open(100, url, group, observing)
         try await Task.sleep(for: .seconds(0.5))
-        let before = try residentBytes(pid)
+        let before = try ServerProcess.residentBytes(pid)
         let start = MonotonicClock.now
         sockets += try await open(connections, url, group, observing)
         let took = Double(MonotonicClock.now - start) / 1e9
         try await Task.sleep(for: .seconds(1))
-        let after = try residentBytes(pid)
+        let after = try ServerProcess.residentBytes(pid)
         var report = BenchReport()
         report.add("connections", connections)
         report.add("observing", observing ? 1 : 0)
@@ -54,20 +53,5 @@ enum IdleLoad {
         func webSocket(
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
         ) {}
-    }
-
-    /// Memory of a process that is in RAM, from `/proc/PID/smaps_rollup`.
-    private static func residentBytes(_ pid: Int32) throws -> Int {
-        guard let file = fopen("/proc/\(pid)/smaps_rollup", "r") else {
-            throw UsageError("cannot read the memory of process \(pid): \(String(cString: strerror(errno)))")
-        }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, 256, file) != nil {
-            let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-                .split(separator: " ")
-            if words.first == "Rss:", words.count > 1, let kilobytes = Int(words[1]) { return kilobytes << 10 }
-        }
-        throw UsageError("process \(pid) has no Rss in smaps_rollup")
     }
 }

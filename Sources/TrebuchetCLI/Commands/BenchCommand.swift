@@ -6,7 +6,7 @@ enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
         summary: "measure what calls, streams, connections, relays and machines cost",
-        subcommands: [rpc, fanout, idle, relays, qstream, echo, echoServer, autobahnClient, machines],
+        subcommands: [rpc, fanout, idle, soak, relays, qstream, echo, echoServer, autobahnClient, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -93,6 +93,35 @@ enum BenchCommand {
                 defer { server.stop() }
                 report = try await IdleLoad.run(
                     url: server.url, pid: server.pid, connections: connections, observing: observing)
+            }
+            report.print(asJSON: arguments.has("--json"))
+        })
+
+    private static let soak = CommandSpec(
+        name: "bench soak", summary: "connections that end in every way there is, and what they leave with the server",
+        options: [
+            OptionSpec(
+                "--url", "URL", "a running server, with --pid; without it one is started in a process of its own"),
+            OptionSpec("--pid", "PID", "the process of that server"),
+            OptionSpec("--connections", "N", "connections (10000)"),
+            OptionSpec("--threads", "N", "that connect at the same time (32)"), json,
+        ],
+        discussion:
+            "Nothing is left when there are as many descriptors and threads as before, and about as many bytes.",
+        run: { arguments in
+            let load = SoakLoad(
+                connections: try arguments.int("--connections", in: 1...10_000_000) ?? 10_000,
+                threads: try arguments.int("--threads", in: 1...1_000) ?? 32)
+            let report: BenchReport
+            if let url = arguments.string("--url") {
+                guard let pid = try arguments.int("--pid", in: 1...Int(Int32.max)) else {
+                    throw UsageError("--url needs --pid, to look at the server")
+                }
+                report = try await load.run(url: url, pid: Int32(pid))
+            } else {
+                let server = try ChildServer(["--compression"])
+                defer { server.stop() }
+                report = try await load.run(url: server.url, pid: server.pid)
             }
             report.print(asJSON: arguments.has("--json"))
         })

@@ -164,7 +164,8 @@ import TrebuchetTesting
         #expect(close.payload.prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 0xFF)]), "\(what)")
     }
 
-    @Test("a server that compresses without having agreed to is given up, as is one that agrees to more than was offered")
+    @Test(
+        "a server that compresses without having agreed to is given up, as is one that agrees to more than was offered")
     func badServers() async throws {
         for (answer, bytes, code) in [
             ("", Self.reserved(1, [0]), UInt16(1002)), ("Sec-WebSocket-Extensions: permessage-deflate; x\r\n", [], 0),

@@ -39,7 +39,10 @@ import Testing
         ("permessage-deflate", small, "server_max_window_bits=10"),
         // The first that can be met.
         ("x-other, permessage-deflate; client_max_window_bits", keeps, ""),
-        ("permessage-deflate; unknown, permessage-deflate; server_no_context_takeover", keeps, "server_no_context_takeover"),
+        (
+            "permessage-deflate; unknown, permessage-deflate; server_no_context_takeover", keeps,
+            "server_no_context_takeover"
+        ),
         ("permessage-deflate; server_max_window_bits=8, permessage-deflate", keeps, ""),
         // None that can be met.
         ("x-webkit-deflate-frame", keeps, nil),
@@ -57,7 +60,8 @@ import Testing
     func offers(_ offer: String, _ settings: WebSocketCompression, _ answer: String?) throws {
         let list = try #require(WebSocketExtension.list(["Sec-WebSocket-Extensions": offer]))
         let agreement = CompressionAgreement.answer(list, settings)
-        #expect(agreement?.description == answer.map { $0.isEmpty ? "permessage-deflate" : "permessage-deflate; \($0)" })
+        #expect(
+            agreement?.description == answer.map { $0.isEmpty ? "permessage-deflate" : "permessage-deflate; \($0)" })
     }
 
     @Test(

@@ -1,0 +1,79 @@
+import Glibc
+import Synchronization
+import Trebuchet
+
+/// Connections that end in every way a connection can end, and what they leave with the server: nothing, if all is well.
+struct SoakLoad {
+    let connections: Int
+    let threads: Int
+
+    /// - Parameter pid: the process of the server at `url`, on this machine.
+    func run(url: String, pid: Int32) async throws -> BenchReport {
+        let remote = try RemoteURL(url)
+        guard !remote.isSecure else { throw UsageError("soak speaks ws:// alone") }
+        // What the first ones cost once is not what they leave.
+        try await endAll(min(connections, 2_000), remote)
+        let before = try await settled(pid)
+        let start = ContinuousClock.now
+        try await endAll(connections, remote)
+        let took = (ContinuousClock.now - start) / .seconds(1)
+        let after = try await settled(pid)
+        var report = BenchReport()
+        report.add("connections", connections)
+        report.add("ways_to_end", SoakEnding.allCases.count)
+        report.add("seconds", took)
+        report.add("descriptors_before", before.descriptors)
+        report.add("descriptors_after", after.descriptors)
+        report.add("threads_before", before.threads)
+        report.add("threads_after", after.threads)
+        report.add("server_bytes_before", before.bytes)
+        report.add("server_bytes_after", after.bytes)
+        report.add("bytes_left_per_connection", Double(after.bytes - before.bytes) / Double(connections))
+        return report
+    }
+
+    /// Each thread takes every way in turn.
+    private func endAll(_ count: Int, _ remote: RemoteURL) async throws {
+        let numbers = Numbers()
+        let isWatched = isatty(STDERR_FILENO) != 0
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<threads {
+                group.addTask {
+                    try await Blocking.run {
+                        while case let number = numbers.next(), number < count {
+                            let ending = SoakEnding.allCases[number % SoakEnding.allCases.count]
+                            try ending.run(host: remote.host, port: remote.port)
+                            if isWatched, number % 1_000 == 999 { Console.error("\(number + 1) of \(count)") }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private final class Numbers: Sendable {
+        private let taken = Atomic(0)
+        func next() -> Int { taken.wrappingAdd(1, ordering: .relaxed).oldValue }
+    }
+
+    private struct Footprint {
+        var descriptors: Int
+        var threads: Int
+        var bytes: Int
+    }
+
+    /// The server once it has no more work: its descriptors stay the same for a second.
+    private func settled(_ pid: Int32) async throws -> Footprint {
+        var last = -1
+        for _ in 0..<30 {
+            try await Task.sleep(for: .seconds(1))
+            let count = try ServerProcess.entries(of: "/proc/\(pid)/fd")
+            if count == last { break }
+            last = count
+        }
+        return Footprint(
+            descriptors: last, threads: try ServerProcess.entries(of: "/proc/\(pid)/task"),
+            bytes: try ServerProcess.residentBytes(pid))
+    }
+}
