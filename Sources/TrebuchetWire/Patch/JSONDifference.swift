@@ -56,7 +56,7 @@ struct JSONDifference: ~Copyable {
             [0x7B, 0x5B].contains(old[before.lowerBound])
         else { return try replace(after) }
         let (mark, pathCount, outerLimit) = (output.count, path.count, limit)
-        limit = min(limit, mark + replacementCount(after.count))
+        limit = min(limit, mark + replacementCount(after.count, at: mark))
         defer { limit = outerLimit }
         do throws(Stop) {
             let shared = shared(before, after)
@@ -86,7 +86,7 @@ struct JSONDifference: ~Copyable {
                 try compareElements(span, depth: depth)
             }
             // As long as the changes are shorter than what they are about, where the container ends does not matter.
-            if output.count - mark <= replacementCount(span.knownNewCount) { return }
+            if output.count - mark <= replacementCount(span.knownNewCount, at: mark) { return }
         } catch {
             guard error == .pastLimit else { throw error }
             output.truncate(to: mark)
@@ -94,7 +94,7 @@ struct JSONDifference: ~Copyable {
             return try replace(span.newContainer(in: new, depth: depth - 1))
         }
         let whole = try span.newContainer(in: new, depth: depth - 1)
-        guard output.count - mark > replacementCount(whole.count) else { return }
+        guard output.count - mark > replacementCount(whole.count, at: mark) else { return }
         output.truncate(to: mark)
         try replace(whole)
     }
@@ -108,7 +108,9 @@ struct JSONDifference: ~Copyable {
         let most = min(before.count, after.count)
         let old = self.old.baseAddress.unsafelyUnwrapped
         let new = self.new.baseAddress.unsafelyUnwrapped
-        func word(_ text: UnsafeRawPointer, _ at: Int) -> UInt64 { text.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
+        func word(_ text: UnsafeRawPointer, _ at: Int) -> UInt64 {
+            text.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+        }
         func byte(_ text: UnsafeRawPointer, _ at: Int) -> UInt8 { text.load(fromByteOffset: at, as: UInt8.self) }
         var start = 0
         let (left, right) = (before.lowerBound, after.lowerBound)
@@ -157,9 +159,9 @@ struct JSONDifference: ~Copyable {
 
     mutating func remove() throws(Stop) { try write("remove", nil) }
 
-    /// Bytes of a `replace` of a value of so many.
-    private func replacementCount(_ valueCount: Int) -> Int {
-        #",{"op":"replace","path":"","value":}"#.utf8.count + path.count + valueCount
+    /// Bytes of a `replace` by a value of so many, when it is written behind `mark` bytes.
+    private func replacementCount(_ valueCount: Int, at mark: Int) -> Int {
+        (mark > 1 ? 1 : 0) + #"{"op":"replace","path":"","value":}"#.utf8.count + path.count + valueCount
     }
 
     private mutating func write(_ operation: StaticString, _ value: Range<Int>?) throws(Stop) {

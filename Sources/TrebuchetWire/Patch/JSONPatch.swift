@@ -35,8 +35,9 @@ package enum JSONPatch {
     /// A patch that makes `old` into a text of the same value as `new`; nil when it would have `maximumBytes` or more.
     ///
     /// It costs one pass over what comes before the first difference, and one over both texts from there to the last; what
-    /// is equal behind that is only compared. Elements of arrays are matched by their `id` member, or as a whole. Nil also
-    /// when one of the texts is no JSON or nests deeper than a message may.
+    /// is equal behind that is only compared. Elements of arrays are matched by their `id` member, or as a whole. Both
+    /// texts are JSON. What they have in common is not checked; where they differ, nil tells that one is not, or nests
+    /// deeper than a message may.
     package static func difference(
         from old: UnsafeRawBufferPointer, to new: UnsafeRawBufferPointer, maximumBytes: Int
     ) -> [UInt8]? {

@@ -45,7 +45,7 @@ struct JSONPatchPropertyTests {
             let document = random.value(depth: 4)
             var tree: JSONTree? = document
             var operations: [String] = []
-            for _ in 0...random.pick(from: 5) {
+            for _ in 0...random.pick(from: 3) {
                 guard let before = tree else { break }
                 let (operation, after) = self.operation(on: before, &random)
                 operations.append(operation)
@@ -58,7 +58,8 @@ struct JSONPatchPropertyTests {
             if let tree {
                 var plain = TextStyle()
                 let expected = tree.text(&plain)
-                #expect(result.map { JSONText.isEqual($0, expected) } == true, "\(text) by \(patch): \(result ?? "nil")")
+                #expect(
+                    result.map { JSONText.isEqual($0, expected) } == true, "\(text) by \(patch): \(result ?? "nil")")
             } else {
                 failures += 1
                 #expect(result == nil, "\(text) by \(patch)")
@@ -82,7 +83,9 @@ struct JSONPatchPropertyTests {
         let source = tree.value(at: from[...])
         switch random.pick(from: 6) {
         case 0:
-            return (#"{"op":"add","path":\#(text(path)),"value":\#(value.text(&style))}"#, tree.adding(value, at: path[...]))
+            return (
+                #"{"op":"add","path":\#(text(path)),"value":\#(value.text(&style))}"#, tree.adding(value, at: path[...])
+            )
         case 1: return (#"{"op":"remove","path":\#(text(path))}"#, tree.removing(at: path[...]))
         case 2:
             let result = path.isEmpty ? value : tree.removing(at: path[...])?.adding(value, at: path[...])
@@ -97,7 +100,9 @@ struct JSONPatchPropertyTests {
             return (#"{"op":"copy","from":\#(text(from)),"path":\#(text(path))}"#, result)
         default:
             let tested = random.pick(from: 8) == 0 ? value : found ?? value
-            return (#"{"op":"test","path":\#(text(path)),"value":\#(tested.text(&style))}"#, tested == found ? tree : nil)
+            return (
+                #"{"op":"test","path":\#(text(path)),"value":\#(tested.text(&style))}"#, tested == found ? tree : nil
+            )
         }
     }
 

@@ -8,7 +8,9 @@ struct JSONPointerTests {
         #expect(JSONPointer(text)?.description == text)
     }
 
-    @Test("a pointer begins with a slash, and its tildes are escapes", arguments: ["a", "a/b", " /a", "/~", "/~2", "/a~/b"])
+    @Test(
+        "a pointer begins with a slash, and its tildes are escapes",
+        arguments: ["a", "a/b", " /a", "/~", "/~2", "/a~/b"])
     func refused(_ text: String) { #expect(JSONPointer(text) == nil) }
 
     static let text = #" {"a":[10, {"b":"x"} ,[]],"":{"":0},"m~n/o":1,"\u00e9":2,"d":1,"d":2,"-":[3]} "#
@@ -16,7 +18,8 @@ struct JSONPointerTests {
     @Test(
         "a value is found by its range",
         arguments: [
-            ("/a/0", "10"), ("/a/1", #"{"b":"x"}"#), ("/a/1/b", #""x""#), ("/a/2", "[]"), ("/", #"{"":0}"#), ("//", "0"),
+            ("/a/0", "10"), ("/a/1", #"{"b":"x"}"#), ("/a/1/b", #""x""#), ("/a/2", "[]"), ("/", #"{"":0}"#),
+            ("//", "0"),
             ("/m~0n~1o", "1"), ("/é", "2"), ("/-/0", "3"), ("/a", #"[10, {"b":"x"} ,[]]"#),
         ])
     func found(_ path: String, _ value: String) { #expect(value == lookup(path, Self.text)) }

@@ -24,7 +24,8 @@ indirect enum JSONTree: Equatable {
     func value(at path: ArraySlice<String>) -> JSONTree? {
         guard let token = path.first else { return self }
         switch self {
-        case .array(let elements): return Self.index(token, elements.count).flatMap { elements[$0].value(at: path.dropFirst()) }
+        case .array(let elements):
+            return Self.index(token, elements.count).flatMap { elements[$0].value(at: path.dropFirst()) }
         case .object(let members): return members[token]?.value(at: path.dropFirst())
         default: return nil
         }
@@ -97,7 +98,9 @@ struct TextStyle {
         for character in text.unicodeScalars {
             if escapesAll || character.value < 0x20 || character == "\"" || character == "\\" {
                 for unit in String(character).utf16 {
-                    out += "\\u" + String(repeating: "0", count: 4 - String(unit, radix: 16).count) + String(unit, radix: 16)
+                    out +=
+                        "\\u" + String(repeating: "0", count: 4 - String(unit, radix: 16).count)
+                        + String(unit, radix: 16)
                 }
             } else {
                 out.unicodeScalars.append(character)

@@ -1,9 +1,13 @@
+import TrebuchetWire
+
 /// What `test` takes for the same, how paths are written, and what a patch must look like.
 extension PatchCase {
     static let comparisons: [PatchCase] = [
         holds("a string", #"{"a":"x"}"#, "/a", #""x""#),
         holds("the whole document", #"{"a":[1,2]}"#, "", #" { "a" : [ 1 , 2 ] } "#),
-        holds("the order of members does not matter", #"{"a":1,"b":{"c":2,"d":3},"e":4}"#, "", #"{"e":4,"b":{"d":3,"c":2},"a":1}"#),
+        holds(
+            "the order of members does not matter", #"{"a":1,"b":{"c":2,"d":3},"e":4}"#, "",
+            #"{"e":4,"b":{"d":3,"c":2},"a":1}"#),
         holds("an empty object", #"{"a":{}}"#, "/a", "{}"),
         holds("an empty array", #"{"a":[]}"#, "/a", "[]"),
         holds("null", #"{"a":null}"#, "/a", "null"),
@@ -33,8 +37,13 @@ extension PatchCase {
         differs("letters that look the same", #"["\u00e9"]"#, "/0", #""e\u0301""#),
         fails("a test of nothing", "{}", #"[{"op":"test","path":"/a","value":null}]"#),
         fails("a test behind the end", "[1]", #"[{"op":"test","path":"/1","value":1}]"#),
-        fails("what came before a failed test is undone", "[1]", #"[{"op":"replace","path":"/0","value":2},{"op":"test","path":"/0","value":1}]"#, .testFailed),
-        gives("a test of what was changed", #"{"a":[1]}"#, #"[{"op":"add","path":"/a/-","value":2},{"op":"test","path":"/a","value":[1,2]},{"op":"test","path":"","value":{"a":[1,2]}},{"op":"remove","path":"/a/0"}]"#, #"{"a":[2]}"#),
+        fails(
+            "what came before a failed test is undone", "[1]",
+            #"[{"op":"replace","path":"/0","value":2},{"op":"test","path":"/0","value":1}]"#, .testFailed),
+        gives(
+            "a test of what was changed", #"{"a":[1]}"#,
+            #"[{"op":"add","path":"/a/-","value":2},{"op":"test","path":"/a","value":[1,2]},{"op":"test","path":"","value":{"a":[1,2]}},{"op":"remove","path":"/a/0"}]"#,
+            #"{"a":[2]}"#),
     ]
 
     static let paths: [PatchCase] = [
@@ -51,8 +60,11 @@ extension PatchCase {
         holds("an escaped path", #"{"a":{"b":1}}"#, #"\u002fa\/b"#, "1"),
         holds("an escaped name in the document", #"{"\u0061\/b":1}"#, "/a~1b", "1"),
         holds("an index and a name", #"{"0":[{"0":1}]}"#, "/0/0/0", "1"),
-        gives("a new name is escaped", "{}", #"[{"op":"add","path":"/\"~1\\~0\u0001é","value":1}]"#, #"{"\"/\\~\u0001é":1}"#),
-        gives("a removed name is found escaped", #"{"\u00e9":1,"b":2}"#, #"[{"op":"remove","path":"/é"}]"#, #"{"b":2}"#),
+        gives(
+            "a new name is escaped", "{}", #"[{"op":"add","path":"/\"~1\\~0\u0001é","value":1}]"#,
+            #"{"\"/\\~\u0001é":1}"#),
+        gives(
+            "a removed name is found escaped", #"{"\u00e9":1,"b":2}"#, #"[{"op":"remove","path":"/é"}]"#, #"{"b":2}"#),
         fails("no slash", #"{"a":1}"#, #"[{"op":"remove","path":"a"}]"#, .malformedPatch),
         fails("a tilde alone", #"{"~":1}"#, #"[{"op":"remove","path":"/~"}]"#, .malformedPatch),
         fails("a tilde before another letter", #"{"~2":1}"#, #"[{"op":"remove","path":"/~2"}]"#, .malformedPatch),
@@ -88,9 +100,15 @@ extension PatchCase {
         malformed("the last of many", #"[{"op":"remove","path":"/a"},{"op":"add","path":"/a"}]"#),
         gives("an escaped op", #"{"a":1}"#, #"[{"\u006fp":"r\u0065move","path":"/a"}]"#, "{}"),
         gives("the order of members does not matter", "{}", #"[{"value":1,"path":"/a","op":"add"}]"#, #"{"a":1}"#),
-        fails("a name twice on the path", #"{"a":{"b":1},"a":{"b":2}}"#, #"[{"op":"remove","path":"/a/b"}]"#, .malformedDocument),
-        fails("a name twice at its end", #"{"a":1,"\u0061":2}"#, #"[{"op":"add","path":"/a","value":3}]"#, .malformedDocument),
-        gives("a name twice elsewhere", #"{"a":1,"b":1,"b":2}"#, #"[{"op":"replace","path":"/a","value":3}]"#, #"{"a":3,"b":1,"b":2}"#),
+        fails(
+            "a name twice on the path", #"{"a":{"b":1},"a":{"b":2}}"#, #"[{"op":"remove","path":"/a/b"}]"#,
+            .malformedDocument),
+        fails(
+            "a name twice at its end", #"{"a":1,"\u0061":2}"#, #"[{"op":"add","path":"/a","value":3}]"#,
+            .malformedDocument),
+        gives(
+            "a name twice elsewhere", #"{"a":1,"b":1,"b":2}"#, #"[{"op":"replace","path":"/a","value":3}]"#,
+            #"{"a":3,"b":1,"b":2}"#),
         fails("a document that is no JSON", #"{"a":1,}"#, #"[{"op":"remove","path":"/a"}]"#, .malformedDocument),
         fails("a document with more behind it", #"{"a":1} 2"#, #"[{"op":"remove","path":"/a"}]"#, .malformedDocument),
         fails("an empty document", "", #"[{"op":"add","path":"/a","value":1}]"#, .malformedDocument),

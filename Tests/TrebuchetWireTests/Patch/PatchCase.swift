@@ -1,3 +1,4 @@
+import Testing
 import TrebuchetWire
 
 /// A patch, what it is applied to, and what comes of it.

@@ -35,8 +35,10 @@ struct RandomJSON: RandomNumberGenerator {
         switch depth == 0 ? 0 : pick(from: 5) {
         case 0, 1: return scalar()
         case 2, 3: return .array((0..<pick(from: 6)).map { _ in value(depth: depth - 1) })
-        default: return .object(
-            Dictionary((0..<pick(from: 6)).map { _ in (name(), value(depth: depth - 1)) }, uniquingKeysWith: { $1 }))
+        default:
+            return .object(
+                Dictionary((0..<pick(from: 6)).map { _ in (name(), value(depth: depth - 1)) }, uniquingKeysWith: { $1 })
+            )
         }
     }
 
@@ -77,7 +79,10 @@ struct RandomJSON: RandomNumberGenerator {
     mutating func list(_ count: Int) -> JSONTree {
         .array(
             (0..<count).map { id in
-                .object(["id": .scalar("\(id)"), "title": .string(name()), "isDone": .scalar(pick(from: 2) == 0 ? "true" : "false")])
+                .object([
+                    "id": .scalar("\(id)"), "title": .string(name()),
+                    "isDone": .scalar(pick(from: 2) == 0 ? "true" : "false"),
+                ])
             })
     }
 
@@ -92,7 +97,7 @@ struct RandomJSON: RandomNumberGenerator {
         case .object(let members) where !members.isEmpty:
             let name = members.keys.sorted().randomElement(using: &self)!
             return [name] + path(in: members[name]!)
-        default: return pick(from: 2) == 0 ? [] : [["0", "-", "a"][pick(from: 3)]]
+        default: return pick(from: 12) > 0 ? [] : [["0", "-", "a"][pick(from: 3)]]
         }
     }
 }
