@@ -82,40 +82,45 @@ struct ChangedSpan {
         var cursor = JSONCursor(text)
         cursor.at = start
         let end = start + count
-        var frames: [Frame] = []
+        // The innermost is kept apart from those around it, which change seldom.
+        var outer: [Frame] = []
+        var inner: Frame?
         var isName = false
         while true {
             let first = cursor.peek()
-            guard cursor.at < end else { return frames }
+            guard cursor.at < end else { break }
             switch first {
             case 0x7B, 0x5B:
-                guard depth + frames.count < JSONCursor.deepest else { throw cursor.tooDeep() }
+                if let inner { outer.append(inner) }
+                guard depth + outer.count < JSONCursor.deepest else { throw cursor.tooDeep() }
                 isName = first == 0x7B
                 cursor.at += 1
-                frames.append(Frame(isObject: isName, start: cursor.at - 1 - start, childStart: cursor.at - start))
+                inner = Frame(isObject: isName, start: cursor.at - 1 - start, childStart: cursor.at - start)
+                continue
             case 0x7D, 0x5D:
                 cursor.at += 1
-                frames.removeLast()
-                if frames.isEmpty { return [] }
+                guard let around = outer.popLast() else { return [] }
+                inner = around
+                continue
             case 0x2C:
                 cursor.at += 1
-                frames[frames.count - 1].index += 1
-                frames[frames.count - 1].childStart = cursor.at - start
-                isName = frames[frames.count - 1].isObject
+                inner?.index += 1
+                inner?.childStart = cursor.at - start
+                isName = inner?.isObject == true
+                continue
             case 0x3A:
                 cursor.at += 1
+                continue
             case 0x22:
                 let string = try cursor.string()
-                guard cursor.at < end else { return frames }
-                if isName { frames[frames.count - 1].name = JSONName(string, in: cursor) }
+                if isName { inner?.name = JSONName(string, in: cursor) }
                 isName = false
             default:
                 _ = try cursor.value()
-                guard cursor.at < end else { return frames }
             }
-            // Only a container has parts to go on with.
-            guard !frames.isEmpty else { throw cursor.error("expected an array or object") }
+            guard cursor.at < end else { break }
         }
+        return inner.map { outer + [$0] } ?? []
     }
 
     /// Reads children of both until as many bytes are left of both texts, and no more than the two have in common there;

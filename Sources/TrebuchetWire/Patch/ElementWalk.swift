@@ -87,7 +87,7 @@ struct ElementWalk {
         cursor.at = 1
         var isFirst = true
         while let name = try? cursor.name(&isFirst), let value = try? cursor.value(depth: 1) {
-            if cursor.bytes(name).equals("id") { return JSONName(cursor.bytes(value)) }
+            if JSONName(name, in: cursor).says("id") { return JSONName(cursor.bytes(value)) }
         }
         return JSONName(element)
     }

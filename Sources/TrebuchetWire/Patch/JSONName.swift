@@ -28,6 +28,10 @@ struct JSONName: Hashable {
         content.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
+    func says(_ text: StaticString) -> Bool {
+        isEscaped ? content.withUnsafeBytes { $0.equals(text) } : bytes.equals(text)
+    }
+
     /// With its quotes; only of a string in a text.
     var quoted: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: bytes.baseAddress.map { $0 - 1 }, count: bytes.count + 2)

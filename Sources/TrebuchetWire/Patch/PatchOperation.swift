@@ -57,27 +57,30 @@ struct PatchOperation {
         mutating func read(_ cursor: inout JSONCursor) throws(EnvelopeError) {
             var isFirst = true
             try cursor.expect(0x7B)
-            while let name = try cursor.name(&isFirst) {
-                guard let member = member(JSONName(name, in: cursor)) else {
+            while let range = try cursor.name(&isFirst) {
+                let name = JSONName(range, in: cursor)
+                if name.says("op") {
+                    try Self.take(&op, name, &cursor)
+                } else if name.says("path") {
+                    try Self.take(&path, name, &cursor)
+                } else if name.says("from") {
+                    try Self.take(&from, name, &cursor)
+                } else if name.says("value") {
+                    try Self.take(&value, name, &cursor)
+                } else {
                     _ = try cursor.value(depth: 2)
-                    continue
                 }
-                guard self[keyPath: member].isAbsent else {
-                    throw EnvelopeError("member '\(String(decoding: cursor.bytes(name), as: UTF8.self))' comes twice")
-                }
-                // The value will stand in the document, not in the patch.
-                self[keyPath: member] = try cursor.value()
             }
         }
 
-        private func member(_ name: JSONName) -> WritableKeyPath<Members, ByteRange>? {
-            switch JSONString.text(name.bytes, isEscaped: name.isEscaped) {
-            case "op": \.op
-            case "path": \.path
-            case "from": \.from
-            case "value": \.value
-            default: nil
+        private static func take(
+            _ range: inout ByteRange, _ name: JSONName, _ cursor: inout JSONCursor
+        ) throws(EnvelopeError) {
+            guard range.isAbsent else {
+                throw EnvelopeError("member '\(String(decoding: name.content, as: UTF8.self))' comes twice")
             }
+            // Counted from 0: the value will stand in the document, not in the patch.
+            range = try cursor.value()
         }
 
         func string(_ range: ByteRange, _ name: StaticString, _ cursor: JSONCursor) throws(EnvelopeError) -> JSONName {
