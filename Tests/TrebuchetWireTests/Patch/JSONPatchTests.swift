@@ -15,19 +15,19 @@ struct JSONPatchTests {
         }
     }
 
-    @Test("add", arguments: PatchCase.additions)
+    @Test("add puts a value at a place, where there can be one", arguments: PatchCase.additions)
     func addition(_ test: PatchCase) { check(test) }
 
-    @Test("remove", arguments: PatchCase.removals)
+    @Test("remove takes a value away, where there is one", arguments: PatchCase.removals)
     func removal(_ test: PatchCase) { check(test) }
 
-    @Test("replace", arguments: PatchCase.replacements)
+    @Test("replace puts a value in the place of one", arguments: PatchCase.replacements)
     func replacement(_ test: PatchCase) { check(test) }
 
-    @Test("move", arguments: PatchCase.moves)
+    @Test("move takes a value from one place to another", arguments: PatchCase.moves)
     func move(_ test: PatchCase) { check(test) }
 
-    @Test("copy", arguments: PatchCase.copies)
+    @Test("copy puts a value at a second place", arguments: PatchCase.copies)
     func copy(_ test: PatchCase) { check(test) }
 
     @Test("test compares values, not how they are written", arguments: PatchCase.comparisons)
