@@ -133,6 +133,7 @@ if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
             name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire"], path: "Tests/Fuzz",
+            exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
 

@@ -19,6 +19,8 @@ struct JSONCursor {
 
     func error(_ text: String) -> EnvelopeError { EnvelopeError("\(text) at byte \(at)") }
 
+    func tooDeep() -> EnvelopeError { error("values nest deeper than \(Self.deepest)") }
+
     // MARK: Marks
 
     /// The next byte that is not white space; 0 at the end.
@@ -164,7 +166,7 @@ struct JSONCursor {
     }
 
     private mutating func container(depth: Int) throws(EnvelopeError) {
-        guard depth <= Self.deepest else { throw error("values nest deeper than \(Self.deepest)") }
+        guard depth <= Self.deepest else { throw tooDeep() }
         let isObject = base[at] == 0x7B
         let close: UInt8 = isObject ? 0x7D : 0x5D
         at += 1

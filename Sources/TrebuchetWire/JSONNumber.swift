@@ -1,4 +1,4 @@
-/// Whole numbers of JSON.
+/// Numbers of JSON.
 enum JSONNumber {
     /// The number, when the bytes are one without fraction and exponent that fits; nil otherwise.
     static func int(_ bytes: UnsafeRawBufferPointer) -> Int? {
@@ -16,5 +16,47 @@ enum JSONNumber {
             at += 1
         }
         return isNegative ? -value : value
+    }
+
+    /// Whether two numbers that have been checked are worth the same, as `1`, `1.0` and `10e-1` are.
+    static func isEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        guard let one = parts(one), let other = parts(other) else { return one.elementsEqual(other) }
+        return one == other
+    }
+
+    /// A number as digits without zeros at either end, and the power of ten that they are multiplied by; nil when that
+    /// power is beyond all sense.
+    private static func parts(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {
+        var digits: [UInt8] = []
+        var exponent = 0
+        var at = bytes.first == 0x2D ? 1 : 0
+        var isFraction = false
+        while at < bytes.count, bytes[at] | 0x20 != 0x65 {
+            if bytes[at] == 0x2E {
+                isFraction = true
+            } else {
+                if bytes[at] != 0x30 || !digits.isEmpty { digits.append(bytes[at]) }
+                if isFraction { exponent -= 1 }
+            }
+            at += 1
+        }
+        guard !digits.isEmpty else { return (false, [], 0) }
+        while digits.last == 0x30 {
+            digits.removeLast()
+            exponent += 1
+        }
+        guard at < bytes.count else { return (bytes[0] == 0x2D, digits, exponent) }
+        at += 1
+        let isMinus = bytes[at] == 0x2D
+        if isMinus || bytes[at] == 0x2B { at += 1 }
+        var power = 0
+        while at < bytes.count {
+            power = power * 10 + Int(bytes[at] &- 0x30)
+            guard power < 1 << 48 else { return nil }
+            at += 1
+        }
+        return (bytes[0] == 0x2D, digits, exponent + (isMinus ? -power : power))
     }
 }

@@ -4,7 +4,11 @@ package import Bytes
 package enum JSONString {
     /// The text of a string whose escapes have been checked; `bytes` are what stands between its quotes.
     package static func text(_ bytes: UnsafeRawBufferPointer, isEscaped: Bool) -> String {
-        guard isEscaped else { return String(decoding: bytes, as: UTF8.self) }
+        isEscaped ? String(decoding: unescaped(bytes), as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The bytes that a string with checked escapes stands for.
+    static func unescaped(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(bytes.count)
         var at = 0
@@ -27,7 +31,7 @@ package enum JSONString {
             default: out.append(escape)
             }
         }
-        return String(decoding: out, as: UTF8.self)
+        return out
     }
 
     private static func appendUnicodeEscape(_ bytes: UnsafeRawBufferPointer, _ at: inout Int, to out: inout [UInt8]) {

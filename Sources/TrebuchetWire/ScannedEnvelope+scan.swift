@@ -231,26 +231,17 @@ extension ScannedEnvelope {
 }
 
 extension JSONCursor {
-    /// The next member of an object whose brace was taken, with the colon behind its name; nil at the end.
+    /// The next member of an object whose brace was taken; nil at the end.
     @inline(__always)
     fileprivate mutating func member(_ isFirst: inout Bool) throws(EnvelopeError) -> EnvelopeMember? {
-        if isFirst {
-            isFirst = false
-            if take(0x7D) { return nil }
-        } else if !take(0x2C) {
-            guard take(0x7D) else { throw error("expected ',' or '}'") }
-            return nil
-        }
-        let name = try string()
-        try expect(0x3A)
+        guard let name = try name(&isFirst) else { return nil }
         if name.isEscaped { return escapedMember(name) }
         return EnvelopeMember(base + Int(name.offset), Int(name.count))
     }
 
     @inline(never)
     private func escapedMember(_ name: ByteRange) -> EnvelopeMember {
-        let bytes = UnsafeRawBufferPointer(start: base + Int(name.offset), count: Int(name.count))
-        var text = JSONString.text(bytes, isEscaped: true)
+        var text = JSONString.text(bytes(name), isEscaped: true)
         return text.withUTF8 { $0.isEmpty ? .unknown : EnvelopeMember($0.baseAddress!, $0.count) }
     }
 

@@ -1,0 +1,198 @@
+/// The children of one container between which and the others two texts are the same.
+struct ChangedSpan {
+    /// A container that is open where the texts begin to differ.
+    struct Frame {
+        let isObject: Bool
+        /// Of its bracket, counted from the start of the value.
+        let start: Int
+        /// The child that the texts differ in or behind: its number, its name, and where its text begins.
+        var index = 0
+        var name = JSONName(UnsafeRawBufferPointer(start: nil, count: 0))
+        var childStart: Int
+    }
+
+    /// A part of the container, by where its value is.
+    struct Child {
+        let name: JSONName
+        let value: Range<Int>
+    }
+
+    /// The containers from the value down to the one that the changes are in.
+    private(set) var frames: [Frame]
+    private(set) var oldChildren: [Child] = []
+    private(set) var newChildren: [Child] = []
+    /// Whether no child comes behind these.
+    private(set) var reachesEnd = false
+    /// Where the container begins in the new text.
+    private let newStart: Int
+
+    var frame: Frame { frames[frames.count - 1] }
+
+    /// Bytes of the new container as far as it was read.
+    var knownNewCount: Int { (newChildren.last?.value.upperBound ?? newStart + 1) - newStart }
+
+    /// Where the whole container is in the new text.
+    func newContainer(in new: UnsafeRawBufferPointer, depth: Int) throws(JSONDifference.Stop) -> Range<Int> {
+        var cursor = JSONCursor(new)
+        cursor.at = newStart
+        guard let value = try? cursor.value(depth: depth) else { throw .notJSON }
+        return newStart..<newStart + Int(value.count)
+    }
+
+    // MARK: Finding it
+
+    /// The innermost container that all differences are in, for two values with so many bytes in common at both ends.
+    static func find(
+        _ before: Range<Int>, _ after: Range<Int>, shared: (start: Int, end: Int), depth: Int,
+        old: UnsafeRawBufferPointer, new: UnsafeRawBufferPointer
+    ) throws(JSONDifference.Stop) -> ChangedSpan {
+        do throws(EnvelopeError) {
+            var frames = try frames(old, before.lowerBound, count: shared.start, depth: depth)
+            while let frame = frames.last {
+                let childDepth = depth + frames.count
+                var left = ChildReader(
+                    JSONCursor(old), before.lowerBound + frame.childStart, end: before.upperBound, frame, childDepth)
+                var right = ChildReader(
+                    JSONCursor(new), after.lowerBound + frame.childStart, end: after.upperBound, frame, childDepth)
+                if try runTogether(&left, &right, within: shared.end) {
+                    var span = ChangedSpan(frames: frames, newStart: after.lowerBound + frame.start)
+                    span.oldChildren = left.children
+                    span.newChildren = right.children
+                    span.reachesEnd = left.isAtEnd
+                    return span
+                }
+                frames.removeLast()
+            }
+        } catch {
+            throw .notJSON
+        }
+        throw .notJSON
+    }
+
+    private init(frames: [Frame], newStart: Int) {
+        self.frames = frames
+        self.newStart = newStart
+    }
+
+    /// The containers that are open behind the first `count` bytes of a value. A token that ends there, or would, counts as
+    /// not yet read: in the other text it may go on.
+    private static func frames(
+        _ text: UnsafeRawBufferPointer, _ start: Int, count: Int, depth: Int
+    ) throws(EnvelopeError) -> [Frame] {
+        var cursor = JSONCursor(text)
+        cursor.at = start
+        let end = start + count
+        // The innermost is kept apart from those around it, which change seldom.
+        var outer: [Frame] = []
+        var inner: Frame?
+        var isName = false
+        while true {
+            let first = cursor.peek()
+            guard cursor.at < end else { break }
+            switch first {
+            case 0x7B, 0x5B:
+                if let inner { outer.append(inner) }
+                guard depth + outer.count < JSONCursor.deepest else { throw cursor.tooDeep() }
+                isName = first == 0x7B
+                cursor.at += 1
+                inner = Frame(isObject: isName, start: cursor.at - 1 - start, childStart: cursor.at - start)
+                continue
+            case 0x7D, 0x5D:
+                cursor.at += 1
+                guard let around = outer.popLast() else { return [] }
+                inner = around
+                continue
+            case 0x2C:
+                cursor.at += 1
+                inner?.index += 1
+                inner?.childStart = cursor.at - start
+                isName = inner?.isObject == true
+                continue
+            case 0x3A:
+                cursor.at += 1
+                continue
+            case 0x22:
+                let string = try cursor.string()
+                if isName { inner?.name = JSONName(string, in: cursor) }
+                isName = false
+            default:
+                _ = try cursor.value()
+            }
+            guard cursor.at < end else { break }
+        }
+        return inner.map { outer + [$0] } ?? []
+    }
+
+    /// Reads children of both until as many bytes are left of both texts, and no more than the two have in common there;
+    /// false when they do not meet in this container.
+    private static func runTogether(
+        _ left: inout ChildReader, _ right: inout ChildReader, within shared: Int
+    ) throws(EnvelopeError) -> Bool {
+        try left.advance()
+        try right.advance()
+        while true {
+            if left.isLevel(with: right, within: shared) { return true }
+            if left.isClosed, right.isClosed || left.left > shared { return false }
+            if right.isClosed, right.left > shared { return false }
+            if left.isClosed || !right.isClosed && left.left < right.left {
+                try right.advance()
+            } else {
+                try left.advance()
+            }
+        }
+    }
+}
+
+/// Reads the children of a container one by one, from one of them on.
+private struct ChildReader {
+    private var cursor: JSONCursor
+    private let end: Int
+    private let isObject: Bool
+    private let depth: Int
+    private var isFirst: Bool
+    private(set) var children: [ChangedSpan.Child] = []
+    private(set) var isClosed = false
+
+    init(_ cursor: JSONCursor, _ start: Int, end: Int, _ frame: ChangedSpan.Frame, _ depth: Int) {
+        self.cursor = cursor
+        self.cursor.at = start
+        self.end = end
+        self.depth = depth
+        isObject = frame.isObject
+        isFirst = frame.index == 0
+        // Behind a comma a child must come; the reader begins at the comma.
+        if !isFirst { self.cursor.at -= 1 }
+    }
+
+    /// Bytes of the text behind what has been read.
+    var left: Int { end - cursor.at }
+
+    /// Whether no child comes any more.
+    var isAtEnd: Bool {
+        var cursor = cursor
+        let next = cursor.peek()
+        return isClosed || next == 0x7D || next == 0x5D
+    }
+
+    mutating func advance() throws(EnvelopeError) {
+        var name: JSONName?
+        if isObject {
+            name = try cursor.name(&isFirst).map { JSONName($0, in: cursor) }
+            isClosed = name == nil
+        } else {
+            isClosed = try !cursor.hasElement(&isFirst)
+        }
+        guard !isClosed else { return }
+        let value = try cursor.value(depth: depth)
+        let start = Int(value.offset)
+        children.append(
+            ChangedSpan.Child(
+                name: name ?? JSONName(UnsafeRawBufferPointer(start: nil, count: 0)),
+                value: start..<start + Int(value.count)))
+    }
+
+    /// Whether from here on, for so many bytes at most, both texts are the same and in the same place of their structure.
+    func isLevel(with other: ChildReader, within shared: Int) -> Bool {
+        left == other.left && left <= shared && isClosed == other.isClosed
+    }
+}

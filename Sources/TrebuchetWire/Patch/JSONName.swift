@@ -1,0 +1,51 @@
+internal import Glibc
+
+/// A string in a text, compared by what it says and not by how it is written: `"a"` and `"\u0061"` are the same.
+///
+/// It points into the text and lives no longer. Its hash is seeded, so names that a peer chose to collide do not.
+struct JSONName: Hashable {
+    /// What stands between the quotes.
+    let bytes: UnsafeRawBufferPointer
+    let isEscaped: Bool
+
+    init(_ bytes: UnsafeRawBufferPointer, isEscaped: Bool = false) {
+        self.bytes = bytes
+        self.isEscaped = isEscaped
+    }
+
+    init(_ range: ByteRange, in cursor: JSONCursor) {
+        self.init(cursor.bytes(range), isEscaped: range.isEscaped)
+    }
+
+    @inline(__always)
+    static func == (one: JSONName, other: JSONName) -> Bool {
+        if one.isEscaped || other.isEscaped { return one.content == other.content }
+        return one.bytes.hasSameBytes(as: other.bytes)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        guard isEscaped else { return hasher.combine(bytes: bytes) }
+        content.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+
+    func says(_ text: StaticString) -> Bool {
+        isEscaped ? content.withUnsafeBytes { $0.equals(text) } : bytes.equals(text)
+    }
+
+    /// With its quotes; only of a string in a text.
+    var quoted: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: bytes.baseAddress.map { $0 - 1 }, count: bytes.count + 2)
+    }
+
+    /// What the string says, in UTF-8.
+    var content: [UInt8] { isEscaped ? JSONString.unescaped(bytes) : Array(bytes) }
+}
+
+extension UnsafeRawBufferPointer {
+    @inline(__always)
+    func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let baseAddress, let otherAddress = other.baseAddress else { return true }
+        return memcmp(baseAddress, otherAddress, count) == 0
+    }
+}

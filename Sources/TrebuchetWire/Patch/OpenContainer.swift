@@ -1,0 +1,68 @@
+/// An array or object in a draft whose parts are known one by one.
+struct OpenContainer {
+    let isObject: Bool
+    /// Elements, or values of members.
+    var parts: [JSONPart] = []
+    /// Of an object's members, in the order of `parts`.
+    private(set) var names: [JSONName] = []
+    /// Where each name is, -1 when it comes twice; made when a large object is searched again.
+    private var places: [JSONName: Int]?
+    private var wasSearched = false
+    /// Members that are searched one by one.
+    private static let fewMembers = 16
+
+    init(isObject: Bool) { self.isObject = isObject }
+
+    /// The part that a token names, or nil.
+    mutating func index(of token: JSONPointer.Token) throws(JSONPatchError) -> Int? {
+        guard isObject else { return token.index.flatMap { $0 < parts.count ? $0 : nil } }
+        let found = token.bytes.withUnsafeBytes { place(of: JSONName($0)) }
+        guard found != -1 else {
+            throw JSONPatchError(
+                .malformedDocument, "'\(String(decoding: token.bytes, as: UTF8.self))' comes twice in its object")
+        }
+        return found
+    }
+
+    private mutating func place(of name: JSONName) -> Int? {
+        if wasSearched, places == nil, names.count > Self.fewMembers {
+            places = Dictionary(zip(names, names.indices), uniquingKeysWith: { _, _ in -1 })
+        }
+        wasSearched = true
+        if let places { return places[name] }
+        var found: Int?
+        for index in names.indices where names[index] == name { found = found == nil ? index : -1 }
+        return found
+    }
+
+    /// Bytes of its text that belong to no part and are not inside of one.
+    var framingCount: Int {
+        names.reduce(2 + max(0, parts.count - 1)) { $0 + $1.bytes.count + 3 }
+    }
+
+    mutating func append(_ part: JSONPart) { parts.append(part) }
+
+    /// The name must be new.
+    mutating func append(_ part: JSONPart, named name: JSONName) {
+        places?[name] = parts.count
+        parts.append(part)
+        names.append(name)
+    }
+
+    mutating func remove(at index: Int) -> JSONPart {
+        guard isObject else { return parts.remove(at: index) }
+        guard places != nil else {
+            names.remove(at: index)
+            return parts.remove(at: index)
+        }
+        // The last member takes the place, so that no other has to be found anew.
+        places?[names[index]] = nil
+        if index < names.count - 1, let last = names.last, let place = places?[last], place >= 0 {
+            places?[last] = index
+        }
+        names.swapAt(index, names.count - 1)
+        parts.swapAt(index, parts.count - 1)
+        names.removeLast()
+        return parts.removeLast()
+    }
+}

@@ -1,0 +1,104 @@
+/// One operation of a patch, read from its text.
+struct PatchOperation {
+    enum Kind: String {
+        case add, remove, replace, move, copy, test
+
+        var hasValue: Bool { self == .add || self == .replace || self == .test }
+        var hasFrom: Bool { self == .move || self == .copy }
+    }
+
+    let kind: Kind
+    let path: JSONPointer
+    /// For `move` and `copy`.
+    let from: JSONPointer?
+    /// A value in the patch, for `add`, `replace` and `test`.
+    let value: UnsafeRawBufferPointer?
+
+    /// The operation at the cursor, which stands in the array that a patch is; nil behind the last.
+    static func next(_ cursor: inout JSONCursor, isFirst: Bool) throws(JSONPatchError) -> PatchOperation? {
+        do throws(EnvelopeError) {
+            var isFirst = isFirst
+            if isFirst { try cursor.expect(0x5B) }
+            guard try cursor.hasElement(&isFirst) else {
+                try cursor.expectEnd()
+                return nil
+            }
+            return try PatchOperation(&cursor)
+        } catch {
+            throw JSONPatchError(.malformedPatch, error.message)
+        }
+    }
+
+    private init(_ cursor: inout JSONCursor) throws(EnvelopeError) {
+        var members = Members()
+        try members.read(&cursor)
+        let op = try members.string(members.op, "op", cursor)
+        guard let kind = Kind(rawValue: JSONString.text(op.bytes, isEscaped: op.isEscaped)) else {
+            throw EnvelopeError("there is no such 'op'")
+        }
+        self.kind = kind
+        path = try members.pointer(members.path, "path", cursor)
+        from = kind.hasFrom ? try members.pointer(members.from, "from", cursor) : nil
+        guard kind.hasValue else {
+            value = nil
+            return
+        }
+        guard !members.value.isAbsent else { throw EnvelopeError("missing 'value'") }
+        value = cursor.bytes(members.value)
+    }
+
+    /// The members that operations have, as ranges of values.
+    private struct Members {
+        var op = ByteRange.absent
+        var path = ByteRange.absent
+        var from = ByteRange.absent
+        var value = ByteRange.absent
+
+        mutating func read(_ cursor: inout JSONCursor) throws(EnvelopeError) {
+            var isFirst = true
+            try cursor.expect(0x7B)
+            while let range = try cursor.name(&isFirst) {
+                let name = JSONName(range, in: cursor)
+                if name.says("op") {
+                    try Self.take(&op, name, &cursor)
+                } else if name.says("path") {
+                    try Self.take(&path, name, &cursor)
+                } else if name.says("from") {
+                    try Self.take(&from, name, &cursor)
+                } else if name.says("value") {
+                    try Self.take(&value, name, &cursor)
+                } else {
+                    _ = try cursor.value(depth: 2)
+                }
+            }
+        }
+
+        private static func take(
+            _ range: inout ByteRange, _ name: JSONName, _ cursor: inout JSONCursor
+        ) throws(EnvelopeError) {
+            guard range.isAbsent else {
+                throw EnvelopeError("member '\(String(decoding: name.content, as: UTF8.self))' comes twice")
+            }
+            // Counted from 0: the value will stand in the document, not in the patch.
+            range = try cursor.value()
+        }
+
+        func string(_ range: ByteRange, _ name: StaticString, _ cursor: JSONCursor) throws(EnvelopeError) -> JSONName {
+            guard !range.isAbsent else { throw EnvelopeError("missing '\(name)'") }
+            guard cursor.base[Int(range.offset)] == 0x22 else { throw EnvelopeError("'\(name)' must be a string") }
+            var inner = cursor
+            inner.at = Int(range.offset)
+            return JSONName(try inner.string(), in: inner)
+        }
+
+        func pointer(
+            _ range: ByteRange, _ name: StaticString, _ cursor: JSONCursor
+        ) throws(EnvelopeError) -> JSONPointer {
+            let text = try string(range, name, cursor)
+            guard let pointer = JSONPointer(utf8: text.content) else {
+                throw EnvelopeError("'\(name)' is no JSON Pointer: it begins with '/', and '~' with 0 or 1 behind it")
+            }
+            return pointer
+        }
+    }
+}
