@@ -4,7 +4,7 @@ import Testing
 @testable import WebSockets
 
 /// What RFC 6455 demands of a client, over a real socket against a server that is written by hand.
-@Suite("RFC 6455: the client") struct ClientConformanceTests {
+@Suite("RFC 6455: the client", .ownThreads) struct ClientConformanceTests {
     /// Begins to connect. On a reactor: these tests block their threads of the pool.
     private func connect(
         to server: RawServer, subprotocols: [String] = [],

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebSockets
 
-@Suite("Keepalive and limits of a connection")
+@Suite("Keepalive and limits of a connection", .ownThreads)
 struct KeepaliveTests {
     private func times(_ change: (inout WebSocketLimits) -> Void = { _ in }) -> Keepalive.Times {
         var limits = WebSocketLimits()

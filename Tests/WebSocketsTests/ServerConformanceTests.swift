@@ -4,7 +4,7 @@ import Testing
 @testable import WebSockets
 
 /// What RFC 6455 demands of a server and no other test shows, over a real socket with bytes written by hand.
-@Suite("RFC 6455: the server") struct ServerConformanceTests {
+@Suite("RFC 6455: the server", .ownThreads) struct ServerConformanceTests {
     private static let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     private static let basis = "Host: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 

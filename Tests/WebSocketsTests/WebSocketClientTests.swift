@@ -5,7 +5,7 @@ import Testing
 
 @testable import WebSockets
 
-@Suite("WebSocketClient over real sockets")
+@Suite("WebSocketClient over real sockets", .ownThreads)
 struct WebSocketClientTests {
     enum Event: Equatable, Sendable {
         case open

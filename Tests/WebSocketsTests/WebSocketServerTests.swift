@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebSockets
 
-@Suite("WebSocketServer over real sockets")
+@Suite("WebSocketServer over real sockets", .ownThreads)
 struct WebSocketServerTests {
     private typealias Frame = RawPeer.Frame
 
