@@ -96,8 +96,7 @@ final class Line: Sendable {
             return later {
                 guard stillWanted() else { return }
                 let own = Wave()
-                await outlet.emit(value, own)
-                await own.drain()
+                await own.run { await outlet.emit(value, own) }
             }
         }
         if stillWanted() { await outlet.emit(value, wave) }

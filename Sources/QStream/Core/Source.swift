@@ -14,12 +14,10 @@ final class Source<Value: Sendable>: Sendable {
         guard await line.enter(wave.task) else {
             return line.later {
                 let own = Wave()
-                await self.outlet.emit(value, own)
-                await own.drain()
+                await own.run { await self.outlet.emit(value, own) }
             }
         }
-        await outlet.emit(value, wave)
-        await wave.drain()
+        await wave.run { await outlet.emit(value, wave) }
         line.leave()
         await wave.settle()
     }
@@ -43,8 +41,7 @@ final class Source<Value: Sendable>: Sendable {
             line.leave()
             throw error
         }
-        await outlet.emit(value, wave)
-        await wave.drain()
+        await wave.run { await outlet.emit(value, wave) }
         line.leave()
         await wave.settle()
         return result
@@ -55,8 +52,7 @@ extension Outlet {
     /// Emits a value that has no sender who waits: of a timer, a queue, a sequence.
     func emitAlone(_ value: Value) async {
         let wave = Wave()
-        await emit(value, wave)
-        await wave.drain()
+        await wave.run { await emit(value, wave) }
         await wave.settle()
     }
 }

@@ -12,14 +12,22 @@ public final class Wave: Sendable {
         var due: [any Joining] = []
         var isDrained = false
         var waiting: [UnsafeContinuation<Void, Never>] = []
+        /// Where it began, until its end.
+        var origin: (any Upstream)?
         /// The wave that this one has become part of.
         var whole: Wave?
+        /// The waves that have become part of this one.
+        var parts: [Wave] = []
     }
 
     private let state = Mutex(State())
-    /// Whether the wave has met a join; while it has not, nobody but its own task knows it.
+    /// Whether there is, or was, a join to fire.
     private let hasJoins = Atomic(false)
+    private let hasBegun = Atomic(false)
     private let ownTask: Int
+
+    /// Whether this runs because a value is being delivered: in a closure of a stream, or in a task started there.
+    @TaskLocal static var isInside = false
 
     /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
     private static let merging = Mutex(())
@@ -29,37 +37,70 @@ public final class Wave: Sendable {
     /// The task that carries the wave on: the one that began it, or the whole that it is part of.
     var task: Int { hasJoins.load(ordering: .relaxed) ? root.ownTask : ownTask }
 
-    func fireLater(_ join: any Joining) {
-        hasJoins.store(true, ordering: .relaxed)
-        root.state.withLock { $0.due.append(join) }
-    }
-
-    /// Fires the joins that the wave has reached, upper ones first.
+    /// Notes where the wave begins: the first outlet that emits in it. False for all others.
     @inline(__always)
-    nonisolated(nonsending) func drain() async {
-        if hasJoins.load(ordering: .relaxed) { await drainDue() }
+    func begin(at outlet: any Upstream) -> Bool {
+        if hasBegun.load(ordering: .relaxed) { return false }
+        hasBegun.store(true, ordering: .relaxed)
+        state.withLock { $0.origin = outlet }
+        return true
     }
 
-    private nonisolated(nonsending) func drainDue() async {
-        while let join = next() { await join.fire(self) }
+    /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
+    @inline(__always)
+    nonisolated(nonsending) func run(_ emit: () async -> Void) async {
+        await Self.$isInside.withValue(true) {
+            await emit()
+            while let join = next() { await join.fire(self) }
+        }
+        end()
+    }
+
+    /// Notes a join that is to be fired when all above it has been done. Any task may.
+    ///
+    /// - Returns: false when the wave has come to its end.
+    @discardableResult
+    func fireLater(_ join: any Joining) -> Bool {
+        hasJoins.store(true, ordering: .relaxed)
+        var wave = self
+        while true {
+            let (isNoted, whole) = wave.state.withLock { state -> (Bool, Wave?) in
+                if let whole = state.whole { return (false, whole) }
+                guard !state.isDrained else { return (false, nil) }
+                state.due.append(join)
+                return (true, nil)
+            }
+            guard let whole else { return isNoted }
+            wave = whole
+        }
     }
 
     private func next() -> (any Joining)? {
-        let (join, waiting) = state.withLock { state -> ((any Joining)?, [UnsafeContinuation<Void, Never>]) in
-            if state.due.isEmpty {
+        state.withLock { state in
+            guard !state.due.isEmpty else {
                 state.isDrained = true
-                let waiting = state.waiting
-                state.waiting = []
-                return (nil, waiting)
+                return nil
             }
             var upmost = 0
             for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
                 upmost = index
             }
-            return (state.due.remove(at: upmost), [])
+            return state.due.remove(at: upmost)
         }
+    }
+
+    /// Is no longer under way, nor are its parts; what has become a part is, until its whole has come to its end.
+    private func end(withWhole: Bool = false) {
+        let (waiting, origin, parts) = state.withLock { state in
+            let isOver = withWhole || state.whole == nil
+            let ended = (state.waiting, isOver ? state.origin : nil, isOver ? state.parts : [])
+            state.waiting = []
+            if isOver { (state.origin, state.parts) = (nil, []) }
+            return ended
+        }
+        origin?.end(self)
+        for part in parts { part.end(withWhole: true) }
         for continuation in waiting { continuation.resume() }
-        return join
     }
 
     /// The wave that this one is part of, or itself.
@@ -85,6 +126,7 @@ public final class Wave: Sendable {
                     own.due = []
                     return due
                 }
+                state.parts.append(self)
                 for join in due + [join] where !state.due.contains(where: { $0 === join }) { state.due.append(join) }
                 return true
             }

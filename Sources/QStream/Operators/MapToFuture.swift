@@ -26,8 +26,9 @@ extension Stream {
             let task = worker.start(priority: priority) {
                 guard let output = await transform(value) else { return }
                 let wave = Wave()
-                await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
-                await wave.drain()
+                await wave.run {
+                    await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
+                }
                 await wave.settle()
             }
             let isNewest = state.withLock { state in

@@ -23,8 +23,7 @@ extension Stream {
             alarm.cancel()
             alarm.set(after: length) {
                 let wave = Wave()
-                await line.emit(nil, from: outlet, wave) { number.value == own }
-                await wave.drain()
+                await wave.run { await line.emit(nil, from: outlet, wave) { number.value == own } }
                 await wave.settle()
             }
         }
