@@ -69,8 +69,8 @@ let package = Package(
         library("TrebuchetWire", ["Bytes"]),
         library("QStream", ["Relays"]),
         library("Loading", ["Relays"]),
-        // `Relays` only lends it the lock that ThreadSanitizer sees.
-        library("StateMachines", ["StateMachineMacros"] + (sanitizesThreads ? ["Relays"] : [])),
+        // `Relays` only lends `StateMachines` the lock that ThreadSanitizer sees.
+        library("StateMachines", ["Relays", "StateMachineMacros"]),
         // Floor 3
         library(
             "Trebuchet",
@@ -103,7 +103,7 @@ let package = Package(
             dependencies: ["StateMachineMacros"],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines"] + (sanitizesThreads ? ["Relays"] : [])),
+        test("StateMachinesTests", ["StateMachines", "Relays"]),
         test(
             "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),

@@ -88,7 +88,7 @@ final class Join<Output: Sendable>: Joining {
         if guarded.withLock({ _ in mergeIntoOlder(wave) }) { return }
         guard await line.enter(wave.task) else {
             return line.later {
-                let own = Wave()
+                let own = Wave(from: self.outlet)
                 await own.run { await self.emit(self.take(wave), in: own) }
             }
         }

@@ -95,7 +95,7 @@ final class Line: Sendable {
         guard await enter(wave.task) else {
             return later {
                 guard stillWanted() else { return }
-                let own = Wave()
+                let own = Wave(from: outlet)
                 await own.run { await outlet.emit(value, own) }
             }
         }

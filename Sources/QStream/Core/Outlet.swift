@@ -40,7 +40,7 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
         // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
         var old = new
-        let isFirst = wave.begin(at: self)
+        let isFirst = wave.origin === self
         let inlets = lock.withLock { _ in
             // In one step with the list of those who get the value: who is attached later finds the wave here.
             if isFirst { begun.append(wave) }
@@ -117,7 +117,10 @@ extension Outlet: Upstream {
     var wavesUnderWay: [Wave] { lock.withLock { _ in begun } }
 
     func end(_ wave: Wave) {
-        lock.withLock { _ in begun.removeAll { $0 === wave } }
+        lock.withLock { _ in
+            // The same one twice where a wave begins with several values.
+            if begun.count == 1, begun[0] === wave { begun.removeLast() } else { begun.removeAll { $0 === wave } }
+        }
     }
 }
 

@@ -12,19 +12,29 @@ public final class Wave: Sendable {
         var due: [any Joining] = []
         var isDrained = false
         var waiting: [UnsafeContinuation<Void, Never>] = []
-        /// Where it began, until its end.
-        var origin: (any Upstream)?
         /// The wave that this one has become part of.
         var whole: Wave?
         /// The waves that have become part of this one.
         var parts: [Wave] = []
     }
 
+    /// What has to be told when the wave has come to its end.
+    private struct Ended {
+        var origin: (any Upstream)?
+        var parts: [Wave] = []
+        var waiting: [UnsafeContinuation<Void, Never>] = []
+    }
+
     private let state = Mutex(State())
-    /// Whether there is, or was, a join to fire.
-    private let hasJoins = Atomic(false)
-    private let hasBegun = Atomic(false)
+    /// How far it is, for those that meet no join: they do without the lock.
+    private enum Stage: UInt8, AtomicRepresentable {
+        case plain, joined, over
+    }
+
+    private let stage = Atomic<Stage>(.plain)
     private let ownTask: Int
+    /// Where it begins; nil for one that only brings something new its first value.
+    let origin: (any Upstream)?
 
     /// Whether this runs because a value is being delivered: in a closure of a stream, or in a task started there.
     @TaskLocal static var isInside = false
@@ -32,28 +42,34 @@ public final class Wave: Sendable {
     /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
     private static let merging = Mutex(())
 
-    init(task: Int = CurrentTask.identity) { ownTask = task }
+    init(from origin: (any Upstream)? = nil) {
+        ownTask = CurrentTask.identity
+        self.origin = origin
+    }
 
     /// The task that carries the wave on: the one that began it, or the whole that it is part of.
-    var task: Int { hasJoins.load(ordering: .relaxed) ? root.ownTask : ownTask }
-
-    /// Notes where the wave begins: the first outlet that emits in it. False for all others.
-    @inline(__always)
-    func begin(at outlet: any Upstream) -> Bool {
-        if hasBegun.load(ordering: .relaxed) { return false }
-        hasBegun.store(true, ordering: .relaxed)
-        state.withLock { $0.origin = outlet }
-        return true
-    }
+    var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
 
     /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
     @inline(__always)
     nonisolated(nonsending) func run(_ emit: () async -> Void) async {
         await Self.$isInside.withValue(true) {
             await emit()
-            while let join = next() { await join.fire(self) }
+            if !endPlainly() { await fireDue() }
         }
-        end()
+    }
+
+    /// Ends a wave that has met no join.
+    @inline(__always)
+    private func endPlainly() -> Bool {
+        guard stage.compareExchange(expected: .plain, desired: .over, ordering: .acquiringAndReleasing).exchanged
+        else { return false }
+        origin?.end(self)
+        return true
+    }
+
+    private nonisolated(nonsending) func fireDue() async {
+        while let join = next() { await join.fire(self) }
     }
 
     /// Notes a join that is to be fired when all above it has been done. Any task may.
@@ -61,7 +77,8 @@ public final class Wave: Sendable {
     /// - Returns: false when the wave has come to its end.
     @discardableResult
     func fireLater(_ join: any Joining) -> Bool {
-        hasJoins.store(true, ordering: .relaxed)
+        let change = stage.compareExchange(expected: .plain, desired: .joined, ordering: .acquiringAndReleasing)
+        if change.original == .over { return false }
         var wave = self
         while true {
             let (isNoted, whole) = wave.state.withLock { state -> (Bool, Wave?) in
@@ -75,32 +92,39 @@ public final class Wave: Sendable {
         }
     }
 
+    /// The next join to fire; nil when there is none any more: the wave has come to its end.
     private func next() -> (any Joining)? {
-        state.withLock { state in
-            guard !state.due.isEmpty else {
-                state.isDrained = true
-                return nil
+        let (join, ended) = state.withLock { state -> ((any Joining)?, Ended) in
+            guard state.due.isEmpty else {
+                var upmost = 0
+                for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
+                    upmost = index
+                }
+                return (state.due.remove(at: upmost), Ended())
             }
-            var upmost = 0
-            for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
-                upmost = index
-            }
-            return state.due.remove(at: upmost)
+            state.isDrained = true
+            // What has become a part is under way until its whole has come to its end.
+            let isPart = state.whole != nil
+            let ended = Ended(
+                origin: isPart ? nil : origin, parts: isPart ? [] : state.parts, waiting: state.waiting)
+            state.waiting = []
+            if !isPart { state.parts = [] }
+            return (nil, ended)
         }
+        if let origin = ended.origin { origin.end(self) }
+        for part in ended.parts { part.endWithWhole() }
+        for continuation in ended.waiting { continuation.resume() }
+        return join
     }
 
-    /// Is no longer under way, nor are its parts; what has become a part is, until its whole has come to its end.
-    private func end(withWhole: Bool = false) {
-        let (waiting, origin, parts) = state.withLock { state in
-            let isOver = withWhole || state.whole == nil
-            let ended = (state.waiting, isOver ? state.origin : nil, isOver ? state.parts : [])
-            state.waiting = []
-            if isOver { (state.origin, state.parts) = (nil, []) }
-            return ended
-        }
+    private func endWithWhole() {
         origin?.end(self)
-        for part in parts { part.end(withWhole: true) }
-        for continuation in waiting { continuation.resume() }
+        let parts = state.withLock { state in
+            let parts = state.parts
+            state.parts = []
+            return parts
+        }
+        for part in parts { part.endWithWhole() }
     }
 
     /// The wave that this one is part of, or itself.
@@ -136,7 +160,7 @@ public final class Wave: Sendable {
     /// Waits for the wave that this one has become part of.
     @inline(__always)
     nonisolated(nonsending) func settle() async {
-        if hasJoins.load(ordering: .relaxed) { await waitForWhole() }
+        if stage.load(ordering: .relaxed) == .joined { await waitForWhole() }
     }
 
     private nonisolated(nonsending) func waitForWhole() async {

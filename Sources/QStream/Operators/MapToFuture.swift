@@ -25,7 +25,7 @@ extension Stream {
             await line.emit(nil, from: outlet, wave)
             let task = worker.start(priority: priority) {
                 guard let output = await transform(value) else { return }
-                let wave = Wave()
+                let wave = Wave(from: outlet)
                 await wave.run {
                     await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
                 }

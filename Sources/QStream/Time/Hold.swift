@@ -29,7 +29,7 @@ extension Stream where Value == Bool {
             }
             guard let number else { return }
             alarm.set(after: interval) {
-                let wave = Wave()
+                let wave = Wave(from: outlet)
                 await wave.run {
                     // Asked when it is its turn: a true may have come in front of it.
                     await line.emit(false, from: outlet, wave) {

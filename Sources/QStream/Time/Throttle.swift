@@ -82,7 +82,7 @@ private final class Throttling<Value: Sendable>: Sendable {
         guard let pending else { return }
         // Set before, so that a slow delivery does not make the next interval longer.
         alarm.set(after: interval) { await self.ring() }
-        let wave = Wave()
+        let wave = Wave(from: outlet)
         await wave.run { await line.emit(pending, from: outlet, wave) }
         await wave.settle()
         state.withLock { state in
