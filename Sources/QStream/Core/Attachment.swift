@@ -7,6 +7,7 @@ final class Attachment: Sendable {
         end = {
             inlet.close()
             stream.outlet.detach(inlet)
+            inlet.destination?.leave(stream.outlet)
         }
     }
 

@@ -28,12 +28,12 @@ extension Stream {
 
     /// Attaches a sink of the operator that `destination` belongs to.
     nonisolated func attach(
-        _ destination: any Raising, withCurrent: Bool = true, first: Inlet<Value>.Sink? = nil, in wave: Wave? = nil,
+        _ destination: any Downstream, withCurrent: Bool = true, first: Inlet<Value>.Sink? = nil, in wave: Wave? = nil,
         _ sink: @escaping Inlet<Value>.Sink
     ) async -> [Attachment] {
         let inlet = Inlet(into: destination, first: first, sink)
         let attachment = Attachment(inlet, to: self)
-        destination.raise(to: outlet.height)
+        destination.hang(below: outlet)
         await outlet.attach(inlet, withCurrent: withCurrent, in: wave)
         return [attachment]
     }

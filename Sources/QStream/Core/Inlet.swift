@@ -22,13 +22,13 @@ final class Inlet<Value: Sendable>: Sendable {
     /// What to do with the current value, where it is not the same.
     private let first: Sink?
     /// Which place below this leads to, if it leads on.
-    let destination: (any Raising)?
+    let destination: (any Downstream)?
     /// Written once, when it is attached.
     let number = Atomic<UInt64>(0)
     private let phase = Atomic<Phase>(.opening)
     private let opening: Mutex<Opening>
 
-    init(into destination: (any Raising)?, first: Sink? = nil, _ sink: @escaping Sink) {
+    init(into destination: (any Downstream)?, first: Sink? = nil, _ sink: @escaping Sink) {
         self.destination = destination
         self.first = first
         self.sink = sink
@@ -73,8 +73,7 @@ final class Inlet<Value: Sendable>: Sendable {
         await (first ?? sink)(value, wave)
         while let next = opening.withLock({ $0.later.popFirst() }) {
             let own = Wave()
-            await sink(next, own)
-            await own.drain()
+            await own.run { await sink(next, own) }
         }
         open()
     }

@@ -95,9 +95,8 @@ final class Line: Sendable {
         guard await enter(wave.task) else {
             return later {
                 guard stillWanted() else { return }
-                let own = Wave()
-                await outlet.emit(value, own)
-                await own.drain()
+                let own = Wave(from: outlet)
+                await own.run { await outlet.emit(value, own) }
             }
         }
         if stillWanted() { await outlet.emit(value, wave) }

@@ -2,9 +2,9 @@ internal import Synchronization
 
 /// The end of a stream where values come out: the current value, and those who are attached.
 public final class Outlet<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: `cell`, `hasValue`, `inlets` and `lastNumber` are touched only under `lock`. They are not inside the
-    // mutex, and the value is not an optional, because types made of `Value` would be looked up at each delivery: that
-    // took half of its time.
+    // Unchecked: all variables and the memory of `cell` are touched only under `lock`. They are not inside the mutex, and
+    // the value is not an optional, because types made of `Value` would be looked up at each delivery: that took half of
+    // its time.
     private let lock = Mutex<Void>(())
     /// Initialized when `hasValue` is true.
     private let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
@@ -12,9 +12,10 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     /// In the order in which they were attached, which is the order of their numbers.
     private var inlets: [Inlet<Value>] = []
     private var lastNumber: UInt64 = 0
+    private var above: [any Upstream] = []
+    private var begun: [Wave] = []
 
     private let keepsValue: Bool
-    /// The number of joins one above another between here and the sources.
     private let level: Atomic<Int>
 
     /// - Parameter keepsValue: false for a stream of impulses, which never has a current value.
@@ -39,7 +40,10 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
         // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
         var old = new
+        let isFirst = wave.origin === self
         let inlets = lock.withLock { _ in
+            // In one step with the list of those who get the value: who is attached later finds the wave here.
+            if isFirst { begun.append(wave) }
             if keepsValue {
                 if hasValue {
                     swap(&cell.pointee, &old)
@@ -83,8 +87,7 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
             await inlet.open(with: first, wave)
         } else {
             let wave = Wave()
-            await inlet.open(with: first, wave)
-            await wave.drain()
+            await wave.run { await inlet.open(with: first, wave) }
             await wave.settle()
         }
         return true
@@ -109,15 +112,35 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-extension Outlet: Raising {
+extension Outlet: Upstream {
+    var upstreams: [any Upstream] { lock.withLock { _ in above } }
+    var wavesUnderWay: [Wave] { lock.withLock { _ in begun } }
+
+    func end(_ wave: Wave) {
+        lock.withLock { _ in
+            // The same one twice where a wave begins with several values.
+            if begun.count == 1, begun[0] === wave { begun.removeLast() } else { begun.removeAll { $0 === wave } }
+        }
+    }
+}
+
+extension Outlet: Downstream {
+    func hang(below upstream: any Upstream) {
+        lock.withLock { _ in above.append(upstream) }
+        raise(to: upstream.height)
+    }
+
+    func leave(_ upstream: any Upstream) {
+        lock.withLock { _ in
+            guard let index = above.firstIndex(where: { $0 === upstream }) else { return }
+            above.swapAt(index, above.count - 1)
+            above.removeLast()
+        }
+    }
+
     func raise(to height: Int) {
         guard height > level.load(ordering: .relaxed) else { return }
         level.store(height, ordering: .relaxed)
         for inlet in lock.withLock({ _ in inlets }) { inlet.destination?.raise(to: height) }
     }
-}
-
-/// Something below a stream whose height may grow when a deeper stream is put above it.
-protocol Raising: AnyObject, Sendable {
-    func raise(to height: Int)
 }

@@ -10,16 +10,14 @@ final class Source<Value: Sendable>: Sendable {
 
     /// Returns when everybody below has dealt with the value.
     func send(_ value: Value) async {
-        let wave = Wave()
+        let wave = Wave(from: outlet)
         guard await line.enter(wave.task) else {
             return line.later {
-                let own = Wave()
-                await self.outlet.emit(value, own)
-                await own.drain()
+                let own = Wave(from: self.outlet)
+                await own.run { await self.outlet.emit(value, own) }
             }
         }
-        await outlet.emit(value, wave)
-        await wave.drain()
+        await wave.run { await outlet.emit(value, wave) }
         line.leave()
         await wave.settle()
     }
@@ -28,7 +26,7 @@ final class Source<Value: Sendable>: Sendable {
     func mutate<Result, Failure: Error>(
         _ change: (inout Value) async throws(Failure) -> Result, orInitial initial: Value
     ) async throws(Failure) -> Result {
-        let wave = Wave()
+        let wave = Wave(from: outlet)
         let isFirst = await line.enter(wave.task)
         var value = outlet.current ?? initial
         guard isFirst else {
@@ -43,8 +41,7 @@ final class Source<Value: Sendable>: Sendable {
             line.leave()
             throw error
         }
-        await outlet.emit(value, wave)
-        await wave.drain()
+        await wave.run { await outlet.emit(value, wave) }
         line.leave()
         await wave.settle()
         return result
@@ -54,9 +51,8 @@ final class Source<Value: Sendable>: Sendable {
 extension Outlet {
     /// Emits a value that has no sender who waits: of a timer, a queue, a sequence.
     func emitAlone(_ value: Value) async {
-        let wave = Wave()
-        await emit(value, wave)
-        await wave.drain()
+        let wave = Wave(from: self)
+        await wave.run { await emit(value, wave) }
         await wave.settle()
     }
 }

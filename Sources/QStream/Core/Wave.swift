@@ -14,52 +14,117 @@ public final class Wave: Sendable {
         var waiting: [UnsafeContinuation<Void, Never>] = []
         /// The wave that this one has become part of.
         var whole: Wave?
+        /// The waves that have become part of this one.
+        var parts: [Wave] = []
+    }
+
+    /// What has to be told when the wave has come to its end.
+    private struct Ended {
+        var origin: (any Upstream)?
+        var parts: [Wave] = []
+        var waiting: [UnsafeContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
-    /// Whether the wave has met a join; while it has not, nobody but its own task knows it.
-    private let hasJoins = Atomic(false)
+    /// How far it is, for those that meet no join: they do without the lock.
+    private enum Stage: UInt8, AtomicRepresentable {
+        case plain, joined, over
+    }
+
+    private let stage = Atomic<Stage>(.plain)
     private let ownTask: Int
+    /// Where it begins; nil for one that only brings something new its first value.
+    let origin: (any Upstream)?
+
+    /// Whether this runs because a value is being delivered: in a closure of a stream, or in a task started there.
+    @TaskLocal static var isInside = false
 
     /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
     private static let merging = Mutex(())
 
-    init(task: Int = CurrentTask.identity) { ownTask = task }
+    init(from origin: (any Upstream)? = nil) {
+        ownTask = CurrentTask.identity
+        self.origin = origin
+    }
 
     /// The task that carries the wave on: the one that began it, or the whole that it is part of.
-    var task: Int { hasJoins.load(ordering: .relaxed) ? root.ownTask : ownTask }
+    var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
 
-    func fireLater(_ join: any Joining) {
-        hasJoins.store(true, ordering: .relaxed)
-        root.state.withLock { $0.due.append(join) }
-    }
-
-    /// Fires the joins that the wave has reached, upper ones first.
+    /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
     @inline(__always)
-    nonisolated(nonsending) func drain() async {
-        if hasJoins.load(ordering: .relaxed) { await drainDue() }
+    nonisolated(nonsending) func run(_ emit: () async -> Void) async {
+        await Self.$isInside.withValue(true) {
+            await emit()
+            if !endPlainly() { await fireDue() }
+        }
     }
 
-    private nonisolated(nonsending) func drainDue() async {
+    /// Ends a wave that has met no join.
+    @inline(__always)
+    private func endPlainly() -> Bool {
+        guard stage.compareExchange(expected: .plain, desired: .over, ordering: .acquiringAndReleasing).exchanged
+        else { return false }
+        origin?.end(self)
+        return true
+    }
+
+    private nonisolated(nonsending) func fireDue() async {
         while let join = next() { await join.fire(self) }
     }
 
-    private func next() -> (any Joining)? {
-        let (join, waiting) = state.withLock { state -> ((any Joining)?, [UnsafeContinuation<Void, Never>]) in
-            if state.due.isEmpty {
-                state.isDrained = true
-                let waiting = state.waiting
-                state.waiting = []
-                return (nil, waiting)
+    /// Notes a join that is to be fired when all above it has been done. Any task may.
+    ///
+    /// - Returns: false when the wave has come to its end.
+    @discardableResult
+    func fireLater(_ join: any Joining) -> Bool {
+        let change = stage.compareExchange(expected: .plain, desired: .joined, ordering: .acquiringAndReleasing)
+        if change.original == .over { return false }
+        var wave = self
+        while true {
+            let (isNoted, whole) = wave.state.withLock { state -> (Bool, Wave?) in
+                if let whole = state.whole { return (false, whole) }
+                guard !state.isDrained else { return (false, nil) }
+                state.due.append(join)
+                return (true, nil)
             }
-            var upmost = 0
-            for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
-                upmost = index
-            }
-            return (state.due.remove(at: upmost), [])
+            guard let whole else { return isNoted }
+            wave = whole
         }
-        for continuation in waiting { continuation.resume() }
+    }
+
+    /// The next join to fire; nil when there is none any more: the wave has come to its end.
+    private func next() -> (any Joining)? {
+        let (join, ended) = state.withLock { state -> ((any Joining)?, Ended) in
+            guard state.due.isEmpty else {
+                var upmost = 0
+                for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
+                    upmost = index
+                }
+                return (state.due.remove(at: upmost), Ended())
+            }
+            state.isDrained = true
+            // What has become a part is under way until its whole has come to its end.
+            let isPart = state.whole != nil
+            let ended = Ended(
+                origin: isPart ? nil : origin, parts: isPart ? [] : state.parts, waiting: state.waiting)
+            state.waiting = []
+            if !isPart { state.parts = [] }
+            return (nil, ended)
+        }
+        if let origin = ended.origin { origin.end(self) }
+        for part in ended.parts { part.endWithWhole() }
+        for continuation in ended.waiting { continuation.resume() }
         return join
+    }
+
+    private func endWithWhole() {
+        origin?.end(self)
+        let parts = state.withLock { state in
+            let parts = state.parts
+            state.parts = []
+            return parts
+        }
+        for part in parts { part.endWithWhole() }
     }
 
     /// The wave that this one is part of, or itself.
@@ -85,6 +150,7 @@ public final class Wave: Sendable {
                     own.due = []
                     return due
                 }
+                state.parts.append(self)
                 for join in due + [join] where !state.due.contains(where: { $0 === join }) { state.due.append(join) }
                 return true
             }
@@ -94,7 +160,7 @@ public final class Wave: Sendable {
     /// Waits for the wave that this one has become part of.
     @inline(__always)
     nonisolated(nonsending) func settle() async {
-        if hasJoins.load(ordering: .relaxed) { await waitForWhole() }
+        if stage.load(ordering: .relaxed) == .joined { await waitForWhole() }
     }
 
     private nonisolated(nonsending) func waitForWhole() async {

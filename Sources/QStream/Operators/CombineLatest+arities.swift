@@ -6,7 +6,9 @@ extension Stream {
     ///     combineLatest(b)    ───1a──1b2b────2c
     ///
     /// It begins when each has a value. When one value, sent once, reaches it on several ways (a diamond), it comes out
-    /// once, when all ways have been gone: never as a mixture of new and old. There are forms for up to seven streams.
+    /// once, when all ways have been gone: never as a mixture of new and old. Where such a value is on its way already, it
+    /// begins when that one is through, and returns then; inside a closure of a stream it returns at once, and begins
+    /// later. There are forms for up to seven streams.
     nonisolated public func combineLatest<B: Stream>(_ b: B) async -> Streams.Derived<(Value, B.Value)> {
         await combine(b)
     }

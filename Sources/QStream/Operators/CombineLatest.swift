@@ -13,11 +13,11 @@ extension Stream {
         let join = Join<(Value, repeat (each Other).Value)>(slots) {
             try? (first.filled(), repeat (each rest).filled())
         }
-        let building = Wave()
-        var attachments = await join.attach(self, first, building)
-        repeat attachments += await join.attach(each others, each rest, building)
-        await building.drain()
-        await building.settle()
+        var attachments = await join.attach(self, first)
+        repeat attachments += await join.attach(each others, each rest)
+        var inputs: [any Upstream] = [outlet]
+        repeat inputs.append((each others).outlet)
+        await join.begin(below: inputs)
         return Streams.Derived(join.outlet, attachments)
     }
 }
@@ -37,17 +37,17 @@ extension Collection where Element: Stream, Self: Sendable {
             let values = slots.compactMap(\.value)
             return values.count == slots.count ? values : nil
         }
-        let building = Wave()
         var attachments: [Attachment] = []
-        for (stream, slot) in zip(self, slots) { attachments += await join.attach(stream, slot, building) }
-        await building.drain()
-        await building.settle()
+        for (stream, slot) in zip(self, slots) { attachments += await join.attach(stream, slot) }
+        await join.begin(below: map(\.outlet))
         return Streams.Derived(join.outlet, attachments)
     }
 }
 
 extension Join {
-    fileprivate func attach<S: Stream>(_ stream: S, _ slot: Slot<S.Value>, _ wave: Wave) async -> [Attachment] {
-        await stream.attach(self, in: wave) { value, wave in self.offer(value, to: slot, wave) }
+    fileprivate func attach<S: Stream>(_ stream: S, _ slot: Slot<S.Value>) async -> [Attachment] {
+        await stream.attach(self, first: { value, _ in self.begin(with: value, in: slot) }) { value, wave in
+            self.offer(value, to: slot, wave)
+        }
     }
 }

@@ -25,9 +25,10 @@ extension Stream {
             await line.emit(nil, from: outlet, wave)
             let task = worker.start(priority: priority) {
                 guard let output = await transform(value) else { return }
-                let wave = Wave()
-                await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
-                await wave.drain()
+                let wave = Wave(from: outlet)
+                await wave.run {
+                    await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
+                }
                 await wave.settle()
             }
             let isNewest = state.withLock { state in

@@ -29,16 +29,17 @@ extension Stream where Value == Bool {
             }
             guard let number else { return }
             alarm.set(after: interval) {
-                let wave = Wave()
-                // Asked when it is its turn: a true may have come in front of it.
-                await line.emit(false, from: outlet, wave) {
-                    waiting.withLock { waiting in
-                        guard waiting == (number, true) else { return false }
-                        waiting.isWaiting = false
-                        return true
+                let wave = Wave(from: outlet)
+                await wave.run {
+                    // Asked when it is its turn: a true may have come in front of it.
+                    await line.emit(false, from: outlet, wave) {
+                        waiting.withLock { waiting in
+                            guard waiting == (number, true) else { return false }
+                            waiting.isWaiting = false
+                            return true
+                        }
                     }
                 }
-                await wave.drain()
                 await wave.settle()
             }
         }

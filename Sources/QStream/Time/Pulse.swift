@@ -22,9 +22,8 @@ extension Stream {
             guard number.value == own else { return }
             alarm.cancel()
             alarm.set(after: length) {
-                let wave = Wave()
-                await line.emit(nil, from: outlet, wave) { number.value == own }
-                await wave.drain()
+                let wave = Wave(from: outlet)
+                await wave.run { await line.emit(nil, from: outlet, wave) { number.value == own } }
                 await wave.settle()
             }
         }

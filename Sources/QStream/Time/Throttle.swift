@@ -82,9 +82,8 @@ private final class Throttling<Value: Sendable>: Sendable {
         guard let pending else { return }
         // Set before, so that a slow delivery does not make the next interval longer.
         alarm.set(after: interval) { await self.ring() }
-        let wave = Wave()
-        await line.emit(pending, from: outlet, wave)
-        await wave.drain()
+        let wave = Wave(from: outlet)
+        await wave.run { await line.emit(pending, from: outlet, wave) }
         await wave.settle()
         state.withLock { state in
             // Under the lock, so that it cannot undo a `close` of a value that has just come.

@@ -27,7 +27,7 @@ struct StressReader: Sendable {
         case .diamond:
             let diamond = await wires.left.map { 2 * $0.version }.combineLatest(wires.left)
             let subscription = await diamond.tap { double, sample in
-                log.note(sample, isWhole: double == 2 * sample.version, mayBeginTorn: true)
+                log.note(sample, isWhole: double == 2 * sample.version)
             }
             await stay(log, limit, patience, subscription)
         case .sharedSum:
@@ -76,9 +76,7 @@ struct StressReader: Sendable {
 
         var record: Record { guarded.withLock { $0 } }
 
-        /// - Parameter mayBeginTorn: a diamond that is built while its source sends may begin with two moments.
-        func note(_ sample: StressSample, isWhole: Bool = true, mayBeginTorn: Bool = false) {
-            if mayBeginTorn, !isWhole, record.last == nil { return }
+        func note(_ sample: StressSample, isWhole: Bool = true) {
             note(sample.version, isWhole: isWhole && sample.written.reduce(0, +) == sample.version)
         }
 

@@ -1,0 +1,165 @@
+import QStream
+import Testing
+
+/// How a diamond begins that is built while its source is sending: whole.
+@Suite(.timeLimit(.minutes(1))) struct JoinBeginningTests {
+    /// A source with a value on its way: it has changed the one branch, and not yet the other.
+    private struct HalfWay {
+        let source = Subject(value: 1)
+        let latch = Latch()
+        let tens: Streams.Derived<Int>
+        let hundreds: Streams.Derived<Int>
+        private let subscription: AnySubscription
+
+        /// - Parameter between: what is done with the value after the one branch and before the other.
+        init(between: @escaping @Sendable (Streams.Derived<Int>, Subject<Int>) async -> Void = { _, _ in }) async {
+            tens = await source.map { $0 * 10 }
+            subscription = await source.subscribe { [tens, source, latch] _ in
+                await between(tens, source)
+                await latch.wait()
+            }
+            hundreds = await source.map { $0 * 100 }
+        }
+
+        /// Sends 2; returns when it is half way.
+        func send() async -> Task<Void, Never> {
+            let sending = Task { [source] in await source.set(2) }
+            await eventually("the value is half way") { await latch.arrivals == 1 }
+            return sending
+        }
+    }
+
+    /// Builds a diamond while a value is half way, and gives what comes out of it until that value is through.
+    private func beginning<A: Stream<Int>, B: Stream<Int>>(
+        _ halfWay: HalfWay, _ sending: Task<Void, Never>, _ a: A, _ b: B
+    ) async -> [String] {
+        let log = Log<String>()
+        let inlets = b.outlet.inletCount
+        let building = Task { await a.combineLatest(b).tap { log.note("\($0)/\($1)") } }
+        await eventually("the diamond is attached to both branches") { b.outlet.inletCount > inlets }
+        await halfWay.latch.open()
+        await sending.value
+        let subscription = await building.value
+        await halfWay.source.set(3)
+        withExtendedLifetime(subscription) {}
+        return log.values
+    }
+
+    @Test("a diamond built while a value is on its way begins when that has gone all ways")
+    func whole() async {
+        for isReversed in [false, true] {
+            let halfWay = await HalfWay()
+            let sending = await halfWay.send()
+            let (a, b) = isReversed ? (halfWay.hundreds, halfWay.tens) : (halfWay.tens, halfWay.hundreds)
+            let log = await beginning(halfWay, sending, a, b)
+            #expect(log == (isReversed ? ["200/20", "300/30"] : ["20/200", "30/300"]))
+        }
+    }
+
+    @Test("so does one of operators that were built while the value was on its way")
+    func lateOperators() async {
+        let halfWay = await HalfWay()
+        let sending = await halfWay.send()
+        let late = await halfWay.source.map { $0 * 10 }.filter { _ in true }
+        #expect(await late.currentValue() == 20)
+        #expect(await beginning(halfWay, sending, late, halfWay.hundreds) == ["20/200", "30/300"])
+    }
+
+    @Test("so does one below other joins, into which another source has sent meanwhile")
+    func belowJoins() async {
+        let halfWay = await HalfWay()
+        let other = Subject(value: 1)
+        let upper = await halfWay.tens.combineLatest(other).map { $0 + $1 }
+        let sending = await halfWay.send()
+        await other.set(2)
+        #expect(await beginning(halfWay, sending, upper, halfWay.hundreds) == ["22/200", "32/300"])
+    }
+
+    @Test("so does one of a collection, of the same stream twice")
+    func collection() async {
+        let halfWay = await HalfWay()
+        let sending = await halfWay.send()
+        let building = Task { await [halfWay.tens, halfWay.hundreds, halfWay.tens].combineLatest() }
+        await eventually("all are attached") { halfWay.tens.outlet.inletCount == 2 }
+        await halfWay.latch.open()
+        await sending.value
+        #expect(await building.value.currentValue() == [20, 200, 20])
+    }
+
+    @Test("one that is no diamond begins at once, whatever is on its way")
+    func noDiamond() async {
+        let halfWay = await HalfWay()
+        let sending = await halfWay.send()
+        let pair = await halfWay.tens.combineLatest(Subject(value: 7))
+        #expect(await pair.currentValue()! == (20, 7))
+        await halfWay.latch.open()
+        await sending.value
+    }
+
+    @Test("who builds one and is cancelled does not wait; it begins all the same")
+    func cancelled() async {
+        let halfWay = await HalfWay()
+        let sending = await halfWay.send()
+        let building = Task { await halfWay.tens.combineLatest(halfWay.hundreds) }
+        building.cancel()
+        let diamond = await building.value
+        #expect(await diamond.currentValue() == nil)
+        await halfWay.latch.open()
+        await sending.value
+        #expect(await diamond.currentValue()! == (20, 200))
+    }
+
+    @Test("a subscriber of the source that builds one does not wait for itself, nor for a child task that does")
+    func insideOut() async {
+        for inChild in [false, true] {
+            let log = Log<String>()
+            let kept = Log<AnySubscription>()
+            let halfWay = await HalfWay { tens, source in
+                @Sendable func build() async {
+                    kept.note(await tens.combineLatest(source.map { $0 }).tap { log.note("\($0)/\($1)") })
+                }
+                if inChild { await withTaskGroup { $0.addTask { await build() } } } else { await build() }
+            }
+            await halfWay.latch.open()
+            await halfWay.source.set(2)
+            #expect(log.values == ["20/2"])
+        }
+    }
+
+    @Test("diamonds that are built while other tasks send are whole from the first combination on")
+    func stress() async {
+        let (source, other) = (Subject(value: 0), Subject(value: 0))
+        let upper = await source.combineLatest(other).map { $0.0 }
+        let slow = await source.map { value in
+            await Task.yield()
+            return value
+        }
+        let torn = Log<String>()
+        await withTaskGroup { group in
+            let senders = [source, other].map { subject in
+                Task { while !Task.isCancelled { await subject.mutate { $0 += 1 } } }
+            }
+            for builder in 0..<4 {
+                group.addTask {
+                    for round in 0..<250 {
+                        let late = await source.map { $0 }
+                        let branches = [source.any(), upper.any(), slow.any(), late.any()]
+                        let (a, b) = (branches[(builder + round) % 4], branches[(builder + round / 4 + 1) % 4])
+                        let count = Log<Void>()
+                        let subscription = await a.combineLatest(b).tap { a, b in
+                            if a != b { torn.note("\(a) \(b), as number \(count.values.count)") }
+                            count.note(())
+                        }
+                        #expect(!count.values.isEmpty)
+                        for _ in 0..<round % 8 { await Task.yield() }
+                        subscription.cancel()
+                    }
+                }
+            }
+            await group.waitForAll()
+            for sender in senders { sender.cancel() }
+            for sender in senders { await sender.value }
+        }
+        #expect(torn.values.isEmpty, "\(torn.values.count) torn, such as \(torn.values.prefix(3))")
+    }
+}
