@@ -34,6 +34,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
     private static let smallestShared = 8 << 10
+    /// Of a peer that is behind with reading, less is read at once: what it asks for may have to be kept.
+    private static let smallRead = 64 << 10
     /// More than this in one turn is sent before the turn ends.
     private static let largestTurn = 128 << 10
 
@@ -272,7 +274,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             return
         }
         if let tls { return read(tls) }
-        let count = socket.receive(into: reactor.readBuffer)
+        let count = socket.receive(into: readTarget)
         if count > 0 {
             guard state == .open, let delegate else { return }
             cork()
@@ -285,8 +287,14 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
     }
 
+    @inline(__always)
+    private var readTarget: UnsafeMutableRawBufferPointer {
+        let buffer = reactor.readBuffer
+        return queue.isEmpty ? buffer : UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.smallRead])
+    }
+
     private func read(_ tls: TLSSession) {
-        let count = tls.receive(from: socket, into: reactor.readBuffer)
+        let count = tls.receive(from: socket, into: readTarget)
         if count > 0, state == .open, let delegate {
             cork()
             delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))

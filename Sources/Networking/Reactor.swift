@@ -26,7 +26,7 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     }
 
     /// The size of the buffer into which every connection is read, in bytes.
-    static let readBufferSize = 512 << 10
+    static let readBufferSize = 256 << 10
 
     /// `reactor-0`, for logs.
     public let name: String
