@@ -44,6 +44,7 @@ let package = Package(
         .library(name: "Relays", targets: ["Relays"]),
         .library(name: "QStream", targets: ["QStream"]),
         .library(name: "Loading", targets: ["Loading"]),
+        .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
@@ -69,6 +70,7 @@ let package = Package(
         library("TrebuchetWire", ["Bytes"]),
         library("QStream", ["Relays"]),
         library("Loading", ["Relays"]),
+        library("SharedState", ["Relays"]),
         library("StateMachines", ["StateMachineMacros"]),
         // Floor 3
         library(
@@ -91,6 +93,7 @@ let package = Package(
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        test("SharedStateTests", ["SharedState"]),
         test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(
             name: "TrebuchetMacrosTests",

@@ -1,0 +1,104 @@
+import SharedState
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SharedConcurrencyTests {
+    private let store = SharedStore()
+
+    @Test("threads that count up through wrappers of their own lose no increment")
+    func increments() {
+        @Shared(.inMemory("count"), store: store) var count = 0
+        onThreads(8) { [store] _ in
+            @Shared(.inMemory("count"), store: store) var mine = 0
+            for _ in 0..<5_000 { $mine.withLock { $0 += 1 } }
+        }
+        #expect(count == 40_000)
+    }
+
+    @Test("threads that ask for one key at once get one value with one subscription")
+    func oneReference() {
+        for _ in 0..<50 {
+            let backend = Backend<Int>()
+            let made = Note<Shared<Int>>()
+            onThreads(8) { [store] number in
+                made.add(Shared(wrappedValue: number, backend.key, store: store))
+            }
+            made.entries[0].withLock { $0 = 100 }
+            #expect(made.entries.allSatisfy { $0.wrappedValue == 100 })
+            #expect(backend.subscribers.count == 1)
+            #expect(backend.cancelCount == 0)
+        }
+    }
+
+    @Test("whatever threads do, the last save has the newest value")
+    func lastSave() {
+        for _ in 0..<50 {
+            let backend = Backend<Int>()
+            @Shared(backend.key, store: store) var count = 0
+            onThreads(4) { [shared = $count] _ in
+                for _ in 0..<20 { shared.withLock { $0 += 1 } }
+            }
+            #expect(backend.saves.last?.value == 80)
+            let values = backend.saves.map(\.value)
+            #expect(values == values.sorted())
+        }
+    }
+
+    @Test("a reader of updates never goes back, and gets the last value")
+    func updates() async {
+        @Shared(value: 0) var count
+        let updates = $count.updates
+        let reader = Task {
+            var seen: [Int] = []
+            for await value in updates {
+                seen.append(value)
+                if value == 20_000 { break }
+            }
+            return seen
+        }
+        await Task.detached { [shared = $count] in
+            onThreads(4) { _ in
+                for _ in 0..<5_000 { shared.withLock { $0 += 1 } }
+            }
+        }.value
+        let seen = await reader.value
+        #expect(zip(seen, seen.dropFirst()).allSatisfy(<))
+        #expect(seen.last == 20_000)
+    }
+
+    @Test("a closure of withLock that takes long does not hold up readers")
+    func reading() async {
+        @Shared(value: 1) var count
+        let isInside = Atomic(false)
+        let hasRead = Atomic(false)
+        await withTaskGroup { [shared = $count] group in
+            group.addTask {
+                shared.withLock {
+                    isInside.store(true, ordering: .sequentiallyConsistent)
+                    while !hasRead.load(ordering: .sequentiallyConsistent) {}
+                    $0 = 2
+                }
+            }
+            await eventually("the writer is inside") { isInside.load(ordering: .sequentiallyConsistent) }
+            #expect(shared.wrappedValue == 1)
+            hasRead.store(true, ordering: .sequentiallyConsistent)
+        }
+        #expect(count == 2)
+    }
+
+    @Test("a value whose deinit uses the shared value can be replaced")
+    func reentrantDeinit() {
+        final class Tail: Sendable {
+            let shared: Shared<Int>
+            init(_ shared: Shared<Int>) { self.shared = shared }
+            deinit { shared.withLock { $0 += 1 } }
+        }
+        let count = Shared(value: 0)
+        let tail = Shared<Tail?>(value: Tail(count))
+        tail.withLock { $0 = nil }
+        let isFreed = count.wrappedValue == 1
+        // The relay behind `updates` lets go of it with the next change at the latest.
+        #expect(isFreed)
+    }
+}
