@@ -3,23 +3,16 @@ import Testing
 @testable import SharedState
 
 struct AttemptsTests {
-    @Test("an attempt that ends after a later one does not count")
-    func late() {
+    @Test(
+        "an attempt that ends after a later one does not count",
+        arguments: [([1, 2], [true, true]), ([2, 1], [true, false])])
+    func order(ends: [UInt64], counts: [Bool]) {
         var attempts = Attempts()
-        let first = attempts.begin()
-        let second = attempts.begin()
+        let begun = [attempts.begin(), attempts.begin()]
+        #expect(begun == [1, 2])
         #expect(attempts.pendingCount == 2)
-        #expect(attempts.end(second))
-        #expect(!attempts.end(first))
+        let outcome = ends.map { attempts.end($0) }
+        #expect(outcome == counts)
         #expect(attempts.pendingCount == 0)
-    }
-
-    @Test("attempts that end in order all count")
-    func inOrder() {
-        var attempts = Attempts()
-        let first = attempts.begin()
-        let second = attempts.begin()
-        #expect(attempts.end(first))
-        #expect(attempts.end(second))
     }
 }

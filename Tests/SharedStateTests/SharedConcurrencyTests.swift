@@ -1,5 +1,4 @@
 import SharedState
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -70,19 +69,19 @@ struct SharedConcurrencyTests {
     @Test("a closure of withLock that takes long does not hold up readers")
     func reading() async {
         @Shared(value: 1) var count
-        let isInside = Atomic(false)
-        let hasRead = Atomic(false)
+        let isInside = Note<Void>()
+        let hasRead = Note<Void>()
         await withTaskGroup { [shared = $count] group in
             group.addTask {
                 shared.withLock {
-                    isInside.store(true, ordering: .sequentiallyConsistent)
-                    while !hasRead.load(ordering: .sequentiallyConsistent) {}
+                    isInside.add(())
+                    while hasRead.count == 0 {}
                     $0 = 2
                 }
             }
-            await eventually("the writer is inside") { isInside.load(ordering: .sequentiallyConsistent) }
+            await eventually("the writer is inside") { isInside.count == 1 }
             #expect(shared.wrappedValue == 1)
-            hasRead.store(true, ordering: .sequentiallyConsistent)
+            hasRead.add(())
         }
         #expect(count == 2)
     }

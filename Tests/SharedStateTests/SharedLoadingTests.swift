@@ -140,7 +140,7 @@ struct SharedLoadingTests {
     }
 
     @Test("a key runs with the store of its wrapper")
-    func store() {
+    func ownStore() {
         struct Probe: SharedReaderKey {
             let seen: Note<ObjectIdentifier>
             var id: Int { 1 }
