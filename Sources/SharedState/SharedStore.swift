@@ -13,9 +13,15 @@ public final class SharedStore: Sendable {
     /// The store of wrappers that are made without one.
     @TaskLocal public static var current = SharedStore()
 
-    private struct Entry: Sendable {
+    /// A class: Swift 6.3 crashes when it copies an optional struct with a weak reference that is nil.
+    private final class Entry: Sendable {
         weak let reference: (any AnyObject & Sendable)?
         let identity: ObjectIdentifier
+
+        init(_ reference: any AnyObject & Sendable) {
+            self.reference = reference
+            identity = ObjectIdentifier(reference)
+        }
     }
 
     let memory = MemoryValues()
@@ -40,9 +46,7 @@ public final class SharedStore: Sendable {
         candidate.load(.initialValue(candidate.initialValue)) { _ in }
         let earlier = entries.withLock { entries in
             let earlier = entries[id]?.reference
-            if earlier == nil {
-                entries[id] = Entry(reference: candidate, identity: ObjectIdentifier(candidate))
-            }
+            if earlier == nil { entries[id] = Entry(candidate) }
             return earlier
         }
         if let earlier = earlier as? StoredReference<Key.Value> { return earlier }

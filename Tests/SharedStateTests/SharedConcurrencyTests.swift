@@ -86,18 +86,34 @@ struct SharedConcurrencyTests {
         #expect(count == 2)
     }
 
-    @Test("a value whose deinit uses the shared value can be replaced")
+    @Test("a value that is replaced is freed at once, and its deinit may use shared values")
     func reentrantDeinit() {
         final class Tail: Sendable {
             let shared: Shared<Int>
-            init(_ shared: Shared<Int>) { self.shared = shared }
-            deinit { shared.withLock { $0 += 1 } }
+            let onDeinit: @Sendable () -> Void
+
+            init(_ shared: Shared<Int>, _ onDeinit: @escaping @Sendable () -> Void) {
+                self.shared = shared
+                self.onDeinit = onDeinit
+            }
+
+            deinit {
+                shared.withLock { $0 += 1 }
+                onDeinit()
+            }
         }
         let count = Shared(value: 0)
-        let tail = Shared<Tail?>(value: Tail(count))
+        let tail = Shared<Tail?>(value: nil)
+        let wasReplaced = Note<Bool>()
+        tail.withLock {
+            $0 = Tail(count) { [tail] in
+                // In the deinit of the value that was replaced, the value that replaced it is there and can be changed.
+                wasReplaced.add(tail.wrappedValue == nil)
+                tail.withLock { _ in }
+            }
+        }
         tail.withLock { $0 = nil }
-        let isFreed = count.wrappedValue == 1
-        // The relay behind `updates` lets go of it with the next change at the latest.
-        #expect(isFreed)
+        #expect(count.wrappedValue == 1)
+        #expect(wasReplaced.entries == [true])
     }
 }
