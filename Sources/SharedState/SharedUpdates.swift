@@ -12,6 +12,13 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
     struct Version: Sendable {
         var value: Value
         var number: UInt64
+
+        /// Becomes the other version if that is newer, and returns what it was; else nil.
+        mutating func advance(to other: Self) -> Self? {
+            guard other.number > number else { return nil }
+            defer { self = other }
+            return self
+        }
     }
 
     private let makeReader: @Sendable () -> Iterator.Reader

@@ -105,12 +105,8 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
     }
 
     private func publish(_ exchange: Exchange) {
-        let replaced: SharedUpdates<Value>.Version? = newest.update { newest in
-            // Two threads may come here in the other order than they had their turns.
-            guard exchange.new.number > newest.number else { return nil }
-            defer { newest = exchange.new }
-            return newest
-        }
+        // Two threads may come here in the other order than they had their turns.
+        let replaced = newest.update { $0.advance(to: exchange.new) }
         _ = replaced
         registrar.withMutation(of: self, keyPath: \.value) {}
     }
