@@ -44,6 +44,7 @@ let package = Package(
         .library(name: "Relays", targets: ["Relays"]),
         .library(name: "QStream", targets: ["QStream"]),
         .library(name: "Loading", targets: ["Loading"]),
+        .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
@@ -72,6 +73,7 @@ let package = Package(
         library("Loading", ["Relays"]),
         // `Relays` only lends `StateMachines` the lock that ThreadSanitizer sees.
         library("StateMachines", ["Relays", "StateMachineMacros"]),
+        library("SharedState", ["Relays"]),
         // Floor 3
         library(
             "Trebuchet",
@@ -93,6 +95,7 @@ let package = Package(
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        test("SharedStateTests", ["SharedState"]),
         test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(
             name: "TrebuchetMacrosTests",

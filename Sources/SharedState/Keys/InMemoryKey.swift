@@ -1,0 +1,30 @@
+/// A value that lives as long as the store, under a name; see ``SharedReaderKey/inMemory(_:)``.
+public struct InMemoryKey<Value: Sendable>: SharedKey {
+    /// The name; the type of the value tells apart what has the same name.
+    public struct ID: Hashable, Sendable {
+        let name: String
+    }
+
+    public let id: ID
+
+    public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
+        continuation.resume(with: .success(SharedStore.current.memory.value(of: id)))
+    }
+
+    /// All wrappers share the value already, and nobody else changes it.
+    public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
+        SharedSubscription()
+    }
+
+    public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
+        SharedStore.current.memory.set(value, of: id)
+        continuation.resume()
+    }
+}
+
+extension SharedReaderKey {
+    /// Keeps the value in memory, also while no wrapper holds it. It is gone with the process.
+    public static func inMemory<Value>(_ name: String) -> Self where Self == InMemoryKey<Value> {
+        InMemoryKey(id: InMemoryKey.ID(name: name))
+    }
+}

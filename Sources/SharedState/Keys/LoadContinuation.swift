@@ -1,0 +1,18 @@
+/// Takes the outcome of a load: the first one given counts. Usable from any thread.
+///
+/// Dropped without an outcome, it fails the load with ``AbandonedContinuation``.
+public struct LoadContinuation<Value: Sendable>: Sendable {
+    private let outcome: KeyOutcome<Value?>
+
+    init(_ receiver: @escaping KeyOutcome<Value?>.Receiver) { outcome = KeyOutcome(receiver) }
+
+    public func resume(returning value: Value) { outcome.tell(.success(value)) }
+
+    /// There is nothing to load: the value is the one that the first wrapper gave.
+    public func resumeReturningInitialValue() { outcome.tell(.success(nil)) }
+
+    public func resume(throwing error: any Error) { outcome.tell(.failure(error)) }
+
+    /// Resumes with a value, with an error, or with nil for the initial value.
+    public func resume(with result: Result<Value?, any Error>) { outcome.tell(result) }
+}

@@ -1,0 +1,40 @@
+/// A key together with the value to begin with, so that wrappers need not repeat it.
+///
+///     extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
+///         static var count: Self { Self[.inMemory("count"), default: 0] }
+///     }
+///
+///     @Shared(.count) var count
+///
+/// It stands for the same value as the key alone.
+public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
+    let base: Base
+    let makeValue: @Sendable () -> Base.Value
+
+    public static subscript(_ key: Base, default value: @autoclosure @escaping @Sendable () -> Base.Value) -> Self {
+        Self(base: key, makeValue: value)
+    }
+
+    public var id: Base.ID { base.id }
+
+    public func load(context: LoadContext<Base.Value>, continuation: LoadContinuation<Base.Value>) {
+        base.load(context: context, continuation: continuation)
+    }
+
+    public func subscribe(
+        context: LoadContext<Base.Value>, subscriber: SharedSubscriber<Base.Value>
+    ) -> SharedSubscription {
+        base.subscribe(context: context, subscriber: subscriber)
+    }
+}
+
+extension SharedKeyDefault: SharedKey where Base: SharedKey {
+    public func save(_ value: Base.Value, context: SaveContext, continuation: SaveContinuation) {
+        base.save(value, context: context, continuation: continuation)
+    }
+}
+
+extension SharedReaderKey {
+    /// This key with a value to begin with.
+    public typealias Default = SharedKeyDefault<Self>
+}

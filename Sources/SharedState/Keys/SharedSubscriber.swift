@@ -1,0 +1,25 @@
+/// Takes what a key hears from outside. Usable from any thread; it does not keep the value alive, and does nothing once
+/// the value is gone.
+///
+/// Nothing that comes this way is saved by the key.
+public struct SharedSubscriber<Value: Sendable>: Sendable {
+    enum Message: Sendable {
+        case change(@Sendable (inout Value) -> Void)
+        case failure(any Error)
+        case loading(Bool)
+    }
+
+    let receive: @Sendable (Message) -> Void
+
+    /// Replaces the value, and ends the loading and the error that were there before.
+    public func yield(_ value: Value) { receive(.change { $0 = value }) }
+
+    /// Changes a part of the value and leaves the rest as it is; otherwise like `yield(_:)`.
+    public func update(_ change: @escaping @Sendable (inout Value) -> Void) { receive(.change(change)) }
+
+    /// Shows an error as `loadError`; the value stays.
+    public func yield(throwing error: any Error) { receive(.failure(error)) }
+
+    /// Shows the value as loading, until the next value or error.
+    public func yieldLoading(_ isLoading: Bool = true) { receive(.loading(isLoading)) }
+}

@@ -1,0 +1,20 @@
+/// Numbers attempts that may overlap, and says whose outcome counts.
+struct Attempts: Sendable {
+    private var lastBegun: UInt64 = 0
+    private var lastEnded: UInt64 = 0
+    private(set) var pendingCount = 0
+
+    mutating func begin() -> UInt64 {
+        lastBegun += 1
+        pendingCount += 1
+        return lastBegun
+    }
+
+    /// False when an attempt that began later has ended already.
+    mutating func end(_ number: UInt64) -> Bool {
+        pendingCount -= 1
+        guard number > lastEnded else { return false }
+        lastEnded = number
+        return true
+    }
+}

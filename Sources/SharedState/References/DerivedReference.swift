@@ -1,0 +1,43 @@
+/// A part of a shared value, to be read.
+final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
+    private let parent: any SharedReference<Root>
+    private let path: any KeyPath<Root, Value> & Sendable
+
+    init(_ parent: any SharedReference<Root>, _ path: any KeyPath<Root, Value> & Sendable) {
+        self.parent = parent
+        self.path = path
+    }
+
+    var value: Value { parent.value[keyPath: path] }
+    var isLoading: Bool { parent.isLoading }
+    var loadError: (any Error)? { parent.loadError }
+    var saveError: (any Error)? { parent.saveError }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, path) }
+
+    func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
+}
+
+/// A part of a shared value, to be read and set.
+final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference {
+    private let parent: any MutableReference<Root>
+    private let path: any WritableKeyPath<Root, Value> & Sendable
+
+    init(_ parent: any MutableReference<Root>, _ path: any WritableKeyPath<Root, Value> & Sendable) {
+        self.parent = parent
+        self.path = path
+    }
+
+    var value: Value { parent.value[keyPath: path] }
+    var isLoading: Bool { parent.isLoading }
+    var loadError: (any Error)? { parent.loadError }
+    var saveError: (any Error)? { parent.saveError }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, path) }
+    @MainActor var operations: OperationRecords { parent.operations.ofPart(path) }
+
+    func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
+        try parent.change(saves: saves) { try body(&$0[keyPath: path]) }
+    }
+
+    func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
+    func save(isolation: isolated (any Actor)?) async throws { try await parent.save(isolation: isolation) }
+}

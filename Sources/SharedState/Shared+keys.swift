@@ -1,0 +1,61 @@
+extension Shared {
+    /// Refers to the value of a key.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: What the value is when there is none to load; asked for by the first wrapper only.
+    ///   - store: Where the value is looked up. Default: ``SharedStore/current``.
+    public init<Key: SharedKey<Value>>(
+        wrappedValue: @autoclosure () -> Value, _ key: Key, store: SharedStore = .current
+    ) {
+        reference = store.reference(for: key, initialValue: wrappedValue)
+    }
+
+    /// Refers to the value of a key that knows what to begin with.
+    public init<Key: SharedKey<Value>>(_ key: SharedKeyDefault<Key>, store: SharedStore = .current) {
+        reference = store.reference(for: key.base, initialValue: key.makeValue)
+    }
+
+    /// Refers to the value of a key, beginning with another value than the key's own.
+    public init<Key: SharedKey<Value>>(
+        wrappedValue: @autoclosure () -> Value, _ key: SharedKeyDefault<Key>, store: SharedStore = .current
+    ) {
+        reference = store.reference(for: key.base, initialValue: wrappedValue)
+    }
+
+    /// Refers to the value of a key, nil when there is none to load.
+    public init<Wrapped, Key: SharedKey<Value>>(_ key: Key, store: SharedStore = .current) where Value == Wrapped? {
+        reference = store.reference(for: key) { nil }
+    }
+}
+
+extension SharedReader {
+    /// Refers to the value of a key.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: What the value is when there is none to load; asked for by the first wrapper only.
+    ///   - store: Where the value is looked up. Default: ``SharedStore/current``.
+    public init<Key: SharedReaderKey<Value>>(
+        wrappedValue: @autoclosure () -> Value, _ key: Key, store: SharedStore = .current
+    ) {
+        reference = store.reference(for: key, initialValue: wrappedValue)
+    }
+
+    /// Refers to the value of a key that knows what to begin with.
+    public init<Key: SharedReaderKey<Value>>(_ key: SharedKeyDefault<Key>, store: SharedStore = .current) {
+        reference = store.reference(for: key.base, initialValue: key.makeValue)
+    }
+
+    /// Refers to the value of a key, beginning with another value than the key's own.
+    public init<Key: SharedReaderKey<Value>>(
+        wrappedValue: @autoclosure () -> Value, _ key: SharedKeyDefault<Key>, store: SharedStore = .current
+    ) {
+        reference = store.reference(for: key.base, initialValue: wrappedValue)
+    }
+
+    /// Refers to the value of a key, nil when there is none to load.
+    public init<Wrapped, Key: SharedReaderKey<Value>>(
+        _ key: Key, store: SharedStore = .current
+    ) where Value == Wrapped? {
+        reference = store.reference(for: key) { nil }
+    }
+}

@@ -1,0 +1,63 @@
+internal import Relays
+
+/// The current value, then each newer one that the reader is in time for.
+///
+/// A reader may skip values but never gets one twice or an older one after a newer one, and the last one always arrives.
+/// It does not keep the value alive: the sequence ends when the last wrapper goes. The updates of a part of a value come
+/// with each change of the whole.
+public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
+    public typealias Element = Value
+    public typealias Failure = Never
+
+    struct Version: Sendable {
+        var value: Value
+        var number: UInt64
+
+        /// Becomes the other version if that is newer, and returns what it was; else nil.
+        mutating func advance(to other: Self) -> Self? {
+            guard other.number > number else { return nil }
+            defer { self = other }
+            return self
+        }
+    }
+
+    private let makeReader: @Sendable () -> Iterator.Reader
+
+    init(_ newest: StateRelay<Version>.Stream) {
+        makeReader = {
+            var versions = newest.makeAsyncIterator()
+            var seen: UInt64?
+            return { actor in
+                while let version = await versions.next(isolation: actor) {
+                    // The relay wakes its readers also for a change that was overtaken by a newer one.
+                    if let seen, version.number <= seen { continue }
+                    seen = version.number
+                    return version.value
+                }
+                return nil
+            }
+        }
+    }
+
+    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ path: any KeyPath<Root, Value> & Sendable) {
+        makeReader = {
+            let read = whole.makeReader()
+            return { actor in await read(actor)?[keyPath: path] }
+        }
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(read: makeReader()) }
+
+    /// One reader's place among the values.
+    public struct Iterator: AsyncIteratorProtocol {
+        typealias Reader = (isolated (any Actor)?) async -> Value?
+
+        let read: Reader
+
+        /// The next value; nil at the end or when the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? { await read(actor) }
+    }
+}
+
+@available(*, unavailable)
+extension SharedUpdates.Iterator: Sendable {}

@@ -1,0 +1,164 @@
+import Foundation
+import SharedState
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileStorageTests {
+    private struct Settings: Codable, Equatable, Sendable {
+        var name = "Blob"
+        var isLoud = false
+    }
+
+    private let file = FileManager.default.temporaryDirectory
+        .appendingPathComponent("SharedStateTests-\(UUID())")
+        .appendingPathComponent("settings.json")
+
+    private func removeFolder() { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+
+    private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
+
+    @Test("what was saved is there for the next store, also in a folder that was missing")
+    func roundTrip() async throws {
+        defer { removeFolder() }
+        @Shared(.fileStorage(file), store: SharedStore()) var settings = Settings()
+        #expect($settings.loadError == nil)
+        $settings.withLock { $0.isLoud = true }
+        try await $settings.save()
+        @Shared(.fileStorage(file), store: SharedStore()) var read = Settings(name: "other")
+        #expect(read == Settings(name: "Blob", isLoud: true))
+        #expect(text(try Data(contentsOf: file)) == #"{"isLoud":true,"name":"Blob"}"#)
+    }
+
+    @Test("what another program writes is seen by the next load")
+    func reload() async throws {
+        defer { removeFolder() }
+        @Shared(.fileStorage(file), store: SharedStore()) var count = 1
+        try await $count.save()
+        try Data("5".utf8).write(to: file)
+        #expect(count == 1)
+        try await $count.load()
+        #expect(count == 5)
+    }
+
+    @Test("a missing file is no error, and is not made until there is a change")
+    func missing() {
+        @Shared(.fileStorage(file), store: SharedStore()) var count = 1
+        #expect(count == 1)
+        #expect($count.loadError == nil)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test(
+        "a damaged file is a load error, and a change does not overwrite it",
+        arguments: ["", "{", #""text""#, "[1,"])
+    func damaged(content: String) async throws {
+        let files = InMemoryFileStorage([file.standardizedFileURL: Data(content.utf8)])
+        @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1
+        #expect(($count.loadError as? FileStorageError)?.code == .damaged)
+        $count.withLock { $0 = 2 }
+        #expect(count == 2)
+        #expect(($count.saveError as? FileStorageError)?.code == .notOverwritten)
+        #expect(text(files.read(file.standardizedFileURL)) == content)
+    }
+
+    @Test("save() replaces a damaged file on purpose, and changes are saved from then on")
+    func replaceDamaged() async throws {
+        let files = InMemoryFileStorage([file.standardizedFileURL: Data("{".utf8)])
+        @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1
+        try await $count.save()
+        #expect(text(files.read(file.standardizedFileURL)) == "1")
+        $count.withLock { $0 = 2 }
+        await eventually("the change is saved") { text(files.read(file.standardizedFileURL)) == "2" }
+        #expect($count.saveError == nil)
+    }
+
+    @Test("a damaged file that was repaired can be loaded, and changes are saved from then on")
+    func repaired() async throws {
+        let url = file.standardizedFileURL
+        let files = InMemoryFileStorage([url: Data("{".utf8)])
+        @Shared(.fileStorage(url), store: SharedStore(files: files)) var count = 1
+        files.replace(url, with: Data("8".utf8))
+        try await $count.load()
+        #expect(count == 8)
+        #expect($count.loadError == nil)
+        $count.withLock { $0 = 9 }
+        await eventually("the change is saved") { text(files.read(url)) == "9" }
+    }
+
+    @Test("a file that cannot be read is a load error, and is not overwritten")
+    func unreadable() {
+        let storage = GatedStorage(Data("4".utf8))
+        storage.fail(with: Oops())
+        @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 1
+        let error = $count.loadError as? FileStorageError
+        #expect(error?.code == .unreadable)
+        #expect(error?.cause is Oops)
+        $count.withLock { $0 = 2 }
+        #expect(storage.begun.isEmpty)
+        #expect(text(storage.data) == "4")
+    }
+
+    @Test("a write that fails is a save error, until one succeeds")
+    func unwritable() async throws {
+        let storage = GatedStorage()
+        @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 1
+        storage.fail(with: Oops())
+        storage.letThrough()
+        await #expect(throws: FileStorageError.self) { try await $count.save() }
+        #expect(($count.saveError as? FileStorageError)?.code == .unwritable)
+        storage.fail(with: nil)
+        storage.letThrough()
+        try await $count.save()
+        #expect($count.saveError == nil)
+        #expect(text(storage.data) == "1")
+    }
+
+    @Test("changes during a write become one further write, of the newest value")
+    func coalescing() async throws {
+        let storage = GatedStorage()
+        @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 0
+        $count.withLock { $0 = 1 }
+        await eventually("the first write has begun") { storage.begun.count == 1 }
+        for number in 2...100 { $count.withLock { $0 = number } }
+        storage.letThrough(2)
+        await eventually("the second write is done") { text(storage.data) == "100" }
+        #expect(storage.begun.map { text($0) } == ["1", "100"])
+    }
+
+    @Test("a value that is on its way to the file is what a new wrapper reads")
+    func pendingWrite() async {
+        let storage = GatedStorage(Data("1".utf8))
+        let store = SharedStore(files: storage)
+        do {
+            @Shared(.fileStorage(file), store: store) var count = 0
+            $count.withLock { $0 = 2 }
+            await eventually("the write has begun") { storage.begun.count == 1 }
+            $count.withLock { $0 = 3 }
+        }
+        #expect(store.referenceCount == 0)
+        @Shared(.fileStorage(file), store: store) var count = 0
+        #expect(count == 3)
+        storage.letThrough(2)
+        await eventually("all is written") { text(storage.data) == "3" }
+    }
+
+    @Test("a file is never seen half written")
+    func atomic() async throws {
+        defer { removeFolder() }
+        let long = String(repeating: "x", count: 200_000)
+        @Shared(.fileStorage(file), store: SharedStore()) var value = long
+        try await $value.save()
+        let writer = Task { [shared = $value] in
+            for number in 0..<50 {
+                shared.withLock { $0 = long + "\(number)" }
+                try await shared.save()
+            }
+        }
+        for _ in 0..<200 {
+            let text = try JSONDecoder().decode(String.self, from: Data(contentsOf: file))
+            #expect(text.count >= long.count)
+            await Task.yield()
+        }
+        try await writer.value
+    }
+}

@@ -1,0 +1,11 @@
+import Synchronization
+
+/// What happened, in order, noted from any thread.
+final class Note<Entry: Sendable>: Sendable {
+    private let contents = Mutex<[Entry]>([])
+
+    var entries: [Entry] { contents.withLock { $0 } }
+    var count: Int { entries.count }
+
+    func add(_ entry: Entry) { contents.withLock { $0.append(entry) } }
+}

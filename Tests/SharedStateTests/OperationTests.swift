@@ -1,0 +1,262 @@
+import SharedState
+import Synchronization
+import Testing
+
+struct Account: Sendable {
+    var name = ""
+    var status = OperationStatus.idle
+    var error: (any Error)?
+    var publishStatus = OperationStatus.idle
+    var publishError: (any Error)?
+}
+
+extension OperationSlot where Value == Account {
+    static let rename = OperationSlot(status: \.status, error: \.error)
+    static let publish = OperationSlot(status: \.publishStatus, error: \.publishError, pendingWhile: .anyCall)
+}
+
+/// Work that comes to its outcome when the test says so, and does not care whether it is cancelled.
+final class Work: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Int, any Error>?>(nil)
+
+    var hasBegun: Bool { continuation.withLock { $0 != nil } }
+
+    func run() async throws -> Int {
+        try await withCheckedThrowingContinuation { continuation in
+            self.continuation.withLock { $0 = continuation }
+        }
+    }
+
+    func end(_ result: Result<Int, any Error>) async {
+        await eventually("the work has begun") { hasBegun }
+        continuation.withLock { $0.take() }?.resume(with: result)
+    }
+}
+
+@MainActor
+@Suite(.timeLimit(.minutes(1)))
+struct OperationTests {
+    private let account = Shared(value: Account())
+    private let events = Note<String>()
+
+    @discardableResult
+    private func start(
+        _ work: Work, _ name: String = "", in slot: OperationSlot<Account> = .rename
+    ) -> OperationCall<Int> {
+        account.start(slot) { [events] in
+            events.add(name + "attempt")
+        } onSuccess: { [events] in
+            events.add(name + "success \($0)")
+        } onError: { [events] in
+            events.add(name + "error \($0)")
+        } onSettled: { [events] result in
+            events.add(name + "settled \((try? result.get()) ?? -1)")
+        } _: {
+            try await work.run()
+        }
+    }
+
+    @Test("a call is attempted at once, succeeds, and is settled, in this order")
+    func success() async throws {
+        let work = Work()
+        let call = start(work)
+        #expect(events.entries == ["attempt"])
+        #expect(account.wrappedValue.status == .pending)
+        await work.end(.success(5))
+        #expect(try await call.value == 5)
+        #expect(events.entries == ["attempt", "success 5", "settled 5"])
+        #expect(account.wrappedValue.status == .success)
+    }
+
+    @Test("a call that fails has an error in place of a success, and the value shows it")
+    func failure() async {
+        let work = Work()
+        let call = start(work)
+        await work.end(.failure(Oops()))
+        await #expect(throws: Oops()) { try await call.value }
+        #expect(events.entries == ["attempt", "error \(Oops())", "settled -1"])
+        #expect(account.wrappedValue.status == .error)
+        #expect(account.wrappedValue.error is Oops)
+    }
+
+    @Test("callbacks run on the main actor and find the outcome in the value")
+    func inCallbacks() async throws {
+        let seen = Note<OperationStatus>()
+        let shared = account
+        let call = shared.start(.rename) {
+            MainActor.preconditionIsolated()
+            seen.add(shared.wrappedValue.status)
+        } onSuccess: { _ in
+            MainActor.preconditionIsolated()
+            seen.add(shared.wrappedValue.status)
+        } onSettled: { _ in
+            MainActor.preconditionIsolated()
+            seen.add(shared.wrappedValue.status)
+        } _: {
+        }
+        try await call.value
+        #expect(seen.entries == [.pending, .success, .success])
+    }
+
+    @Test("callbacks may be left out")
+    func withoutCallbacks() async throws {
+        try await account.start(.rename) {}.value
+        #expect(account.wrappedValue.status == .success)
+    }
+
+    @Test("each of several calls has its callbacks once, and the newest alone is shown")
+    func overlapping() async throws {
+        let works = (0..<3).map { _ in Work() }
+        let calls = works.enumerated().map { start($1, "\($0): ") }
+        await works[2].end(.success(2))
+        _ = try await calls[2].value
+        #expect(account.wrappedValue.status == .success)
+        await works[0].end(.failure(Oops()))
+        await works[1].end(.success(1))
+        _ = try? await calls[0].value
+        _ = try await calls[1].value
+        #expect(account.wrappedValue.status == .success)
+        #expect(account.wrappedValue.error == nil)
+        for number in 0..<3 {
+            #expect(events.entries.filter { $0.hasPrefix("\(number): ") }.count == 3)
+        }
+    }
+
+    @Test("a slot may be pending while any call is")
+    func anyCall() async throws {
+        let (first, second) = (Work(), Work())
+        let calls = [start(first, in: .publish), start(second, in: .publish)]
+        await second.end(.success(2))
+        _ = try await calls[1].value
+        #expect(account.wrappedValue.publishStatus == .pending)
+        await first.end(.success(1))
+        _ = try await calls[0].value
+        #expect(account.wrappedValue.publishStatus == .success)
+        #expect(account.wrappedValue.status == .idle)
+    }
+
+    @Test("a reset detaches the call from the status, not from its callbacks")
+    func reset() async {
+        let work = Work()
+        let call = start(work)
+        account.reset(.rename)
+        #expect(account.wrappedValue.status == .idle)
+        await work.end(.failure(Oops()))
+        _ = try? await call.value
+        #expect(account.wrappedValue.status == .idle)
+        #expect(account.wrappedValue.error == nil)
+        #expect(events.count == 3)
+    }
+
+    @Test("callbacks come although no wrapper is left, and the value lives until then")
+    func noWrapper() async {
+        let backend = Backend<Account>()
+        let work = Work()
+        do {
+            @Shared(backend.key, store: SharedStore()) var account = Account()
+            $account.start(.rename, onSettled: { [events] _ in events.add("settled") }) { try await work.run() }
+        }
+        #expect(backend.cancelCount == 0)
+        await work.end(.success(1))
+        await eventually("the call is settled") { events.count == 1 }
+        await eventually("the value is freed") { backend.cancelCount == 1 }
+    }
+
+    @Test("all wrappers of a value share its operations")
+    func otherWrapper() async throws {
+        let store = SharedStore()
+        let backend = Backend<Account>()
+        let (first, second) = (Work(), Work())
+        @Shared(backend.key, store: store) var one = Account()
+        @Shared(backend.key, store: store) var other = Account()
+        let older = $one.start(.rename) { try await first.run() }
+        let newer = $other.start(.rename) { try await second.run() }
+        await first.end(.failure(Oops()))
+        _ = try? await older.value
+        #expect(one.status == .pending)
+        await second.end(.success(1))
+        _ = try await newer.value
+        #expect(one.status == .success)
+    }
+
+    @Test("a part of a value has operations of its own")
+    func part() async throws {
+        struct Whole: Sendable { var left = Account(), right = Account() }
+        @Shared(value: Whole()) var whole
+        try await $whole.left.perform(.rename) {}
+        #expect(whole.left.status == .success)
+        #expect(whole.right.status == .idle)
+        await #expect(throws: Oops()) { try await $whole.left.perform(.rename) { throw Oops() } }
+        #expect(whole.left.error is Oops)
+    }
+
+    @Test("the status is not saved by the key")
+    func notSaved() async throws {
+        let backend = Backend<Account>()
+        @Shared(backend.key, store: SharedStore()) var account = Account()
+        try await $account.perform(.rename) {}
+        #expect(account.status == .success)
+        #expect(backend.saves.isEmpty)
+    }
+
+    @Test("the async form returns what the work returns, and throws what it throws")
+    func perform() async throws {
+        #expect(try await account.perform(.rename) { 5 } == 5)
+        await #expect(throws: Oops()) { try await account.perform(.rename) { throw Oops() } }
+    }
+
+    @Test("cancelling the task of the async form settles the call, though the work does not notice")
+    func cancelled() async {
+        let work = Work()
+        let task = Task { [account] in try await account.perform(.rename) { try await work.run() } }
+        await eventually("the work has begun") { work.hasBegun }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(account.wrappedValue.status == .error)
+        #expect(account.wrappedValue.error is CancellationError)
+        await work.end(.success(1))
+        #expect(account.wrappedValue.status == .error)
+    }
+
+    @Test("cancelling the task of the async form cancels the work")
+    func cancelledWork() async {
+        let wasCancelled = Note<Bool>()
+        let hasBegun = Note<Void>()
+        let task = Task { [account] in
+            try await account.perform(.rename) {
+                hasBegun.add(())
+                while !Task.isCancelled { await Task.yield() }
+                wasCancelled.add(true)
+            }
+        }
+        await eventually("the work has begun") { hasBegun.count == 1 }
+        task.cancel()
+        _ = try? await task.value
+        await eventually("the work has noticed") { wasCancelled.count == 1 }
+    }
+
+    @Test("a call that is cancelled before it begins does no work, and has its callbacks all the same")
+    func cancelledAtOnce() async {
+        let work = Work()
+        let call = start(work)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(!work.hasBegun)
+        #expect(events.entries.map { $0.prefix(7) } == ["attempt", "error C", "settled"])
+    }
+
+    @Test("a call within a callback is newer than the one it is in")
+    func nested() async throws {
+        let inner = Work()
+        let shared = account
+        let call = shared.start(.rename) {
+            shared.start(.rename) { try await inner.run() }
+        } _: {
+            1
+        }
+        _ = try await call.value
+        #expect(shared.wrappedValue.status == .pending)
+        await inner.end(.success(2))
+        await eventually("the inner call is settled") { shared.wrappedValue.status == .success }
+    }
+}

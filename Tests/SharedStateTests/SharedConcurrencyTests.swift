@@ -1,0 +1,107 @@
+import SharedState
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SharedConcurrencyTests {
+    private let store = SharedStore()
+
+    @Test("threads that count up through wrappers of their own lose no increment")
+    func increments() {
+        @Shared(.inMemory("count"), store: store) var count = 0
+        onThreads(8) { [store] _ in
+            @Shared(.inMemory("count"), store: store) var mine = 0
+            for _ in 0..<5_000 { $mine.withLock { $0 += 1 } }
+        }
+        #expect(count == 40_000)
+    }
+
+    @Test("threads that ask for one key at once get one value with one subscription")
+    func oneReference() {
+        for _ in 0..<50 {
+            let backend = Backend<Int>()
+            let made = Note<Shared<Int>>()
+            onThreads(8) { [store] number in
+                made.add(Shared(wrappedValue: number, backend.key, store: store))
+            }
+            made.entries[0].withLock { $0 = 100 }
+            #expect(made.entries.allSatisfy { $0.wrappedValue == 100 })
+            #expect(backend.subscribers.count == 1)
+            #expect(backend.cancelCount == 0)
+        }
+    }
+
+    @Test("whatever threads do, the last save has the newest value")
+    func lastSave() {
+        for _ in 0..<50 {
+            let backend = Backend<Int>()
+            @Shared(backend.key, store: store) var count = 0
+            onThreads(4) { [shared = $count] _ in
+                for _ in 0..<20 { shared.withLock { $0 += 1 } }
+            }
+            #expect(backend.saves.last?.value == 80)
+            let values = backend.saves.map(\.value)
+            #expect(values == values.sorted())
+        }
+    }
+
+    @Test("a reader of updates never goes back, and gets the last value")
+    func updates() async {
+        @Shared(value: 0) var count
+        let updates = $count.updates
+        let reader = Task {
+            var seen: [Int] = []
+            for await value in updates {
+                seen.append(value)
+                if value == 20_000 { break }
+            }
+            return seen
+        }
+        await Task.detached { [shared = $count] in
+            onThreads(4) { _ in
+                for _ in 0..<5_000 { shared.withLock { $0 += 1 } }
+            }
+        }.value
+        let seen = await reader.value
+        #expect(zip(seen, seen.dropFirst()).allSatisfy(<))
+        #expect(seen.last == 20_000)
+    }
+
+    @Test("a closure of withLock that takes long does not hold up readers")
+    func reading() async {
+        @Shared(value: 1) var count
+        let isInside = Note<Void>()
+        let hasRead = Note<Void>()
+        await withTaskGroup { [shared = $count] group in
+            group.addTask {
+                shared.withLock {
+                    isInside.add(())
+                    while hasRead.count == 0 {}
+                    $0 = 2
+                }
+            }
+            await eventually("the writer is inside") { isInside.count == 1 }
+            #expect(shared.wrappedValue == 1)
+            hasRead.add(())
+        }
+        #expect(count == 2)
+    }
+
+    @Test("a value that is replaced is freed at once, and its deinit may use the shared value")
+    func reentrantDeinit() {
+        final class Tail: Sendable {
+            let onDeinit: @Sendable () -> Void
+            init(_ onDeinit: @escaping @Sendable () -> Void) { self.onDeinit = onDeinit }
+            deinit { onDeinit() }
+        }
+        let tail = Shared<Tail?>(value: nil)
+        let wasReplaced = Note<Bool>()
+        tail.withLock {
+            $0 = Tail { [tail] in
+                wasReplaced.add(tail.wrappedValue == nil)
+                tail.withLock { _ in }
+            }
+        }
+        tail.withLock { $0 = nil }
+        #expect(wasReplaced.entries == [true])
+    }
+}

@@ -1,0 +1,89 @@
+import Observation
+import SharedState
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SharedObservationTests {
+    private let store = SharedStore()
+
+    /// Whether `change` reaches who has read what `read` reads, before it returns.
+    private func isNoticed(_ read: () -> Void, by change: () -> Void) -> Bool {
+        let note = Note<Void>()
+        withObservationTracking {
+            read()
+        } onChange: {
+            note.add(())
+        }
+        change()
+        return note.count == 1
+    }
+
+    @Test("a change reaches the observer before withLock returns, and shows the new value")
+    func change() {
+        @Shared(value: 0) var count
+        let seen = Note<Int>()
+        withObservationTracking {
+            _ = count
+        } onChange: { [shared = $count] in
+            seen.add(shared.wrappedValue)
+        }
+        $count.withLock { $0 = 1 }
+        #expect(seen.entries == [1])
+    }
+
+    @Test("what is noticed, and what is not")
+    func table() async {
+        let backend = Backend<Int>()
+        @Shared(backend.key, store: store) var count = 0
+        @SharedReader(backend.key, store: store) var reader = 0
+        @Shared(value: 0) var other
+        let subscriber = backend.subscriber
+        #expect(isNoticed({ _ = reader }, by: { $count.withLock { $0 = 1 } }))
+        #expect(isNoticed({ _ = count }, by: { subscriber.yield(2) }))
+        #expect(isNoticed({ _ = $count.isLoading }, by: { subscriber.yieldLoading() }))
+        #expect(isNoticed({ _ = $reader.loadError }, by: { subscriber.yield(throwing: Oops()) }))
+        #expect(isNoticed({ _ = $count.description }, by: { subscriber.yield(3) }))
+        #expect(!isNoticed({ _ = count }, by: { $other.withLock { $0 = 1 } }))
+        #expect(!isNoticed({ _ = count }, by: { subscriber.yieldLoading() }))
+        #expect(!isNoticed({ _ = $count.isLoading }, by: { $other.withLock { $0 = 1 } }))
+    }
+
+    @Test("an observer of a part is told of changes of the whole")
+    func part() {
+        @Shared(value: [1, 2]) var numbers
+        let first = $numbers[0]
+        #expect(isNoticed({ _ = first.wrappedValue }, by: { $numbers.withLock { $0[0] = 9 } }))
+    }
+
+    @Test("an observer that looks again after each change misses none, on whatever thread")
+    func lossless() async {
+        @Shared(value: 0) var count
+        let seen = Note<Int>()
+        @Sendable func look(_ shared: Shared<Int>) {
+            withObservationTracking {
+                seen.add(shared.wrappedValue)
+            } onChange: {
+                Task { look(shared) }
+            }
+        }
+        look($count)
+        await Task.detached { [shared = $count] in
+            onThreads(2) { _ in
+                for _ in 0..<2_000 { shared.withLock { $0 += 1 } }
+            }
+        }.value
+        await eventually("the observer has the last value") { seen.entries.contains(4_000) }
+    }
+
+    @Test("Observations follows a shared value")
+    func observations() async {
+        @Shared(value: 0) var count
+        let values = Observations { [shared = $count] in shared.wrappedValue }
+        let reader = Task {
+            for await value in values where value == 3 { return true }
+            return false
+        }
+        for number in 1...3 { $count.withLock { $0 = number } }
+        #expect(await reader.value)
+    }
+}

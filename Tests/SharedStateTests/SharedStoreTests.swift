@@ -1,0 +1,53 @@
+import SharedState
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SharedStoreTests {
+    /// Code of an app that knows nothing of stores.
+    private struct Counter: Sendable {
+        @Shared(.inMemory("SharedStoreTests.count")) var count = 0
+
+        func countUp() { $count.withLock { $0 += 1 } }
+    }
+
+    @Test("tests that run at once with stores of their own do not see each other", arguments: 0..<16)
+    func isolation(number: Int) async {
+        await SharedStore.$current.withValue(SharedStore()) {
+            let counter = Counter()
+            for _ in 0..<100 {
+                counter.countUp()
+                await Task.yield()
+            }
+            #expect(counter.count == 100)
+        }
+    }
+
+    @Test("the store of a task reaches its child tasks and those it starts")
+    func inheritance() async {
+        await SharedStore.$current.withValue(SharedStore()) {
+            let counter = Counter()
+            await Task { Counter().countUp() }.value
+            async let child: Void = Counter().countUp()
+            await child
+            #expect(counter.count == 2)
+        }
+    }
+
+    @Test("a wrapper keeps the store it was made with")
+    func kept() {
+        let store = SharedStore()
+        let counter = SharedStore.$current.withValue(store) { Counter() }
+        counter.countUp()
+        #expect(counter.count == 1)
+        @Shared(.inMemory("SharedStoreTests.count"), store: store) var count = 0
+        #expect(count == 1)
+    }
+
+    @Test("without a store of its own, code shares the one of the process")
+    func process() {
+        @Shared(.inMemory("SharedStoreTests.process")) var first = 1
+        @Shared(.inMemory("SharedStoreTests.process")) var second = 2
+        $first.withLock { $0 = 3 }
+        #expect(second == 3)
+    }
+}
