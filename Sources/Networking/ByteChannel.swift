@@ -55,6 +55,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private var isCorked = false
     private var isQueuedForFlush = false
     private var watched: UInt32 = 0
+    /// Runs while what is left is being sent at the end.
+    private var patience: Timer?
 
     /// Takes over a connected socket. Call `start` on the reactor.
     init(_ socket: Socket, on reactor: Reactor) {
@@ -64,7 +66,10 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         socket.disableNagle()
     }
 
-    deinit { if state != .closed { socket.close() } }
+    deinit {
+        patience?.cancel()
+        if state != .closed { socket.close() }
+    }
 
     /// Begins to read; on the reactor.
     package func start(_ delegate: any ByteChannelDelegate) throws(TransportError) {
@@ -315,7 +320,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         state = .flushing
         isReadingPaused = false
         // A peer that does not read keeps us at most this long.
-        reactor.schedule(after: .seconds(5)) { [weak self] in self?.end(error: nil) }
+        patience = reactor.schedule(after: .seconds(5)) { [unowned self] in end(error: nil) }
         if !isCorked { queueForFlush() }
     }
 
@@ -340,6 +345,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func end(error: TransportError?) {
         guard state != .closed else { return }
         state = .closed
+        patience?.cancel()
+        patience = nil
         reactor.remove(socket.descriptor, self)
         socket.close()
         queue = WriteQueue()

@@ -1,5 +1,5 @@
 /// The ways in which a connection to a server can end.
-enum SoakEnding: CaseIterable {
+enum SoakEnding: String, CaseIterable {
     // Before the upgrade.
     case silentThenGone, halfHead, notHTTP, plainRequest, wrongVersion, resetInHandshake
     // By the client, after the upgrade.
@@ -7,7 +7,7 @@ enum SoakEnding: CaseIterable {
     case resetWithCalls, resetWithStreams, unsubscribeThenClose, resetWithoutReading
     // By the server.
     case unmaskedFrame, reservedBits, textNotUTF8, messageTooBig, compressedBomb, malformedEnvelopes
-    /// Says nothing to the server's close frame: the server's time for it has to run out.
+    /// The server's close frame is not answered.
     case ignoredClose
 
     private static let upgrade = """

@@ -6,6 +6,7 @@ import Trebuchet
 struct SoakLoad {
     let connections: Int
     let threads: Int
+    var endings = SoakEnding.allCases
 
     /// - Parameter pid: the process of the server at `url`, on this machine.
     func run(url: String, pid: Int32) async throws -> BenchReport {
@@ -20,7 +21,7 @@ struct SoakLoad {
         let after = try await settled(pid)
         var report = BenchReport()
         report.add("connections", connections)
-        report.add("ways_to_end", SoakEnding.allCases.count)
+        report.add("ways_to_end", endings.count)
         report.add("seconds", took)
         report.add("descriptors_before", before.descriptors)
         report.add("descriptors_after", after.descriptors)
@@ -41,7 +42,7 @@ struct SoakLoad {
                 group.addTask {
                     try await Blocking.run {
                         while case let number = numbers.next(), number < count {
-                            let ending = SoakEnding.allCases[number % SoakEnding.allCases.count]
+                            let ending = endings[number % endings.count]
                             try ending.run(host: remote.host, port: remote.port)
                             if isWatched, number % 1_000 == 999 { Console.error("\(number + 1) of \(count)") }
                         }

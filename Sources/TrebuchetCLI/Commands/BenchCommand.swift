@@ -104,14 +104,22 @@ enum BenchCommand {
                 "--url", "URL", "a running server, with --pid; without it one is started in a process of its own"),
             OptionSpec("--pid", "PID", "the process of that server"),
             OptionSpec("--connections", "N", "connections (10000)"),
-            OptionSpec("--threads", "N", "that connect at the same time (32)"), json,
+            OptionSpec("--threads", "N", "that connect at the same time (32)"),
+            OptionSpec("--ending", "NAME", "this way to end alone; an unknown name lists them"), json,
         ],
         discussion:
             "Nothing is left when there are as many descriptors and threads as before, and about as many bytes.",
         run: { arguments in
-            let load = SoakLoad(
+            var load = SoakLoad(
                 connections: try arguments.int("--connections", in: 1...10_000_000) ?? 10_000,
                 threads: try arguments.int("--threads", in: 1...1_000) ?? 32)
+            if let name = arguments.string("--ending") {
+                guard let ending = SoakEnding(rawValue: name) else {
+                    let names = SoakEnding.allCases.map(\.rawValue).joined(separator: " ")
+                    throw UsageError("--ending \(name): one of \(names)")
+                }
+                load.endings = [ending]
+            }
             let report: BenchReport
             if let url = arguments.string("--url") {
                 guard let pid = try arguments.int("--pid", in: 1...Int(Int32.max)) else {
