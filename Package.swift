@@ -79,7 +79,7 @@ let package = Package(
             "Trebuchet",
             ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros", "COpenSSL"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet", "Networking"]),
+        library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(

@@ -54,6 +54,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Whether this is the connection that writes into the reactor's buffer.
     private var isCorked = false
     private var isQueuedForFlush = false
+    /// Whether the reactor knows it.
+    private var isStarted = false
     private var watched: UInt32 = 0
     /// Runs while what is left is being sent at the end.
     private var patience: Timer?
@@ -81,6 +83,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             self.delegate = nil
             throw error
         }
+        isStarted = true
         tls?.begin(on: socket)
         if tls != nil { watch() }
     }
@@ -327,6 +330,13 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Ends the connection at once; what waits is lost.
     package func close() { end(error: nil) }
 
+    /// Ends the connection at once with a reset: the peer loses what it has not read yet, and gets an error.
+    package func reset() {
+        guard state != .closed else { return }
+        socket.resetWhenClosed()
+        end(error: nil)
+    }
+
     /// Our side has said all; the peer's end of the stream follows, or a time limit. A socket closed with bytes unread
     /// would reset the connection, and the peer would lose what we sent last.
     private func linger() {
@@ -347,7 +357,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         state = .closed
         patience?.cancel()
         patience = nil
-        reactor.remove(socket.descriptor, self)
+        if isStarted { reactor.remove(socket.descriptor, self) }
         socket.close()
         queue = WriteQueue()
         tls = nil

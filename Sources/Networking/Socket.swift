@@ -25,6 +25,12 @@ struct Socket {
     /// Small messages leave at once: we gather them ourselves, one `send` per turn.
     func disableNagle() { set(TCP_NODELAY, level: Int32(IPPROTO_TCP)) }
 
+    /// Closing it resets the connection instead of ending it.
+    func resetWhenClosed() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     func bind(to address: SocketAddress) -> Int32 {
         address.withSystemAddress { Glibc.bind(descriptor, $0, $1) } == 0 ? 0 : errno
     }

@@ -2,11 +2,11 @@ internal import CEpoll
 internal import Glibc
 
 /// A failure of a connection or a listener: wider than any one call.
-public struct TransportError: Error, Sendable, CustomStringConvertible {
+public struct TransportError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, tls, system
+            case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, tls, token, system
         }
         private let kind: Kind
 
@@ -25,6 +25,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let handshake = Code(kind: .handshake)
         /// Certificates, keys or the TLS of a connection.
         public static let tls = Code(kind: .tls)
+        /// The client's token provider gave none; the cause is its error.
+        public static let token = Code(kind: .token)
         /// Any other error of the operating system.
         public static let system = Code(kind: .system)
 
@@ -43,6 +45,11 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { message }
+
+    /// Whether code and message are the same; causes are not compared.
+    public static func == (left: TransportError, right: TransportError) -> Bool {
+        left.code == right.code && left.message == right.message
+    }
 
     /// The error of a system call, as `connecting to 127.0.0.1:8080: Connection refused (connect: ECONNREFUSED)`.
     package static func system(_ call: String, _ number: Int32, _ context: String) -> TransportError {

@@ -53,7 +53,9 @@ struct ClientHandshake {
     func validate(_ response: HTTPResponseHead) throws(TransportError) -> Agreement {
         guard response.status == 101 else {
             let location = response.headers["Location"].map { " (to \($0); redirects are not followed)" } ?? ""
-            throw TransportError(.handshake, "\(url) answered \(response.status) instead of 101\(location)")
+            throw TransportError(
+                .handshake, "\(url) answered \(response.status) instead of 101\(location)",
+                cause: UnexpectedStatus(response.status))
         }
         guard response.headers.list("Upgrade", contains: "websocket"),
             response.headers.list("Connection", contains: "upgrade")

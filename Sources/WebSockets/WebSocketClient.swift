@@ -12,7 +12,7 @@ public enum WebSocketClient {
     ///   - compression: offers the server to compress messages; nil, the default, for never.
     ///   - reactors: the socket lives on one of them; the process's reactor for clients unless given.
     /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, `.tls`, and `.handshake` for every
-    ///   answer but a valid 101, redirects among them; `CancellationError`.
+    ///   answer but a valid 101, redirects among them (the cause is an `UnexpectedStatus` then); `CancellationError`.
     public static func connect(
         to url: String, subprotocols: [String] = [], headers: HTTPHeaders = [:],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSClientSettings = TLSClientSettings(),

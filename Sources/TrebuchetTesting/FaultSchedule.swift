@@ -1,0 +1,94 @@
+/// What happens to the connections of a link: a function of its seed, of nothing else. Pure.
+package struct FaultSchedule: Sendable {
+    package enum Direction: UInt64, Sendable, CaseIterable { case toServer, toClient }
+
+    private let seed: UInt64
+    private let faults: FaultyLink.Faults
+
+    package init(seed: UInt64, faults: FaultyLink.Faults) {
+        self.seed = seed
+        self.faults = faults
+    }
+
+    /// What happens in one direction of a connection; connections are counted in the order in which they are accepted.
+    package func course(ofConnection number: Int, _ direction: Direction) -> FaultCourse {
+        // The cut is drawn once for both directions: it happens in one of them.
+        var shared = source(number, salt: 2)
+        let cut = cut(&shared)
+        return FaultCourse(
+            faults, cut: cut?.direction == direction ? cut?.place : nil, source(number, salt: direction.rawValue))
+    }
+
+    private func source(_ number: Int, salt: UInt64) -> RandomSource {
+        // A source's first number is far from those of its neighbours.
+        var mixed = RandomSource(seed: seed ^ (UInt64(number) &* 4 &+ salt))
+        return RandomSource(seed: mixed.next())
+    }
+
+    private func cut(_ source: inout RandomSource) -> (direction: Direction, place: FaultCourse.Place)? {
+        guard let range = faults.cutAfterBytes else { return nil }
+        let direction = Direction.allCases.randomElement(using: &source)!
+        let offset = Int.random(in: range, using: &source)
+        let silence = source.duration(in: faults.halfOpenTime)
+        let kind = Double.random(in: 0..<1, using: &source)
+        let cut: FaultyLink.Cut =
+            kind < faults.resets ? .reset : kind < faults.resets + faults.halfOpens ? .halfOpen(silence) : .inOrder
+        return (direction, FaultCourse.Place(offset: offset, cut: cut))
+    }
+}
+
+/// What happens to the bytes of one direction of a connection, step by step.
+package struct FaultCourse: Sendable {
+    package enum Step: Equatable, Sendable {
+        /// The next so many bytes go together, or in the groups in which they come; bytes after them do not join them.
+        case carry(Int)
+        case stall(Duration)
+        /// The last step.
+        case cut(FaultyLink.Cut)
+    }
+
+    struct Place: Sendable {
+        let offset: Int
+        let cut: FaultyLink.Cut
+    }
+
+    /// How long each byte is on its way.
+    package let delay: Duration
+    private let faults: FaultyLink.Faults
+    private let cut: Place?
+    private var source: RandomSource
+    /// Bytes carried before the next step.
+    private var offset = 0
+    /// Where the next stall is.
+    private var stallAt: Int?
+
+    init(_ faults: FaultyLink.Faults, cut: Place?, _ source: RandomSource) {
+        var source = source
+        delay = faults.delay.map { source.duration(in: $0) } ?? .zero
+        stallAt = faults.stallAfterBytes.map { max(1, Int.random(in: $0, using: &source)) }
+        self.faults = faults
+        self.cut = cut
+        self.source = source
+    }
+
+    package mutating func next() -> Step {
+        if let cut, cut.offset <= offset { return .cut(cut.cut) }
+        if let stallAt, let range = faults.stallAfterBytes, stallAt <= offset {
+            self.stallAt = offset + max(1, Int.random(in: range, using: &source))
+            return .stall(source.duration(in: faults.stallTime))
+        }
+        var count = faults.pieceBytes.map { max(1, Int.random(in: $0, using: &source)) } ?? 1 << 20
+        if let cut { count = min(count, cut.offset - offset) }
+        if let stallAt { count = min(count, stallAt - offset) }
+        offset += count
+        return .carry(count)
+    }
+}
+
+extension RandomSource {
+    /// Evenly distributed, in steps of a microsecond.
+    fileprivate mutating func duration(in range: ClosedRange<Duration>) -> Duration {
+        let width = Int((range.upperBound - range.lowerBound) / .microseconds(1))
+        return range.lowerBound + .microseconds(Int.random(in: 0...width, using: &self))
+    }
+}

@@ -1,0 +1,130 @@
+internal import Networking
+
+/// One connection through a link: the client's socket, the one to the server, and a pipe in each direction.
+///
+/// `@unchecked Sendable`: it is touched on the link's reactor alone.
+final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
+    let number: Int
+    private let core: FaultyLinkCore
+    /// Nil when it is closed, or not there yet.
+    private var client: ByteChannel?
+    private var server: ByteChannel?
+    private var connecting: Task<Void, Never>?
+    private var isConnecting = true
+    private lazy var toServer = FaultyPipe(.toServer, of: self, core)
+    private lazy var toClient = FaultyPipe(.toClient, of: self, core)
+    /// Whether it was cut: the end of one side is no news for the other.
+    private var isCut = false
+
+    init(number: Int, core: FaultyLinkCore) {
+        self.number = number
+        self.core = core
+    }
+
+    /// Takes a client's connection and makes one to the server for it.
+    func start(_ channel: ByteChannel) throws {
+        try channel.start(self)
+        client = channel
+        core.count { $0.openSockets += 1 }
+        let (address, reactor) = (core.server, core.reactor)
+        connecting = Task(executorPreference: reactor) {
+            let result: Result<ByteChannel, any Error>
+            do {
+                result = .success(try await Connector.connect(host: address.host, port: address.port, on: reactor))
+            } catch {
+                result = .failure(error)
+            }
+            await reactor.perform { self.didConnect(result) }
+        }
+    }
+
+    private func didConnect(_ result: Result<ByteChannel, any Error>) {
+        isConnecting = false
+        defer { leaveIfDone() }
+        // A channel that was not started closes itself.
+        guard !isCut else { return }
+        do {
+            let channel = try result.get()
+            try channel.start(self)
+            server = channel
+            core.count { $0.openSockets += 1 }
+            toServer.pump()
+        } catch {
+            core.count { $0.failedConnects += 1 }
+            isCut = true
+            client?.reset()
+        }
+    }
+
+    func source(of pipe: FaultyPipe) -> ByteChannel? { pipe.direction == .toServer ? client : server }
+    func target(of pipe: FaultyPipe) -> ByteChannel? { pipe.direction == .toServer ? server : client }
+
+    /// Lets bytes go again after the link was stalled.
+    func pump() {
+        toServer.pump()
+        toClient.pump()
+    }
+
+    func cut(_ cut: FaultyLink.Cut) {
+        guard !isCut else { return }
+        isCut = true
+        toServer.stop()
+        toClient.stop()
+        connecting?.cancel()
+        core.count { $0.note(cut) }
+        switch cut {
+        case .inOrder:
+            client?.closeAfterFlush()
+            server?.closeAfterFlush()
+        case .reset:
+            client?.reset()
+            server?.reset()
+        case .halfOpen(let time):
+            client?.reset()
+            server?.pauseReading()
+            core.reactor.schedule(after: time) { [weak self] in self?.server?.reset() }
+        }
+    }
+
+    /// Ends what is left of it, at once. Returns what has to be waited for.
+    func end() -> Task<Void, Never>? {
+        isCut = true
+        toServer.stop()
+        toClient.stop()
+        connecting?.cancel()
+        client?.reset()
+        server?.reset()
+        return isConnecting ? connecting : nil
+    }
+
+    private func leaveIfDone() {
+        if client == nil, server == nil, !isConnecting { core.remove(self) }
+    }
+
+    // MARK: ByteChannelDelegate
+
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        (channel === client ? toServer : toClient).take(UnsafeRawBufferPointer(bytes))
+    }
+
+    func channelDidBecomeWritable(_ channel: ByteChannel) { (channel === client ? toClient : toServer).pump() }
+
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        core.count { $0.openSockets -= 1 }
+        let isClient = channel === client
+        if isClient { client = nil } else { server = nil }
+        defer { leaveIfDone() }
+        guard !isCut else { return }
+        (isClient ? toClient : toServer).stop()
+        if error == nil {
+            // In order: what waits for the other side still goes there, then it ends, too.
+            (isClient ? toServer : toClient).sourceDidEnd()
+        } else {
+            isCut = true
+            toServer.stop()
+            toClient.stop()
+            connecting?.cancel()
+            (isClient ? server : client)?.reset()
+        }
+    }
+}

@@ -1,0 +1,35 @@
+extension FaultyLink {
+    /// What a link has done.
+    public struct Counters: Hashable, Sendable {
+        /// Connections that clients have made.
+        public internal(set) var accepted = 0
+        /// Connections for which the server could not be reached; the client's side was reset.
+        public internal(set) var failedConnects = 0
+        /// Connections that were cut, each way: by the schedule and by `cutAll`.
+        public internal(set) var cutsInOrder = 0
+        public internal(set) var resets = 0
+        public internal(set) var halfOpens = 0
+        /// Stalls of one direction of a connection, by the schedule.
+        public internal(set) var stalls = 0
+        /// Bytes handed on to the server, and to clients.
+        public internal(set) var bytesToServer = 0
+        public internal(set) var bytesToClient = 0
+        /// Descriptors that the link holds: two for its port, and one for each side of a connection.
+        public internal(set) var openSockets = 0
+
+        mutating func note(_ cut: Cut) {
+            switch cut {
+            case .inOrder: cutsInOrder += 1
+            case .reset: resets += 1
+            case .halfOpen: halfOpens += 1
+            }
+        }
+
+        mutating func note(_ bytes: Int, _ direction: FaultSchedule.Direction) {
+            switch direction {
+            case .toServer: bytesToServer += bytes
+            case .toClient: bytesToClient += bytes
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct FaultyLinkTests {
+    private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) } }
+
+    /// A link in front of an echo; nothing of it may be left afterwards.
+    private func withLink(
+        seed: UInt64 = 1, _ faults: FaultyLink.Faults = .none, body: (FaultyLink) async throws -> Void
+    ) async throws {
+        let port = try EchoPort()
+        let link = try FaultyLink(to: port.listener.address, seed: seed, faults: faults)
+        try await body(link)
+        await link.close()
+        #expect(link.counters.openSockets == 0)
+        await port.listener.close()
+    }
+
+    @Test("bytes that are split at any place arrive whole and in order", arguments: 1...5 as ClosedRange<UInt64>)
+    func splits(seed: UInt64) async throws {
+        var faults = FaultyLink.Faults()
+        faults.pieceBytes = 1...200
+        faults.delay = .zero...(.milliseconds(2))
+        try await withLink(seed: seed, faults) { link in
+            let peer = try await BytePeer.connect(link.address)
+            let sent = Self.bytes(20_000)
+            await peer.send(sent)
+            #expect(await eventually { peer.now.received.count >= sent.count })
+            #expect(peer.now.received == sent)
+            // The peer reads on the link's thread, so it sees each piece by itself.
+            #expect(peer.now.reads.allSatisfy { $0 <= 200 })
+            #expect(link.counters.bytesToServer == sent.count)
+            #expect(link.counters.bytesToClient == sent.count)
+        }
+    }
+
+    @Test("much more than the sockets hold goes through a link that stalls")
+    func backpressure() async throws {
+        var faults = FaultyLink.Faults()
+        faults.stallAfterBytes = 1_000_000...2_000_000
+        faults.stallTime = .milliseconds(1)...(.milliseconds(5))
+        try await withLink(faults) { link in
+            let peer = try await BytePeer.connect(link.address)
+            let sent = Self.bytes(16_000_000)
+            await peer.send(sent)
+            #expect(await eventually { peer.now.received.count >= sent.count })
+            #expect(peer.now.received == sent)
+            #expect((14...34).contains(link.counters.stalls))
+        }
+    }
+
+    @Test("each connection is cut after as many bytes as the schedule says, and new ones work")
+    func cuts() async throws {
+        var faults = FaultyLink.Faults()
+        faults.cutAfterBytes = 100...2_000
+        faults.resets = 0.3
+        faults.halfOpens = 0.3
+        faults.halfOpenTime = .milliseconds(1)...(.milliseconds(20))
+        let count = 40
+        let schedule = FaultSchedule(seed: 7, faults: faults)
+        try await withLink(seed: 7, faults) { link in
+            let sent = Self.bytes(5_000)
+            for number in 1...count {
+                let peer = try await BytePeer.connect(link.address)
+                await peer.send(sent)
+                #expect(await eventually { peer.now.isClosed })
+                #expect(peer.now.received == Array(sent.prefix(peer.now.received.count)))
+                var course = schedule.course(ofConnection: number, .toClient)
+                guard case .carry(let bytes) = course.next(), case .cut(.inOrder) = course.next() else { continue }
+                #expect(peer.now.received.count == bytes, "connection \(number)")
+            }
+            #expect(await eventually { link.counters.openSockets == 2 })
+            let counters = link.counters
+            #expect(counters.accepted == count)
+            #expect(counters.cutsInOrder + counters.resets + counters.halfOpens == count)
+            #expect([counters.cutsInOrder, counters.resets, counters.halfOpens].allSatisfy { $0 > 4 })
+        }
+    }
+
+    @Test("all connections are cut at once, each way as it is asked for")
+    func cutAll() async throws {
+        try await withLink { link in
+            for cut in [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(60))] {
+                var peers: [BytePeer] = []
+                for _ in 0..<3 {
+                    let peer = try await BytePeer.connect(link.address)
+                    await peer.send([1, 2, 3])
+                    peers.append(peer)
+                }
+                #expect(await eventually { peers.allSatisfy { $0.now.received == [1, 2, 3] } })
+                await link.cutAll(cut)
+                #expect(await eventually { peers.allSatisfy(\.now.isClosed) })
+                #expect(peers.allSatisfy { ($0.now.error == nil) == (cut == .inOrder) })
+                // The sides of half-open connections that the server has.
+                let open = cut == .halfOpen(.seconds(60)) ? 3 : 0
+                #expect(await eventually { link.counters.openSockets == 2 + open })
+            }
+        }
+    }
+
+    @Test("nothing passes a stalled link, and everything when it goes on")
+    func stall() async throws {
+        try await withLink { link in
+            let peer = try await BytePeer.connect(link.address)
+            await peer.send([1])
+            #expect(await eventually { peer.now.received == [1] })
+            await link.stall()
+            await peer.send([2, 3])
+            let later = try await BytePeer.connect(link.address)
+            await later.send([4])
+            #expect(await eventually { link.counters.accepted == 2 })
+            #expect(link.counters.bytesToServer == 1)
+            await link.resume()
+            #expect(await eventually { peer.now.received == [1, 2, 3] && later.now.received == [4] })
+        }
+    }
+
+    @Test("connections are refused while the test wants it, and those that exist go on")
+    func refusal() async throws {
+        try await withLink { link in
+            let peer = try await BytePeer.connect(link.address)
+            for round in 1...3 as ClosedRange<UInt8> {
+                try await link.refuseConnections {
+                    let error = await #expect(throws: TransportError.self) { try await BytePeer.connect(link.address) }
+                    #expect(error?.code == .refused)
+                    await peer.send([round])
+                    #expect(await eventually { peer.now.received.last == round })
+                }
+                let next = try await BytePeer.connect(link.address)
+                await next.send([9])
+                #expect(await eventually { next.now.received == [9] })
+            }
+        }
+    }
+
+    @Test("the end of one side reaches the other behind what was sent before it")
+    func ends() async throws {
+        var faults = FaultyLink.Faults()
+        faults.pieceBytes = 10...10
+        try await withLink(faults) { link in
+            let peer = try await BytePeer.connect(link.address)
+            await peer.send(Self.bytes(1_000))
+            #expect(await eventually { link.counters.bytesToClient > 0 })
+            await peer.close()
+            #expect(await eventually { link.counters.openSockets == 2 })
+        }
+    }
+
+    @Test("a client whose server is gone sees its connection end")
+    func noServer() async throws {
+        let port = try EchoPort()
+        await port.listener.close()
+        let link = try FaultyLink(to: port.listener.address, seed: 1)
+        let peer = try await BytePeer.connect(link.address)
+        #expect(await eventually { peer.now.isClosed })
+        #expect(link.counters.failedConnects == 1)
+        await link.close()
+        #expect(link.counters.openSockets == 0)
+    }
+
+    @Test("calls and streams go through a link that splits every message")
+    func trebuchet() async throws {
+        var faults = FaultyLink.Faults()
+        faults.pieceBytes = 1...20
+        try await withTestServer { server in
+            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        } body: { _, server in
+            let link = try FaultyLink(to: #require(server.address), seed: 3, faults: faults)
+            let client = TrebuchetClient(transport: .webSocket(host: link.address.host, port: link.address.port))
+            try await client.connect()
+            let board = try client.resolve(Board.self, id: "board")
+            for count in 1...50 { #expect(try await board.add() == count) }
+            await client.close()
+            await link.close()
+            #expect(link.counters.openSockets == 0)
+        }
+    }
+}
+
+@Suite struct FaultScheduleTests {
+    private func steps(_ seed: UInt64, _ number: Int, _ direction: FaultSchedule.Direction) -> [FaultCourse.Step] {
+        var course = FaultSchedule(seed: seed, faults: .harsh).course(ofConnection: number, direction)
+        return (0..<500).map { _ in course.next() }
+    }
+
+    @Test("the same seed gives the same schedule, another seed, connection or direction another")
+    func sameSeed() {
+        #expect(steps(1, 1, .toServer) == steps(1, 1, .toServer))
+        #expect(steps(1, 1, .toServer) != steps(2, 1, .toServer))
+        #expect(steps(1, 1, .toServer) != steps(1, 2, .toServer))
+        #expect(steps(1, 1, .toServer) != steps(1, 1, .toClient))
+    }
+
+    /// Follows a course to its cut, or past where it could be; nil when there is none.
+    private func cut(_ course: FaultCourse, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
+        var course = course
+        var offset = 0
+        while offset <= faults.cutAfterBytes!.upperBound {
+            switch course.next() {
+            case .carry(let count):
+                #expect(faults.pieceBytes!.contains(count))
+                offset += count
+            case .stall(let time): #expect(faults.stallTime.contains(time))
+            case .cut(let cut):
+                #expect(faults.cutAfterBytes!.contains(offset))
+                #expect(course.next() == .cut(cut), "it is the last step")
+                return cut
+            }
+        }
+        return nil
+    }
+
+    @Test("a connection is cut once, in one direction, and everything is within its bounds")
+    func bounds() {
+        let faults = FaultyLink.Faults.harsh
+        let schedule = FaultSchedule(seed: 5, faults: faults)
+        var cuts: [FaultyLink.Cut] = []
+        var toServer = 0
+        for number in 1...100 {
+            let courses = FaultSchedule.Direction.allCases.map { schedule.course(ofConnection: number, $0) }
+            #expect(courses.allSatisfy { faults.delay!.contains($0.delay) })
+            let found = courses.map { cut($0, faults) }
+            #expect(found.count { $0 != nil } == 1)
+            if found[0] != nil { toServer += 1 }
+            cuts += found.compactMap(\.self)
+        }
+        #expect((30...70).contains(toServer))
+        #expect((15...45).contains(cuts.count { $0 == .inOrder }))
+        #expect((25...55).contains(cuts.count { $0 == .reset }))
+        for case .halfOpen(let time) in cuts { #expect(faults.halfOpenTime.contains(time)) }
+    }
+
+    @Test("without faults bytes are carried and nothing else happens")
+    func none() {
+        var course = FaultSchedule(seed: 9, faults: .none).course(ofConnection: 1, .toServer)
+        #expect(course.delay == .zero)
+        for _ in 0..<100 { if case .carry = course.next() { continue } else { Issue.record("not carried") } }
+    }
+}

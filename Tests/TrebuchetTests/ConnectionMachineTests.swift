@@ -1,0 +1,291 @@
+import Networking
+import Testing
+import TrebuchetTesting
+import WebSockets
+
+@testable import Trebuchet
+
+@Suite struct ConnectionMachineTests {
+    typealias Input = ConnectionMachine.Input
+    typealias Effect = ConnectionMachine.Effect
+    typealias State = TrebuchetClient.ConnectionState
+
+    static let refused = TransportError(.refused, "refused")
+    static let forbidden = TransportError(.handshake, "403")
+    static let lost = TransportError(.closed, "lost")
+    static let closed = TransportError(.closed, "the client was closed")
+    static let failure = ConnectionFailure(refused)
+    static let finalFailure = ConnectionFailure(forbidden, isFinal: true)
+
+    /// Everything that can be told: of the numbers that the situations use, and of one that is not theirs.
+    static let inputs: [Input] =
+        [.connectAsked, .closeAsked]
+        + [1, 2, 9].flatMap { number -> [Input] in
+            [
+                .connected(number), .attemptFailed(number, failure), .attemptFailed(number, finalFailure),
+                .connectionLost(number, lost), .goAway(number, reconnectAfter: .seconds(3)), .retryTimerFired(number),
+            ]
+        }
+
+    struct Situation: CustomTestStringConvertible {
+        let testDescription: String
+        /// How it comes about, all at the time 0 and with half of each jitter.
+        let history: [Input]
+        var policy = ReconnectPolicy()
+        let state: State
+        /// The answers after 20 seconds, with a quarter of each jitter. Every other input does nothing.
+        let answers: [(Input, [Effect])]
+    }
+
+    static let atOnce: [Input] = [.connectAsked, .connected(1)]
+
+    static let situations: [Situation] = [
+        Situation(
+            testDescription: "disconnected, from the beginning", history: [], state: .disconnected(nil),
+            answers: [
+                (.connectAsked, [.startConnecting(1), .tell(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "disconnected, because the first attempt failed",
+            history: [.connectAsked, .attemptFailed(1, failure)], state: .disconnected(refused),
+            answers: [
+                (.connectAsked, [.startConnecting(2), .tell(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "connecting for the first time", history: [.connectAsked],
+            state: .connecting(attempt: 1, after: nil),
+            answers: [
+                (.connected(1), [.use(1), .tell(.connected), .releaseWaiting]),
+                (.attemptFailed(1, failure), [.tell(.disconnected(refused)), .failWaiting(refused)]),
+                (.attemptFailed(1, finalFailure), [.tell(.disconnected(forbidden)), .failWaiting(forbidden)]),
+                (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
+                (.closeAsked, [.abandon(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "connected", history: atOnce, state: .connected,
+            answers: [
+                (.connectAsked, [.releaseWaiting]),
+                (
+                    .connectionLost(1, lost),
+                    [.scheduleRetry(2, after: .milliseconds(50)), .tell(.connecting(attempt: 1, after: lost))]
+                ),
+                (
+                    .goAway(1, reconnectAfter: .seconds(3)),
+                    [.scheduleRetry(2, after: .seconds(3)), .tell(.draining)]
+                ),
+                (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "waiting for the second attempt",
+            history: atOnce + [.connectionLost(1, lost)], state: .connecting(attempt: 2, after: lost),
+            answers: [
+                (.retryTimerFired(2), [.startConnecting(2)]),
+                (.connectAsked, [.cancelRetry, .startConnecting(2)]),
+                (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "connecting again",
+            history: atOnce + [.connectionLost(1, lost), .retryTimerFired(2)],
+            state: .connecting(attempt: 2, after: lost),
+            answers: [
+                (.connected(2), [.use(2), .tell(.connected), .releaseWaiting]),
+                (
+                    .attemptFailed(2, failure),
+                    [.scheduleRetry(3, after: .milliseconds(100)), .tell(.connecting(attempt: 3, after: refused))]
+                ),
+                (.attemptFailed(2, finalFailure), [.tell(.disconnected(forbidden)), .failWaiting(forbidden)]),
+                (
+                    .connectionLost(2, lost),
+                    [.scheduleRetry(3, after: .milliseconds(100)), .tell(.connecting(attempt: 3, after: lost))]
+                ),
+                (.closeAsked, [.abandon(2), .tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "draining, before the time that the server named",
+            history: atOnce + [.goAway(1, reconnectAfter: .seconds(3))], state: .draining,
+            answers: [
+                (.connectAsked, [.releaseWaiting]),
+                (.retryTimerFired(2), [.startConnecting(2)]),
+                (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
+                (.closeAsked, [.cancelRetry, .drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "draining, with an attempt under way",
+            history: atOnce + [.goAway(1, reconnectAfter: .seconds(3)), .retryTimerFired(2)], state: .draining,
+            answers: [
+                (.connectAsked, [.releaseWaiting]),
+                (.connected(2), [.use(2), .drop(1), .tell(.connected), .releaseWaiting]),
+                (.attemptFailed(2, failure), [.scheduleRetry(3, after: .milliseconds(100))]),
+                (.attemptFailed(2, finalFailure), []),
+                (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
+                (.connectionLost(2, lost), [.scheduleRetry(3, after: .milliseconds(100))]),
+                (.closeAsked, [.abandon(2), .drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "draining, and nothing follows",
+            history: atOnce + [.goAway(1, reconnectAfter: .seconds(3))], policy: .never, state: .draining,
+            answers: [
+                (.connectAsked, [.releaseWaiting]),
+                (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
+                (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "the server has gone before the time that it named",
+            history: atOnce + [.goAway(1, reconnectAfter: .seconds(3)), .connectionLost(1, lost)],
+            state: .connecting(attempt: 2, after: lost),
+            answers: [
+                // Not even the user makes it earlier: .connectAsked does nothing.
+                (.retryTimerFired(2), [.startConnecting(2)]),
+                (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "closed", history: atOnce + [.closeAsked], state: .closed,
+            answers: [
+                (.connectAsked, [.failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+    ]
+
+    @Test("each input has its effects in each state", arguments: situations)
+    func table(_ situation: Situation) {
+        var machine = ConnectionMachine(policy: situation.policy)
+        for input in situation.history { _ = machine.handle(input, at: 0, random: 0.5) }
+        #expect(machine.state == situation.state)
+        for input in Self.inputs {
+            var copy = machine
+            let effects = copy.handle(input, at: 20_000_000_000, random: 0.25)
+            #expect(effects == situation.answers.first { $0.0 == input }?.1 ?? [], "\(input)")
+            let told = effects.compactMap { if case .tell(let state) = $0 { state } else { nil } }
+            #expect(copy.state == told.last ?? situation.state, "\(input)")
+        }
+        #expect(situation.answers.allSatisfy { answer in Self.inputs.contains(answer.0) })
+    }
+
+    // MARK: Delays
+
+    /// The delays of a machine whose server is gone from the beginning, at the end of each jitter.
+    private func delays(_ policy: ReconnectPolicy, count: Int) -> [Duration] {
+        var policy = policy
+        policy.retriesFirstConnection = true
+        var machine = ConnectionMachine(policy: policy)
+        _ = machine.handle(.connectAsked, at: 0, random: 1)
+        return (1...count).compactMap { number in
+            let effects = machine.handle(.attemptFailed(number, Self.failure), at: 0, random: 1)
+            _ = machine.handle(.retryTimerFired(number + 1), at: 0, random: 1)
+            guard case .scheduleRetry(_, let delay)? = effects.first else { return nil }
+            return delay
+        }
+    }
+
+    @Test("the limit of the wait doubles from 0.2 to 10 seconds")
+    func doubling() {
+        let expected: [Double] = [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]
+        #expect(delays(ReconnectPolicy(), count: 8) == expected.map { .milliseconds(Int($0 * 1000)) })
+        #expect(delays(ReconnectPolicy(), count: 100).last == .seconds(10))
+    }
+
+    @Test("the wait is the random part of the limit", arguments: [(0.0, 0), (0.5, 400), (0.25, 200)])
+    func jitter(random: Double, milliseconds: Int) {
+        let delay = ReconnectPolicy().delay(afterFailures: 3, random: random)
+        #expect(delay == .milliseconds(milliseconds))
+    }
+
+    @Test("a client gives up after as many attempts as its policy allows", arguments: [1, 2, 5])
+    func maximumAttempts(limit: Int) {
+        var policy = ReconnectPolicy()
+        policy.maximumAttempts = limit
+        #expect(delays(policy, count: 10).count == limit - 1)
+    }
+
+    @Test("without reconnection a lost connection stays lost, until the user asks")
+    func never() {
+        var machine = ConnectionMachine(policy: .never)
+        for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
+        let effects = machine.handle(.connectionLost(1, Self.lost), at: 60_000_000_000, random: 0)
+        #expect(effects == [.tell(.disconnected(Self.lost)), .failWaiting(Self.lost)])
+        #expect(machine.handle(.connectAsked, at: 0, random: 0).first == .startConnecting(2))
+    }
+
+    @Test(
+        "failures are counted anew after a connection that lasted",
+        arguments: [(9_999_999_999, 3, 400), (10_000_000_000, 1, 200)] as [(UInt64, Int, Int)])
+    func reset(lasted: UInt64, attempt: Int, milliseconds: Int) {
+        var policy = ReconnectPolicy()
+        policy.retriesFirstConnection = true
+        var machine = ConnectionMachine(policy: policy)
+        let start: UInt64 = 5
+        // Two attempts and a failure, before there is a connection.
+        let history: [Input] = [
+            .connectAsked, .attemptFailed(1, Self.failure), .retryTimerFired(2), .connected(2),
+        ]
+        for input in history { _ = machine.handle(input, at: start, random: 1) }
+        let next = machine.handle(.connectionLost(2, Self.lost), at: start + lasted, random: 1)
+        let state = State.connecting(attempt: attempt, after: Self.lost)
+        #expect(next == [.scheduleRetry(3, after: .milliseconds(milliseconds)), .tell(state)])
+    }
+
+    @Test(
+        "a client stays away as long as the server asks, at most 60 seconds, and backs off from one that sends it away at once",
+        arguments: [
+            (.seconds(30), 20, .seconds(30)), (.seconds(3600), 20, .seconds(60)), (.zero, 20, .zero),
+            (.zero, 1, .milliseconds(200)), (.milliseconds(10), 1, .milliseconds(200)), (.seconds(1), 1, .seconds(1)),
+            (.seconds(-1), 20, .zero),
+        ] as [(Duration, UInt64, Duration)])
+    func goAway(asked: Duration, lastedSeconds: UInt64, delay: Duration) {
+        var machine = ConnectionMachine()
+        for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
+        let effects = machine.handle(
+            .goAway(1, reconnectAfter: asked), at: lastedSeconds * 1_000_000_000, random: 1)
+        #expect(effects == [.scheduleRetry(2, after: delay), .tell(.draining)])
+    }
+
+    @Test("what a new server answered is told, when the old one has gone")
+    func refusedWhileDraining() {
+        var machine = ConnectionMachine()
+        let history: [Input] =
+            Self.atOnce + [
+                .goAway(1, reconnectAfter: .zero), .retryTimerFired(2), .attemptFailed(2, Self.finalFailure),
+            ]
+        for input in history { _ = machine.handle(input, at: 0, random: 0) }
+        #expect(machine.state == .draining)
+        let effects = machine.handle(.connectionLost(1, Self.lost), at: 0, random: 0)
+        #expect(effects == [.tell(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
+    }
+
+    // MARK: Which failures are final
+
+    @Test(
+        "another attempt is made unless the server would answer the same",
+        arguments: [
+            (TransportError(.refused, ""), false, false), (TransportError(.timedOut, ""), false, false),
+            (TransportError(.addressInvalid, ""), false, false), (TransportError(.tls, ""), true, true),
+            (TransportError(.handshake, "no Trebuchet server"), true, true),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(401)), true, false),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(403)), true, true),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(503)), false, false),
+        ])
+    func finality(error: TransportError, without: Bool, with: Bool) {
+        #expect(ConnectionFailure(error, hasTokenProvider: false).isFinal == without)
+        #expect(ConnectionFailure(error, hasTokenProvider: true).isFinal == with)
+    }
+
+    @Test("a token provider that fails is asked again, and its error is the cause")
+    func noToken() {
+        let failure = ConnectionFailure(CancellationError(), hasTokenProvider: true)
+        #expect(!failure.isFinal)
+        #expect(failure.error.code == .token)
+        #expect(failure.error.cause is CancellationError)
+    }
+}

@@ -1,0 +1,163 @@
+import Networking
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+/// Does what a machine asks for, as a shell would, and checks that it makes sense.
+private struct Walk {
+    typealias Input = ConnectionMachine.Input
+
+    var machine: ConnectionMachine
+    var random: RandomSource
+    var now: UInt64 = 0
+    var attempt: Int?
+    var timer: Int?
+    var used: Int?
+    /// Connections that exist, the one in use and one that is replaced.
+    var connections: Set<Int> = []
+    /// Connections and attempts that are over, from which something may still come.
+    var stale: [Int] = [999]
+    var told = TrebuchetClient.ConnectionState.disconnected(nil)
+    var isClosed = false
+
+    init(seed: UInt64) {
+        random = RandomSource(seed: seed)
+        var policy = ReconnectPolicy()
+        policy.retriesFirstConnection = Bool.random(using: &random)
+        policy.maximumAttempts = [nil, nil, 0, 1, 4].randomElement(using: &random)!
+        machine = ConnectionMachine(policy: policy)
+    }
+
+    mutating func tell(_ input: Input) {
+        now += UInt64.random(in: 0...8_000_000_000, using: &random)
+        for effect in machine.handle(input, at: now, random: .random(in: 0..<1, using: &random)) { obey(effect) }
+        #expect(told == machine.state)
+        let isDraining = machine.state == .draining
+        #expect(attempt == nil || timer == nil)
+        #expect(connections.count <= 1)
+        #expect(connections.isEmpty || attempt == nil && timer == nil || isDraining)
+        let isConnected = machine.state == .connected || isDraining
+        #expect(isConnected == !connections.isEmpty)
+        if isConnected { #expect(connections == [used]) }
+        if isClosed { #expect(attempt == nil && timer == nil && connections.isEmpty) }
+    }
+
+    private mutating func obey(_ effect: ConnectionMachine.Effect) {
+        switch effect {
+        case .startConnecting(let number):
+            #expect(attempt == nil, "one attempt at a time")
+            #expect(!isClosed, "no attempt after close()")
+            attempt = number
+            // Its timer was cut short; from now on the number is that of the attempt.
+            stale.removeAll { $0 == number }
+        case .abandon(let number):
+            #expect(attempt == number)
+            attempt = nil
+            stale.append(number)
+        case .scheduleRetry(let number, let delay):
+            #expect(timer == nil)
+            #expect(!isClosed)
+            #expect(delay >= .zero && delay <= .seconds(60))
+            timer = number
+        case .cancelRetry:
+            #expect(timer != nil)
+            stale.append(timer ?? 0)
+            timer = nil
+        case .use(let number):
+            #expect(connections.contains(number))
+            used = number
+        case .drop(let number):
+            #expect(number != used || isClosed)
+            connections.remove(number)
+            stale.append(number)
+        case .tell(let state):
+            #expect(state != told, "only what has changed is told")
+            told = state
+        case .releaseWaiting: #expect(!connections.isEmpty)
+        case .failWaiting: #expect(connections.isEmpty && attempt == nil && timer == nil)
+        }
+    }
+
+    mutating func connect() {
+        guard let number = attempt else { return }
+        attempt = nil
+        connections.insert(number)
+        tell(.connected(number))
+    }
+
+    mutating func step() {
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0: tell(.connectAsked)
+        case 1...3: connect()
+        case 4...5:
+            guard let number = attempt else { return }
+            attempt = nil
+            let isFinal = Int.random(in: 0..<8, using: &random) == 0
+            tell(.attemptFailed(number, ConnectionFailure(TransportError(.refused, "refused"), isFinal: isFinal)))
+        case 6...7:
+            guard let number = used, connections.remove(number) != nil else { return }
+            stale.append(number)
+            used = nil
+            tell(.connectionLost(number, TransportError(.closed, "lost")))
+        case 8...9:
+            guard let number = used, connections.contains(number) else { return }
+            tell(.goAway(number, reconnectAfter: .milliseconds(Int.random(in: 0...100_000, using: &random))))
+        case 10...12: fire()
+        case 13...14: tellLate()
+        default:
+            guard Int.random(in: 0..<20, using: &random) == 0 else { return }
+            isClosed = true
+            tell(.closeAsked)
+        }
+    }
+
+    private mutating func fire() {
+        guard let number = timer else { return }
+        timer = nil
+        tell(.retryTimerFired(number))
+    }
+
+    /// Something comes of what is over; nothing may come of that.
+    private mutating func tellLate() {
+        let number = stale.randomElement(using: &random)!
+        let inputs: [Input] = [
+            .connected(number), .attemptFailed(number, ConnectionFailure(TransportError(.refused, "late"))),
+            .connectionLost(number, TransportError(.closed, "late")), .goAway(number, reconnectAfter: .zero),
+            .retryTimerFired(number),
+        ]
+        let before = machine.state
+        tell(inputs.randomElement(using: &random)!)
+        #expect(machine.state == before)
+    }
+
+    /// From now on everything succeeds.
+    mutating func succeed() {
+        if case .disconnected = machine.state { tell(.connectAsked) }
+        fire()
+        connect()
+    }
+}
+
+@Suite struct ConnectionMachineWalkTests {
+    @Test(
+        "whatever happens in whatever order, there is one attempt at a time, none after close(), and success connects")
+    func walks() {
+        var ends: [Bool: Int] = [:]
+        for seed in 0..<2_000 as Range<UInt64> {
+            var walk = Walk(seed: seed)
+            for _ in 0..<100 { walk.step() }
+            // A policy that has had enough leaves a client with the old connection.
+            let isLast = walk.machine.state == .draining && walk.attempt == nil && walk.timer == nil
+            walk.succeed()
+            if walk.isClosed {
+                #expect(walk.machine.state == .closed, "seed \(seed)")
+            } else {
+                #expect(walk.machine.state == (isLast ? .draining : .connected), "seed \(seed)")
+            }
+            ends[walk.isClosed, default: 0] += 1
+        }
+        // Both kinds of end have been seen.
+        #expect(ends.count == 2)
+    }
+}
