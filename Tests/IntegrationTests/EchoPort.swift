@@ -50,9 +50,10 @@ final class BytePeer: ByteChannelDelegate, Sendable {
         await channel.reactor.perform { channel.write { $0.append(bytes) } }
     }
 
-    func close() async {
+    /// Says that nothing more comes; what still comes is thrown away.
+    func finish() async {
         let channel = channel
-        await channel.reactor.perform { channel.close() }
+        await channel.reactor.perform { channel.closeAfterFlush() }
     }
 
     var now: Contents { contents.withLock { $0 } }

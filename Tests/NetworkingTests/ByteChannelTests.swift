@@ -12,6 +12,18 @@ private final class Echo: ByteChannelDelegate {
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
 }
 
+/// Ends the connection at the first byte.
+private final class Ender: ByteChannelDelegate {
+    let isReset: Bool
+
+    init(isReset: Bool) { self.isReset = isReset }
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        isReset ? channel.reset() : channel.close()
+    }
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+}
+
 /// Gathers what it gets; used on its reactor alone.
 private final class Gather: ByteChannelDelegate, @unchecked Sendable {
     var received: [UInt8] = []
@@ -76,6 +88,49 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         }
         #expect(error?.code == .addressInUse)
         #expect(error?.message.contains("\(listener.address.port)") == true)
+        await listener.close()
+    }
+
+    @Test("a connection that was never started can be ended, in order or with a reset", arguments: [false, true])
+    func neverStarted(isReset: Bool) async throws {
+        let reactor = try ReactorGroup.clients().reactors[0]
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
+            try? channel.start(Echo())
+        }
+        weak var ended: ByteChannel?
+        do {
+            let channel = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: reactor)
+            ended = channel
+            await reactor.perform { isReset ? channel.reset() : channel.close() }
+            // A turn later the reactor has let go of what it had.
+            await reactor.perform {}
+            #expect(ended != nil, "it is still ours")
+            #expect(!channel.isOpen)
+        }
+        #expect(ended == nil)
+        await listener.close()
+    }
+
+    @Test("a reset is an error to the peer, an end in order is none", arguments: [false, true])
+    func reset(isReset: Bool) async throws {
+        let reactor = try ReactorGroup.clients().reactors[0]
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
+            try? channel.start(Ender(isReset: isReset))
+        }
+        let channel = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: reactor)
+        var error: TransportError?
+        do {
+            let received = try await withCheckedThrowingContinuation { continuation in
+                reactor.execute {
+                    try! channel.start(Gather(wanted: 1, done: continuation))
+                    channel.write { $0.append(1 as UInt8) }
+                }
+            }
+            #expect(received.isEmpty)
+        } catch let caught as TransportError {
+            error = caught
+        }
+        #expect(error?.code == (isReset ? .closed : nil))
         await listener.close()
     }
 }

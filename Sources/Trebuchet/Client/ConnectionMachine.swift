@@ -36,7 +36,7 @@ package struct ConnectionMachine: Sendable {
         case cancelRetry
         /// Calls and streams go over this connection from now on.
         case use(Int)
-        /// Close the connection. Its loss need not be told.
+        /// Close the connection; calls that wait for their answers over it may have them first. Its loss need not be told.
         case drop(Int)
         /// The state has changed.
         case tell(TrebuchetClient.ConnectionState)
