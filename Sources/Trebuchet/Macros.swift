@@ -3,6 +3,7 @@
 @_exported public import struct Networking.TLSClientSettings
 @_exported public import struct Networking.TLSServerSettings
 @_exported public import struct Networking.TransportError
+@_exported public import class Relays.StateRelay
 @_exported public import struct WebSockets.HTTPHeaders
 @_exported public import struct WebSockets.HTTPRequestHead
 @_exported public import struct WebSockets.WebSocketCompression

@@ -161,6 +161,26 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
+    /// Takes up a stream of an earlier connection.
+    package static func streamResume(
+        streamID: String, callID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64,
+        into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"streamResume","payload":{"streamID":"# as StaticString)
+        JSONString.append(streamID, to: &buffer)
+        buffer.append(#","callID":"# as StaticString)
+        JSONString.append(callID, to: &buffer)
+        buffer.append(#","actorID":"# as StaticString)
+        JSONString.append(actorID, to: &buffer)
+        buffer.append(#","targetIdentifier":"# as StaticString)
+        JSONString.append(target, to: &buffer)
+        buffer.append(#","epoch":"# as StaticString)
+        JSONString.append(epoch, to: &buffer)
+        buffer.append(#","lastSequence":"# as StaticString)
+        buffer.append(decimal: lastSequence)
+        buffer.append("}}" as StaticString)
+    }
+
     package static func cancel(callID: String, into buffer: inout ByteBuffer) {
         buffer.append(#"{"type":"cancel","payload":{"callID":"# as StaticString)
         JSONString.append(callID, to: &buffer)

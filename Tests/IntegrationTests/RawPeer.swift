@@ -37,6 +37,9 @@ final class RawPeer: Sendable {
     /// The next message; nil when the connection has ended.
     func next() async throws -> Message? { try await inbox.next().map(Message.init) }
 
+    /// The same as it came.
+    func nextText() async -> String? { await inbox.next() }
+
     /// Messages that came and were not asked for yet.
     var waitingCount: Int { inbox.count }
 

@@ -4,10 +4,10 @@ import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(1))) struct StreamTests {
     private func withList(
-        _ link: TestLink, limits: ServerLimits = ServerLimits(),
+        _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
         _ body: (TodoList, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
-        try await withTestServer(link: link, limits: limits) { server in
+        try await withTestServer(link: link, limits: limits, options: options) { server in
             let list = TodoList(actorSystem: server.actorSystem)
             _ = try await list.add(title: "first")
             await server.expose(list, as: "todos")
@@ -168,9 +168,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the server's shutdown ends streams and says so", arguments: TestLink.allCases)
+    @Test(
+        "the server's shutdown ends streams of a client that does not come back, and says so",
+        arguments: TestLink.allCases)
     func shutdown(link: TestLink) async throws {
-        try await withList(link) { list, _, server in
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        try await withList(link, options: options) { list, _, server in
             let states = await list.observeState()
             var iterator = states.makeAsyncIterator()
             #expect(await iterator.next() != nil)

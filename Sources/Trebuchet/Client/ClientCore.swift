@@ -26,18 +26,23 @@ final class ClientCore: @unchecked Sendable {
     private let names = Mutex<[String: String]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
+    let connection: ClientConnection
+    /// The connection of now.
     private var link: (any ClientLink)?
+    private var linkNumber = 0
     private var pending: [UInt64: PendingCall] = [:]
     private var streams = StreamRegistry()
     private var envelope = ScannedEnvelope()
     private var sweep: Timer?
     private var sweepAt = UInt64.max
-    private var closed: CheckedContinuation<Void, Never>?
 
     init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String) {
         self.reactor = reactor
         self.options = options
         self.peerName = peerName
+        connection = ClientConnection(
+            reactor: reactor, policy: options.reconnect, hasTokenProvider: options.token != nil)
+        connection.delegate = self
     }
 
     /// What decoders need to make references of actors' names.
@@ -83,25 +88,44 @@ final class ClientCore: @unchecked Sendable {
 
     private func start(_ call: PendingCall) {
         if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
-        guard let link else { return call.finish(.failure(notConnected)) }
+        guard link != nil || options.whileDisconnected == .wait && connection.isExpected else {
+            return call.finish(.failure(notConnected))
+        }
         guard pending.count < options.callsInFlight else {
             let text = "\(options.callsInFlight) calls of this client are under way already"
             return call.finish(.failure(TrebuchetError(.rateLimited, text)))
         }
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
+        if let link { send(call, over: link) }
+    }
+
+    private func send(_ call: PendingCall, over link: any ClientLink) {
+        call.connection = linkNumber
         link.send(call.message)
         call.message = []
     }
 
     private var notConnected: TrebuchetError {
-        TrebuchetError(.unavailable, "there is no connection to \(peerName); call connect() first")
+        let advice = connection.isExpected ? "it is being made" : "call connect() first"
+        return TrebuchetError(.unavailable, "there is no connection to \(peerName); \(advice)")
+    }
+
+    /// Takes a call out of those that wait; the connection may have been kept for it alone.
+    private func take(_ number: UInt64) -> PendingCall? {
+        guard let call = pending.removeValue(forKey: number) else { return nil }
+        if call.connection != linkNumber { connection.callEnded(number: call.connection) }
+        return call
     }
 
     private func cancel(_ number: UInt64) {
-        guard let call = pending.removeValue(forKey: number) else { return }
-        link?.send(OutgoingMessage.cancel(number))
+        guard let call = take(number) else { return }
+        tellCancelled(call)
         call.finish(.failure(CancellationError()))
+    }
+
+    private func tellCancelled(_ call: PendingCall) {
+        if call.connection == linkNumber { link?.send(OutgoingMessage.cancel(call.number)) }
     }
 
     /// One timer serves all calls: it is set to the earliest deadline and looks through them when it fires.
@@ -123,9 +147,13 @@ final class ClientCore: @unchecked Sendable {
                 next = min(next, call.deadline)
                 continue
             }
-            pending[number] = nil
-            link?.send(OutgoingMessage.cancel(number))
-            call.finish(.failure(TrebuchetError(.timeout, "\(call.name) was not answered before its deadline")))
+            _ = take(number)
+            tellCancelled(call)
+            let text =
+                call.connection == 0
+                ? "\(call.name) was not sent before its deadline: there was no connection to \(peerName)"
+                : "\(call.name) was not answered before its deadline"
+            call.finish(.failure(TrebuchetError(.timeout, text)))
         }
         sweepAt = .max
         if next != .max { armSweep(next) }
@@ -133,16 +161,16 @@ final class ClientCore: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Begins to observe a state. The stream fails when there is no connection.
+    /// Begins to observe a state. The stream fails when there is no connection and none is being made.
     func observe(actorID: String, target: String) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = RemoteStream(number: number, core: self)
         let relay = stream.relay
         let message = InvocationMessage(number: number, actorID: actorID, target: target).bytes
         reactor.run {
-            guard let link = self.link else { return relay.fail(self.notConnected) }
-            self.streams.createRemoteStream(callNumber: number, relay: relay)
-            link.send(message)
+            guard self.link != nil || self.connection.isExpected else { return relay.fail(self.notConnected) }
+            self.streams.createRemoteStream(callNumber: number, actorID: actorID, target: target, relay: relay)
+            self.link?.send(message)
         }
         return stream
     }
@@ -156,16 +184,25 @@ final class ClientCore: @unchecked Sendable {
 
     // MARK: Messages in
 
-    /// Handles one message from the server, on the reactor.
-    func receive(_ message: UnsafeRawBufferPointer) {
+    /// Handles one message from the server, on the reactor. `source` is the number of the connection.
+    func receive(_ message: UnsafeRawBufferPointer, over source: Int) {
         do {
             try envelope.scan(message)
         } catch {
             // A server that sends what no one can read is not to be trusted with the rest.
-            return disconnect(TrebuchetError(.internal, "the server sent a malformed message: \(error.message)"))
+            return connection.abandon(
+                number: source, TransportError(.closed, "the server sent a malformed message: \(error.message)"))
         }
         switch envelope.kind {
-        case .response: receiveResponse(message)
+        case .response: return receiveResponse(message)
+        case .goAway:
+            let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
+            return connection.goAway(number: source, reconnectAfter: delay)
+        default: break
+        }
+        // A connection that has been replaced answers its calls; the streams go on elsewhere.
+        guard source == linkNumber else { return }
+        switch envelope.kind {
         case .streamStart:
             let stale = streams.handleStreamStart(
                 callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
@@ -185,14 +222,14 @@ final class ClientCore: @unchecked Sendable {
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
-        default: break  // `error` and `goAway` end with the connection; unknown kinds are for newer clients.
+        default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
         }
     }
 
     private func receiveResponse(_ message: UnsafeRawBufferPointer) {
         let number = number(envelope.callID, message)
         let failure = envelope.hasError ? error(in: message) : nil
-        guard let call = pending.removeValue(forKey: number) else {
+        guard let call = take(number) else {
             if let failure { streams.fail(callNumber: number, error: failure) }
             return
         }
@@ -215,42 +252,37 @@ final class ClientCore: @unchecked Sendable {
     private func number(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> UInt64 {
         UInt64(text(range, message)) ?? 0
     }
+}
 
-    // MARK: The connection
+// MARK: The connection
 
-    func connected(_ link: any ClientLink) { self.link = link }
-
-    var isConnected: Bool { link != nil }
-
-    /// Closes the connection; what is under way ends as when it breaks.
-    func close() async {
-        await withCheckedContinuation { continuation in
-            reactor.run {
-                guard let link = self.link else { return continuation.resume() }
-                self.closed = continuation
-                link.close()
-            }
+extension ClientCore: ClientConnectionDelegate {
+    func connection(uses link: any ClientLink, number: Int) {
+        self.link = link
+        linkNumber = number
+        // Streams first: who calls and observes sees what the call has changed.
+        for (number, beginning) in streams.beginAnew() { link.send(OutgoingMessage.beginning(number, beginning)) }
+        for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
+            send(call, over: link)
         }
     }
 
-    private func disconnect(_ error: TrebuchetError) {
-        let link = self.link
-        linkDidClose(error)
-        link?.close()
-    }
-
-    /// The connection is gone: calls end with an unknown outcome, streams end.
-    func linkDidClose(_ error: TrebuchetError) {
-        link = nil
-        let calls = pending.values
-        pending = [:]
-        for call in calls {
+    func connectionLost(number: Int, _ error: TransportError) {
+        if number == linkNumber { link = nil }
+        for call in pending.values where call.connection == number {
+            pending[call.number] = nil
             call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
         }
-        streams.removeAll(error)
-        sweep?.cancel()
-        sweepAt = .max
-        closed?.resume()
-        closed = nil
+    }
+
+    func callsUnderWay(number: Int) -> Int { pending.values.count { $0.connection == number } }
+
+    func connectionGivenUp(_ error: TransportError) {
+        let failure = TrebuchetError(.unavailable, error.message)
+        for call in pending.values where call.connection == 0 {
+            pending[call.number] = nil
+            call.finish(.failure(failure))
+        }
+        streams.removeAll(failure)
     }
 }

@@ -16,9 +16,12 @@ final class LocalConnection: @unchecked Sendable {
     private let pending = Atomic<Int>(0)
     private var session: Session?
     private weak var core: ClientCore?
+    /// Of the attempt that it came of.
+    private let number: Int
     private var isClosed = false
 
-    init(serverReactor: Reactor, core: ClientCore) {
+    init(serverReactor: Reactor, core: ClientCore, number: Int) {
+        self.number = number
         self.serverReactor = serverReactor
         self.clientReactor = core.reactor
         self.core = core
@@ -36,7 +39,7 @@ final class LocalConnection: @unchecked Sendable {
     fileprivate func sendToClient(_ message: [UInt8]) {
         pending.add(message.count, ordering: .relaxed)
         clientReactor.execute {
-            message.withUnsafeBytes { self.core?.receive($0) }
+            message.withUnsafeBytes { self.core?.receive($0, over: self.number) }
             let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
             // The mark was crossed downwards by this message.
             if after <= Self.highWatermark, after + message.count > Self.highWatermark {
@@ -55,7 +58,7 @@ final class LocalConnection: @unchecked Sendable {
         clientReactor.execute {
             guard !self.isClosed else { return }
             self.isClosed = true
-            self.core?.linkDidClose(TrebuchetError(.unavailable, reason))
+            self.core?.connection.lost(number: self.number, TransportError(.closed, reason))
         }
     }
 }

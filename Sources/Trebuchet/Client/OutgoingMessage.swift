@@ -18,6 +18,19 @@ struct InvocationMessage {
 
 /// The small messages of a client.
 enum OutgoingMessage {
+    static func beginning(_ number: UInt64, _ beginning: StreamRegistry.Beginning) -> [UInt8] {
+        switch beginning {
+        case .invocation(let actorID, let target):
+            return InvocationMessage(number: number, actorID: actorID, target: target).bytes
+        case .resumption(let streamID, let actorID, let target, let epoch, let lastSequence):
+            var buffer = ByteBuffer(capacity: 192)
+            EnvelopeWriter.streamResume(
+                streamID: streamID, callID: String(number), actorID: actorID, target: target, epoch: epoch,
+                lastSequence: lastSequence, into: &buffer)
+            return Array(buffer.bytes)
+        }
+    }
+
     static func cancel(_ number: UInt64) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 64)
         EnvelopeWriter.cancel(callID: String(number), into: &buffer)

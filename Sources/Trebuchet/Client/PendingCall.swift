@@ -9,6 +9,8 @@ final class PendingCall: @unchecked Sendable {
     let name: String
     /// The invocation; empty once it was sent.
     var message: [UInt8]
+    /// The connection that it was sent over; 0 while it waits for one.
+    var connection = 0
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
     /// Set when the caller's task is cancelled, which may be before the call is started.

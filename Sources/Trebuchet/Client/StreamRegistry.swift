@@ -4,10 +4,19 @@ internal import TrebuchetWire
 /// The streams of a client: which message belongs to which, and which values are new.
 ///
 /// A value counts only when its sequence number is greater than the last one of the same epoch; duplicates and late
-/// ones are dropped.
+/// ones are dropped. Streams outlive their connection: on the next one each is taken up where it was.
 struct StreamRegistry {
+    /// How a stream is begun on a connection.
+    enum Beginning: Equatable {
+        case invocation(actorID: String, target: String)
+        case resumption(
+            streamID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64)
+    }
+
     private struct Entry {
         let relay: StateRelay<RemoteStream.State>
+        let actorID: String
+        let target: String
         /// Known once the server has started the stream.
         var streamID: String?
         var epoch = ""
@@ -15,13 +24,32 @@ struct StreamRegistry {
     }
 
     private var entries: [UInt64: Entry] = [:]
+    /// Streams that the server has started on the connection of now.
     private var numbers: [String: UInt64] = [:]
 
     /// Streams that have not ended.
     var count: Int { entries.count }
 
-    mutating func createRemoteStream(callNumber: UInt64, relay: StateRelay<RemoteStream.State>) {
-        entries[callNumber] = Entry(relay: relay)
+    mutating func createRemoteStream(
+        callNumber: UInt64, actorID: String, target: String, relay: StateRelay<RemoteStream.State>
+    ) {
+        entries[callNumber] = Entry(relay: relay, actorID: actorID, target: target)
+    }
+
+    /// There is a new connection: what to ask for on it, in the order in which the streams were made.
+    mutating func beginAnew() -> [(callNumber: UInt64, beginning: Beginning)] {
+        numbers = [:]
+        return entries.sorted { $0.key < $1.key }.map { number, entry in
+            guard let streamID = entry.streamID else {
+                return (number, .invocation(actorID: entry.actorID, target: entry.target))
+            }
+            return (
+                number,
+                .resumption(
+                    streamID: streamID, actorID: entry.actorID, target: entry.target, epoch: entry.epoch,
+                    lastSequence: entry.lastSequence)
+            )
+        }
     }
 
     /// The server has started a stream, or begins it anew with another epoch. Returns the streamID when nobody wants
@@ -52,13 +80,16 @@ struct StreamRegistry {
         switch reason {
         case .completed, .clientUnsubscribed: end(number, .completed)
         case .actorTerminated: end(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
-        case .serverDraining: end(number, .failed(TrebuchetError(.unavailable, "the server is shutting down")))
+        // It goes on with the next connection, as after one that breaks.
+        case .serverDraining, .connectionClosed: numbers[streamID] = nil
         default: end(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))
         }
     }
 
     mutating func handleStreamError(streamID: String, error: TrebuchetError) {
-        guard let number = numbers[streamID] else { return }
+        guard let number = numbers[streamID] ?? entries.first(where: { $0.value.streamID == streamID })?.key else {
+            return
+        }
         end(number, .failed(error))
     }
 
@@ -68,11 +99,11 @@ struct StreamRegistry {
     /// Forgets a stream that nobody reads. Returns its streamID when the server has started it.
     mutating func remove(callNumber: UInt64) -> String? {
         guard let entry = entries.removeValue(forKey: callNumber) else { return nil }
-        if let streamID = entry.streamID { numbers[streamID] = nil }
-        return entry.streamID
+        guard let streamID = entry.streamID else { return nil }
+        return numbers.removeValue(forKey: streamID) == nil ? nil : streamID
     }
 
-    /// Ends all streams: the connection is gone.
+    /// Ends all streams: there will be no connection.
     mutating func removeAll(_ error: TrebuchetError) {
         let ended = entries.values
         entries = [:]

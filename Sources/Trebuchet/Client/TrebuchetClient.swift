@@ -1,4 +1,5 @@
 public import Distributed
+public import Relays
 internal import Networking
 internal import TrebuchetWire
 internal import WebSockets
@@ -19,6 +20,22 @@ public final class TrebuchetClient: Sendable {
         public var callsInFlight = 10_000
         /// The largest message that is taken from the server, in bytes. Default 16 MiB.
         public var messageSize = 16 << 20
+
+        /// When and how a connection that has ended is made again.
+        public var reconnect = ReconnectPolicy()
+        /// What becomes of calls while there is no connection, but one is being made. Default `wait`.
+        public var whileDisconnected = WhileDisconnected.wait
+        /// How long nothing comes from the server before it gets a ping; nil for never. Default 20 s.
+        public var pingInterval: Duration? = .seconds(20)
+        /// How long it may then still be silent before the connection is given up. Default 20 s.
+        public var pongTimeout = Duration.seconds(20)
+
+        public enum WhileDisconnected: Sendable {
+            /// Calls wait for the connection, up to their deadline.
+            case wait
+            /// Calls fail at once with `unavailable`.
+            case fail
+        }
 
         /// Gives the bearer token that the server is shown, asked anew for each connection. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
@@ -42,22 +59,33 @@ public final class TrebuchetClient: Sendable {
 
     deinit {
         let core = core
-        Task { await core.close() }
+        Task { await core.connection.close() }
     }
 
-    /// Connects. Throws `TransportError`: `refused`, `timedOut`, `handshake` and others.
+    /// Connects, and keeps connected from then on: a connection that breaks is made again as `options.reconnect` says, and
+    /// streams go on over it without their readers noticing. Returns when there is a connection.
+    ///
+    /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
+    /// `close()`.
     public func connect() async throws {
-        switch transport.kind {
-        case .webSocket(let host, let port, let security):
-            try await WebSocketClientLink.connect(
-                core, host: host, port: port, security, compression: transport.compression)
-        case .local(let server):
-            try await server.connectLocally(core)
+        let transport = transport
+        try await core.connection.connect { [weak core] attempt in
+            guard let core else { throw CancellationError() }
+            switch transport.kind {
+            case .webSocket(let host, let port, let security):
+                try await WebSocketClientLink.connect(
+                    core, attempt: attempt, host: host, port: port, security, compression: transport.compression)
+            case .local(let server):
+                try await server.connectLocally(core, attempt: attempt)
+            }
         }
     }
 
-    /// Closes the connection. Calls under way end with `unknownOutcome`, streams end.
-    public func close() async { await core.close() }
+    /// How the client stands with its server; to be read and followed from anywhere.
+    public var connectionState: StateRelay<ConnectionState> { core.connection.states }
+
+    /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end.
+    public func close() async { await core.connection.close() }
 
     /// A reference to an actor at the server. It is not asked whether the actor exists; a call would tell.
     public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A

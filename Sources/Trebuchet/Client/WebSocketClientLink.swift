@@ -6,21 +6,26 @@ internal import WebSockets
 final class WebSocketClientLink: ClientLink, WebSocketHandler {
     private let core: ClientCore
     private let socket: WebSocket
+    /// Of the attempt that it came of.
+    private let number: Int
 
-    private init(_ core: ClientCore, _ socket: WebSocket) {
+    private init(_ core: ClientCore, _ socket: WebSocket, _ number: Int) {
         self.core = core
         self.socket = socket
+        self.number = number
     }
 
     /// Connects, and hands the connection to `core`.
     static func connect(
-        _ core: ClientCore, host: String, port: Int, _ security: TrebuchetTransport.Security,
+        _ core: ClientCore, attempt: Int, host: String, port: Int, _ security: TrebuchetTransport.Security,
         compression: WebSocketCompression?
     ) async throws {
         var limits = WebSocketLimits()
         limits.handshakeTimeout = core.options.connectTimeout
         limits.messageBytes = core.options.messageSize
         limits.frameBytes = core.options.messageSize
+        limits.pingInterval = core.options.pingInterval
+        limits.pongTimeout = core.options.pongTimeout
         let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         let tls: TLSClientSettings
         switch security {
@@ -33,7 +38,7 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         let socket = try await WebSocketClient.connect(
             to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
             limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([core.reactor])
-        ) { WebSocketClientLink(core, $0) }
+        ) { WebSocketClientLink(core, $0, attempt) }
         guard socket.subprotocol == ProtocolVersion.subprotocol else {
             socket.close(code: .protocolError, reason: "needs \(ProtocolVersion.subprotocol)")
             throw TransportError(
@@ -44,16 +49,16 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
     // MARK: WebSocketHandler
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        if socket.subprotocol == ProtocolVersion.subprotocol { core.connected(self) }
+        if socket.subprotocol == ProtocolVersion.subprotocol { core.connection.opened(self, number: number) }
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        core.receive(UnsafeRawBufferPointer(message))
+        core.receive(UnsafeRawBufferPointer(message), over: number)
     }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
         let text = "the connection to \(core.peerName) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
-        core.linkDidClose(TrebuchetError(.unavailable, text))
+        core.connection.lost(number: number, TransportError(.closed, text))
     }
 
     // MARK: ClientLink

@@ -16,17 +16,21 @@ extension Session {
         if !envelope.pointee.filter.isAbsent || !envelope.pointee.streamFilter.isAbsent {
             return fail(callID, TrebuchetError(.invalidArguments, "filters are not supported by this server"))
         }
-        start(record, stream: stream, streamID: nextStreamID(), callID: callID, message)
+        start(record, stream: stream, streamID: nextStreamID(), callID: callID)
     }
 
-    /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now and
-    /// the whole value.
+    /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now, and
+    /// the newest value unless it has that already.
     func resume(_ message: UnsafeRawBufferPointer) {
         let envelope = shard.envelope
         let streamID = Array(envelope.pointee.streamID.bytes(in: message))
         let callID = envelope.pointee.callID.isAbsent ? streamID : Array(envelope.pointee.callID.bytes(in: message))
         let name = envelope.pointee.string(envelope.pointee.actorID, in: message)
         let target = shard.wireName(envelope.pointee.string(envelope.pointee.targetIdentifier, in: message))
+        let epoch = envelope.pointee.epoch
+        let seen = Seen(
+            epoch: epoch.isAbsent ? "" : envelope.pointee.string(epoch, in: message),
+            sequence: envelope.pointee.lastSequence ?? 0)
         let copy = Array(message)
         do {
             let found = try shard.find(name) { [weak self] _ in
@@ -38,7 +42,7 @@ extension Session {
                 throw TrebuchetError(.methodNotFound, "actor '\(name)' has no stream '\(target)'")
             }
             if let old = streams[streamID] { forget(old) }
-            callID.withUnsafeBytes { start(record, stream: target, streamID: streamID, callID: $0, message) }
+            callID.withUnsafeBytes { start(record, stream: target, streamID: streamID, callID: $0, seen: seen) }
         } catch {
             let code = (error as? TrebuchetError)?.code.wire ?? .internal
             link.send {
@@ -49,8 +53,7 @@ extension Session {
     }
 
     private func start(
-        _ record: ActorRecord, stream: String, streamID: [UInt8], callID: UnsafeRawBufferPointer,
-        _ message: UnsafeRawBufferPointer
+        _ record: ActorRecord, stream: String, streamID: [UInt8], callID: UnsafeRawBufferPointer, seen: Seen? = nil
     ) {
         guard streams.count < shard.limits.streamsPerConnection else {
             let text = "this connection has \(shard.limits.streamsPerConnection) streams already"
@@ -61,13 +64,15 @@ extension Session {
         let session = self
         record.executeStreamingTarget(stream) { source in
             session.shard.reactor.run {
-                session.subscribe(to: source, record, stream: stream, streamID: streamID, callID: callID)
+                session.subscribe(
+                    to: source, record, stream: stream, streamID: streamID, callID: callID, seen: seen)
             }
         }
     }
 
     private func subscribe(
-        to source: (any AnyStateSource)?, _ record: ActorRecord, stream: String, streamID: [UInt8], callID: [UInt8]
+        to source: (any AnyStateSource)?, _ record: ActorRecord, stream: String, streamID: [UInt8], callID: [UInt8],
+        seen: Seen?
     ) {
         guard isOpen else { return }
         guard let source else {
@@ -82,6 +87,7 @@ extension Session {
         }
         let (node, isNew) = shard.states.node(for: source, version: version)
         let subscription = StreamSubscription(streamID: streamID, node: node, session: self)
+        if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
         streams[streamID] = subscription
         node.add(subscription)
         guard isNew else { return }
@@ -90,9 +96,19 @@ extension Session {
         }
     }
 
+    /// What a client has of a stream already.
+    private struct Seen {
+        let epoch: String
+        let sequence: UInt64
+    }
+
+    /// Not one that a client has brought along from an earlier connection.
     private func nextStreamID() -> [UInt8] {
-        streamCount += 1
-        return Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
+        while true {
+            streamCount += 1
+            let streamID = Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
+            if streams[streamID] == nil { return streamID }
+        }
     }
 
     /// The client does not want a stream any more.

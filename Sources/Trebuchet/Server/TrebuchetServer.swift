@@ -177,15 +177,15 @@ public final class TrebuchetServer: Sendable {
 
     // MARK: Clients in this process
 
-    func connectLocally(_ core: ClientCore) async throws {
+    func connectLocally(_ core: ClientCore, attempt: Int) async throws {
         if state.withLock({ if case .stopping = $0 { true } else { false } }) {
             throw TransportError(.closed, "the server was shut down")
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
-        let connection = LocalConnection(serverReactor: shard.reactor, core: core)
+        let connection = LocalConnection(serverReactor: shard.reactor, core: core, number: attempt)
         await shard.reactor.perform { connection.open(shard) }
-        await core.reactor.perform { core.connected(connection.clientEnd) }
+        await core.reactor.perform { core.connection.opened(connection.clientEnd, number: attempt) }
     }
 
     // MARK: Looking inside

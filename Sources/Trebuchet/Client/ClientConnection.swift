@@ -1,0 +1,167 @@
+internal import Networking
+internal import Relays
+
+/// Who is told how a client's connection fares.
+protocol ClientConnectionDelegate: AnyObject {
+    /// Calls and streams go over this link from now on.
+    func connection(uses link: any ClientLink, number: Int)
+    /// What was sent over the link and not answered will not be any more.
+    func connectionLost(number: Int, _ error: TransportError)
+    /// Calls that were sent over the link and not answered. Not negative.
+    func callsUnderWay(number: Int) -> Int
+    /// There will be no connection, unless the user asks again.
+    func connectionGivenUp(_ error: TransportError)
+}
+
+/// Keeps a client connected: does what its machine says.
+///
+/// `@unchecked Sendable`: touched on the client's reactor alone, but for `states`, which may be read from anywhere.
+final class ClientConnection: @unchecked Sendable {
+    /// Opens the link of an attempt; it tells `opened` and then `lost`.
+    typealias Opener = @Sendable (_ attempt: Int) async throws -> Void
+
+    let states = StateRelay<TrebuchetClient.ConnectionState>(.disconnected(nil))
+    weak var delegate: (any ClientConnectionDelegate)?
+
+    private let reactor: Reactor
+    private let hasTokenProvider: Bool
+    private var machine: ConnectionMachine
+    private var opener: Opener?
+    private var links: [Int: any ClientLink] = [:]
+    /// Links that are to be closed when their calls have been answered.
+    private var leaving: Set<Int> = []
+    private var attempt: Task<Void, Never>?
+    private var retry: Timer?
+    private var waiting: [CheckedContinuation<Void, any Error>] = []
+    private var closers: [CheckedContinuation<Void, Never>] = []
+
+    init(reactor: Reactor, policy: ReconnectPolicy, hasTokenProvider: Bool) {
+        self.reactor = reactor
+        self.hasTokenProvider = hasTokenProvider
+        machine = ConnectionMachine(policy: policy)
+    }
+
+    /// Whether there will be a connection without anybody's asking.
+    var isExpected: Bool {
+        switch machine.state {
+        case .connecting, .connected, .draining: true
+        case .disconnected, .closed: false
+        }
+    }
+
+    // MARK: What the user wants
+
+    /// Returns when there is a connection. Throws when there will be none.
+    func connect(_ opener: @escaping Opener) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            reactor.run {
+                self.opener = opener
+                self.waiting.append(continuation)
+                self.handle(.connectAsked)
+            }
+        }
+    }
+
+    /// Returns when the last link has gone.
+    func close() async {
+        await withCheckedContinuation { continuation in
+            reactor.run {
+                self.closers.append(continuation)
+                self.leaving = []
+                self.handle(.closeAsked)
+                // Those that were left to their calls, too.
+                for link in self.links.values { link.close() }
+                self.tellClosers()
+            }
+        }
+    }
+
+    // MARK: What the links tell
+
+    func opened(_ link: any ClientLink, number: Int) {
+        links[number] = link
+        handle(.connected(number))
+    }
+
+    func lost(number: Int, _ error: TransportError) {
+        guard links.removeValue(forKey: number) != nil else { return }
+        leaving.remove(number)
+        delegate?.connectionLost(number: number, error)
+        handle(.connectionLost(number, error))
+        tellClosers()
+    }
+
+    /// The link is no good any more.
+    func abandon(number: Int, _ error: TransportError) {
+        let link = links[number]
+        lost(number: number, error)
+        link?.close()
+    }
+
+    func goAway(number: Int, reconnectAfter delay: Duration) { handle(.goAway(number, reconnectAfter: delay)) }
+
+    /// A call was answered: a link that has only been kept for its calls may go.
+    func callEnded(number: Int) {
+        guard leaving.contains(number), delegate?.callsUnderWay(number: number) ?? 0 == 0 else { return }
+        leaving.remove(number)
+        links[number]?.close()
+    }
+
+    // MARK: Effects
+
+    private func handle(_ input: ConnectionMachine.Input) {
+        for effect in machine.handle(input, at: MonotonicClock.now, random: .random(in: 0..<1)) { perform(effect) }
+    }
+
+    private func perform(_ effect: ConnectionMachine.Effect) {
+        switch effect {
+        case .startConnecting(let number): start(number)
+        case .abandon: attempt?.cancel()
+        case .scheduleRetry(let number, let delay):
+            retry = reactor.schedule(after: delay) { [weak self] in self?.handle(.retryTimerFired(number)) }
+        case .cancelRetry: retry?.cancel()
+        case .use(let number):
+            if let link = links[number] { delegate?.connection(uses: link, number: number) }
+        case .drop(let number): drop(number)
+        case .tell(let state): states.update(state)
+        case .releaseWaiting:
+            let released = waiting
+            waiting = []
+            for continuation in released { continuation.resume() }
+        case .failWaiting(let error):
+            let failed = waiting
+            waiting = []
+            for continuation in failed { continuation.resume(throwing: error) }
+            delegate?.connectionGivenUp(error)
+        }
+    }
+
+    private func start(_ number: Int) {
+        guard let opener else { return }
+        attempt = Task(executorPreference: reactor) { [reactor, hasTokenProvider] in
+            do {
+                try await opener(number)
+            } catch {
+                let failure = ConnectionFailure(error, hasTokenProvider: hasTokenProvider)
+                reactor.run { self.handle(.attemptFailed(number, failure)) }
+            }
+        }
+    }
+
+    /// A link that is replaced while calls are under way on it is left to them.
+    private func drop(_ number: Int) {
+        if case .closed = machine.state {
+        } else if delegate?.callsUnderWay(number: number) ?? 0 > 0 {
+            leaving.insert(number)
+            return
+        }
+        links[number]?.close()
+    }
+
+    private func tellClosers() {
+        guard case .closed = machine.state, links.isEmpty else { return }
+        let told = closers
+        closers = []
+        for continuation in told { continuation.resume() }
+    }
+}
