@@ -12,6 +12,7 @@ distributed actor Ledger {
     }
 
     distributed func count() -> Int { entries.count }
+    distributed func all() -> [Int] { entries }
 }
 
 extension TrebuchetActorSystem {
