@@ -109,7 +109,8 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         test("StateMachinesTests", ["StateMachines", "Relays"]),
         test(
-            "TrebuchetTests", ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes"]),
+            "TrebuchetTests",
+            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

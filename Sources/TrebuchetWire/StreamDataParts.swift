@@ -29,6 +29,34 @@ package enum StreamDataParts {
         buffer.append("}}" as StaticString)
     }
 
+    /// The `data` in a suffix of version 3 that `appendSuffix` has written.
+    package static func data(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UnsafeRawBufferPointer {
+        // Everything in front of it has a fixed length, but for the digits of the sequence number.
+        var digits = 1
+        var rest = sequence
+        while rest >= 10 {
+            rest /= 10
+            digits += 1
+        }
+        let start =
+            #"","sequenceNumber":"#.utf8.count + digits + #","timestamp":"2026-01-01T00:00:00.000Z","data":"#.utf8.count
+        return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
+    }
+
+    /// What comes after the streamID, for those who have the version `base`; `patch` is JSON. Version 3 alone.
+    package static func appendSuffix(
+        sequence: UInt64, patch: UnsafeRawBufferPointer, base: UInt64, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"","sequenceNumber":"# as StaticString)
+        buffer.append(decimal: sequence)
+        appendTimestamp(.v3, into: &buffer)
+        buffer.append(#","base":"# as StaticString)
+        buffer.append(decimal: base)
+        buffer.append(#","patch":"# as StaticString)
+        buffer.append(patch)
+        buffer.append("}}" as StaticString)
+    }
+
     private static func appendTimestamp(_ version: ProtocolVersion, into buffer: inout ByteBuffer) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -34,6 +34,11 @@ distributed actor Board {
         await Task.yield()
         return add()
     }
+    /// Changes all of the padding: no difference is smaller than the value.
+    distributed func churn() -> Int {
+        state.padding = String(repeating: state.count % 2 == 0 ? "y" : "z", count: state.padding.utf8.count)
+        return add()
+    }
     distributed func hold(_ name: String) async -> Int {
         journal.note("\(name) began")
         await journal.wait(for: "\(name) go")

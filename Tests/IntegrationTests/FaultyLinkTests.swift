@@ -27,7 +27,7 @@ import TrebuchetTesting
             let peer = try await BytePeer.connect(link.address)
             let sent = Self.bytes(20_000)
             await peer.send(sent)
-            #expect(await eventually { peer.now.received.count >= sent.count })
+            #expect(await eventually(within: .seconds(60)) { peer.now.received.count >= sent.count })
             #expect(peer.now.received == sent)
             // A busy machine may bring some pieces together again.
             #expect(peer.now.reads.count > sent.count / 1000)
@@ -45,7 +45,7 @@ import TrebuchetTesting
             let peer = try await BytePeer.connect(link.address)
             let sent = Self.bytes(4_000_000)
             await peer.send(sent)
-            #expect(await eventually { peer.now.received.count >= sent.count })
+            #expect(await eventually(within: .seconds(60)) { peer.now.received.count >= sent.count })
             #expect(peer.now.received == sent)
             #expect((14...34).contains(link.counters.stalls))
         }
@@ -65,13 +65,13 @@ import TrebuchetTesting
             for number in 1...count {
                 let peer = try await BytePeer.connect(link.address)
                 await peer.send(sent)
-                #expect(await eventually { peer.now.isClosed })
+                #expect(await eventually(within: .seconds(60)) { peer.now.isClosed })
                 #expect(peer.now.received == Array(sent.prefix(peer.now.received.count)))
                 var course = schedule.course(ofConnection: number, .toClient)
                 guard case .carry(let bytes) = course.next(), case .cut(.inOrder) = course.next() else { continue }
                 #expect(peer.now.received.count == bytes, "connection \(number)")
             }
-            #expect(await eventually { link.counters.openSockets == 2 })
+            #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 })
             let counters = link.counters
             #expect(counters.accepted == count)
             #expect(counters.cutsInOrder + counters.resets + counters.halfOpens == count)
@@ -88,7 +88,7 @@ import TrebuchetTesting
                     group.addTask {
                         let peer = try await BytePeer.connect(link.address)
                         await peer.send(sent)
-                        _ = await eventually { peer.now.isClosed }
+                        _ = await eventually(within: .seconds(60)) { peer.now.isClosed }
                         return peer
                     }
                 }
@@ -107,11 +107,11 @@ import TrebuchetTesting
         let address = try #require(link?.address)
         let peer = try await BytePeer.connect(address)
         await peer.send([1])
-        #expect(await eventually { peer.now.received == [1] })
+        #expect(await eventually(within: .seconds(60)) { peer.now.received == [1] })
         link = nil
-        #expect(await eventually { peer.now.isClosed })
+        #expect(await eventually(within: .seconds(60)) { peer.now.isClosed })
         #expect(
-            await eventually {
+            await eventually(within: .seconds(60)) {
                 let late = try? await BytePeer.connect(address)
                 return late == nil
             })
@@ -128,13 +128,13 @@ import TrebuchetTesting
                     await peer.send([1, 2, 3])
                     peers.append(peer)
                 }
-                #expect(await eventually { peers.allSatisfy { $0.now.received == [1, 2, 3] } })
+                #expect(await eventually(within: .seconds(60)) { peers.allSatisfy { $0.now.received == [1, 2, 3] } })
                 await link.cutAll(cut)
-                #expect(await eventually { peers.allSatisfy(\.now.isClosed) })
+                #expect(await eventually(within: .seconds(60)) { peers.allSatisfy(\.now.isClosed) })
                 #expect(peers.allSatisfy { ($0.now.error == nil) == (cut == .inOrder) })
                 // The sides of half-open connections that the server has.
                 let open = cut == .halfOpen(.seconds(60)) ? 3 : 0
-                #expect(await eventually { link.counters.openSockets == 2 + open })
+                #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 + open })
             }
         }
     }
@@ -144,15 +144,16 @@ import TrebuchetTesting
         try await withLink { link in
             let peer = try await BytePeer.connect(link.address)
             await peer.send([1])
-            #expect(await eventually { peer.now.received == [1] })
+            #expect(await eventually(within: .seconds(60)) { peer.now.received == [1] })
             await link.stall()
             await peer.send([2, 3])
             let later = try await BytePeer.connect(link.address)
             await later.send([4])
-            #expect(await eventually { link.counters.accepted == 2 })
+            #expect(await eventually(within: .seconds(60)) { link.counters.accepted == 2 })
             #expect(link.counters.bytesToServer == 1)
             await link.resume()
-            #expect(await eventually { peer.now.received == [1, 2, 3] && later.now.received == [4] })
+            #expect(
+                await eventually(within: .seconds(60)) { peer.now.received == [1, 2, 3] && later.now.received == [4] })
         }
     }
 
@@ -165,11 +166,11 @@ import TrebuchetTesting
                     let error = await #expect(throws: TransportError.self) { try await BytePeer.connect(link.address) }
                     #expect(error?.code == .refused)
                     await peer.send([round])
-                    #expect(await eventually { peer.now.received.last == round })
+                    #expect(await eventually(within: .seconds(60)) { peer.now.received.last == round })
                 }
                 let next = try await BytePeer.connect(link.address)
                 await next.send([9])
-                #expect(await eventually { next.now.received == [9] })
+                #expect(await eventually(within: .seconds(60)) { next.now.received == [9] })
             }
         }
     }
@@ -182,7 +183,7 @@ import TrebuchetTesting
             let peer = try await BytePeer.connect(link.address)
             await peer.send(Self.bytes(1_000))
             await peer.finish()
-            #expect(await eventually { link.counters.openSockets == 2 })
+            #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 })
             #expect(link.counters.bytesToServer == 1_000)
         }
     }
@@ -194,7 +195,7 @@ import TrebuchetTesting
         let link = try FaultyLink(to: port.listener.address, seed: 1)
         // The reset may come while it still connects.
         let peer = try? await BytePeer.connect(link.address)
-        #expect(await eventually { peer?.now.isClosed ?? true })
+        #expect(await eventually(within: .seconds(60)) { peer?.now.isClosed ?? true })
         #expect(link.counters.failedConnects == 1)
         await link.close()
         #expect(link.counters.openSockets == 0)

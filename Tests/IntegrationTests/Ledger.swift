@@ -11,6 +11,9 @@ distributed actor Ledger {
         return entries.count
     }
 
+    distributed func fill(_ count: Int) { entries = Array(0..<count) }
+    distributed func clear() { entries = [] }
+    distributed func replace(_ index: Int, with number: Int) { entries[index] = number }
     distributed func count() -> Int { entries.count }
     distributed func all() -> [Int] { entries }
 }

@@ -12,6 +12,12 @@ struct Message: Decodable {
             var message: String
         }
 
+        struct Operation: Decodable, Equatable {
+            var op: String
+            var path: String
+            var value: Int?
+        }
+
         var callID: String?
         var streamID: String?
         var sequenceNumber: UInt64?
@@ -20,6 +26,8 @@ struct Message: Decodable {
         var error: Failure?
         var result: Int?
         var data: Board.State?
+        var base: UInt64?
+        var patch: [Operation]?
     }
 
     var type: String

@@ -209,10 +209,7 @@ final class ClientCore: @unchecked Sendable {
                 epoch: text(envelope.epoch, message))
             if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
         case .streamData:
-            guard let sequence = envelope.sequenceNumber, !envelope.data.isAbsent else { return }
-            streams.handleStreamData(
-                streamID: text(envelope.streamID, message), sequence: sequence,
-                data: envelope.data.bytes(in: message))
+            receiveStreamData(message)
         case .streamEnd:
             streams.handleStreamEnd(
                 streamID: text(envelope.streamID, message),
@@ -223,6 +220,21 @@ final class ClientCore: @unchecked Sendable {
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
         default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
+        }
+    }
+
+    private func receiveStreamData(_ message: UnsafeRawBufferPointer) {
+        guard let sequence = envelope.sequenceNumber else { return }
+        let streamID = text(envelope.streamID, message)
+        if !envelope.data.isAbsent {
+            streams.handleStreamData(
+                streamID: streamID, sequence: sequence, data: envelope.data.bytes(in: message))
+        } else if let base = envelope.base, !envelope.patch.isAbsent {
+            let again = streams.handleStreamPatch(
+                streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
+                maximumBytes: options.messageSize)
+            // The server may have to begin anew: it gets to know no epoch, so it sends a whole value.
+            if let (number, beginning) = again { link?.send(OutgoingMessage.beginning(number, beginning)) }
         }
     }
 

@@ -75,6 +75,29 @@ struct StreamRegistry {
         return true
     }
 
+    /// Takes a value that is told as the difference from another one. Returns how to ask for a whole value when it cannot be
+    /// made out.
+    mutating func handleStreamPatch(
+        streamID: String, sequence: UInt64, base: UInt64, patch: UnsafeRawBufferPointer, maximumBytes: Int
+    ) -> (callNumber: UInt64, beginning: Beginning)? {
+        guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
+            return nil
+        }
+        if base == entry.lastSequence, let old = entry.relay.currentValue.update,
+            let new = try? old.withUnsafeBytes({ try JSONPatch.apply(patch, to: $0, maximumBytes: maximumBytes) })
+        {
+            entries[number]?.lastSequence = sequence
+            entry.relay.take(new)
+            return nil
+        }
+        // Nothing of this stream counts until the server has begun it anew.
+        numbers[streamID] = nil
+        entries[number]?.epoch = ""
+        let beginning = Beginning.resumption(
+            streamID: streamID, actorID: entry.actorID, target: entry.target, epoch: "", lastSequence: 0)
+        return (number, beginning)
+    }
+
     mutating func handleStreamEnd(streamID: String, reason: StreamEndReason) {
         guard let number = numbers[streamID] else { return }
         switch reason {

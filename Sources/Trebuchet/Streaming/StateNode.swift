@@ -13,6 +13,7 @@ final class StateNode: @unchecked Sendable {
     let source: any AnyStateSource
     private let shard: ReactorShard
     private var latest: StateUpdate?
+    private var history = PatchHistory()
     /// What came in this turn, oldest first, when it is more than `latest` alone.
     private var fresh: [StateUpdate] = []
     private var freshBytes = 0
@@ -43,6 +44,13 @@ final class StateNode: @unchecked Sendable {
         case .update(let update):
             guard update.sequence > latest?.sequence ?? 0 else { return }
             latest = update
+            if version == .v3 { history.remember(update) }
+            keep(update)
+            mark()
+        case .attached(let update, let history):
+            guard update.sequence > latest?.sequence ?? 0 else { return }
+            latest = update
+            self.history = history
             keep(update)
             mark()
         case .failed(let message):
@@ -83,7 +91,9 @@ final class StateNode: @unchecked Sendable {
     func catchUp(_ subscription: StreamSubscription) {
         guard let latest, latest.sequence > subscription.sent else { return }
         guard subscription.session.isWritable else { return subscription.session.fellBehind() }
-        if fresh.count > 1, subscription.sent > 0 {
+        if subscription.sent > 0, let updates = history.updates(since: subscription.sent) {
+            for update in updates { send(update, to: subscription) }
+        } else if fresh.count > 1, subscription.sent > 0 {
             for update in fresh { send(update, to: subscription) }
         } else {
             send(latest, to: subscription)
@@ -91,9 +101,14 @@ final class StateNode: @unchecked Sendable {
     }
 
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
-        guard update.sequence > subscription.sent, let suffix = update.suffix(for: version) else { return }
+        guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
         subscription.sent = update.sequence
         subscription.session.sendStreamData(subscription, suffix: suffix)
+    }
+
+    private func suffix(of update: StateUpdate, for subscription: StreamSubscription) -> SharedBytes? {
+        if version == .v3, let patch = update.patch, patch.base == subscription.sent { return patch.suffix }
+        return update.suffix(for: version)
     }
 
     func add(_ subscription: StreamSubscription) {

@@ -42,6 +42,11 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     private var localVersions: StateRelay<UInt64>?
     private var version: UInt64
     private var published: UInt64 = 0
+    /// What the next version may be sent as the difference from, while somebody observes.
+    private var last: StateUpdate?
+    private var history = PatchHistory()
+    /// Below this many bytes of JSON a difference is not worth its search.
+    private static var smallestPatched: Int { 128 }
     private var isMarked = false
 
     init(version: UInt64, home: ReactorShard?, reading value: @escaping () -> Value?) {
@@ -85,9 +90,14 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         isMarked = false
         guard published < version else { return 0 }
         let nodes = self.nodes.withLock { $0 }
-        guard !nodes.isEmpty, let value = read() else { return 0 }
+        guard !nodes.isEmpty, let value = read() else {
+            last = nil
+            history = PatchHistory()
+            return 0
+        }
         published = version
         let event = encode(value, for: nodes)
+        if case .update(let update) = event { history.remember(update) }
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
@@ -104,7 +114,14 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         }
         guard isAttached else { return }
         published = version
-        node.send(encode(value, for: [node]))
+        let event: StateEvent
+        if node.version == .v3, let last, last.sequence == version {
+            event = .update(last)
+        } else {
+            event = encode(value, for: [node])
+        }
+        guard node.version == .v3, case .update(let update) = event else { return node.send(event) }
+        node.send(.attached(update, history))
     }
 
     func detach(_ node: StateNode) {
@@ -126,14 +143,33 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
 
     private func encode(_ value: Value, for nodes: [StateNode]) -> StateEvent {
         do {
+            let current = nodes.contains { $0.version == .v3 } ? try suffix(value, .v3) : nil
             let update = StateUpdate(
-                sequence: version,
-                current: nodes.contains { $0.version == .v3 } ? try suffix(value, .v3) : nil,
-                legacy: nodes.contains { $0.version != .v3 } ? try suffix(value, .v2) : nil)
+                sequence: version, current: current,
+                legacy: nodes.contains { $0.version != .v3 } ? try suffix(value, .v2) : nil,
+                patch: current.flatMap(patch))
+            if current != nil { last = update }
             return .update(update)
         } catch {
             return .failed("state of type \(Value.self) cannot be encoded: \(describe(error))")
         }
+    }
+
+    /// The new version as the difference from the last one, when that is smaller.
+    private func patch(to current: SharedBytes) -> StateUpdate.Patch? {
+        guard let last, last.sequence < version, let old = last.data, current.count >= Self.smallestPatched else {
+            return nil
+        }
+        let new = StreamDataParts.data(inSuffix: current.bytes, sequence: version)
+        let overhead = #","base":"#.utf8.count + 20
+        guard new.count > overhead,
+            let patch = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - overhead)
+        else { return nil }
+        var message = ByteBuffer(capacity: patch.count + 128)
+        patch.withUnsafeBytes {
+            StreamDataParts.appendSuffix(sequence: version, patch: $0, base: last.sequence, into: &message)
+        }
+        return StateUpdate.Patch(base: last.sequence, suffix: SharedBytes(message.bytes))
     }
 
     private func suffix(_ value: Value, _ wire: ProtocolVersion) throws -> SharedBytes {

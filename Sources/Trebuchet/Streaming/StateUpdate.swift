@@ -7,14 +7,27 @@ final class StateUpdate: Sendable {
     /// What follows the streamID in a `streamData` message; one for each way of writing that somebody observes with.
     let current: SharedBytes?
     let legacy: SharedBytes?
+    /// The same as `current`, as the difference from an earlier version; nil when there is none or it is no smaller.
+    let patch: Patch?
 
-    init(sequence: UInt64, current: SharedBytes?, legacy: SharedBytes?) {
+    /// For those alone who have the version `base`.
+    struct Patch: Sendable {
+        let base: UInt64
+        let suffix: SharedBytes
+    }
+
+    init(sequence: UInt64, current: SharedBytes?, legacy: SharedBytes?, patch: Patch? = nil) {
         self.sequence = sequence
         self.current = current
         self.legacy = legacy
+        self.patch = patch
     }
 
-    var byteCount: Int { (current?.count ?? 0) + (legacy?.count ?? 0) }
+    /// What it counts in a turn's budget: as much as is sent of it.
+    var byteCount: Int { (patch?.suffix.count ?? current?.count ?? 0) + (legacy?.count ?? 0) }
+
+    /// The value in JSON, where `current` is there.
+    var data: UnsafeRawBufferPointer? { current.map { StreamDataParts.data(inSuffix: $0.bytes, sequence: sequence) } }
 
     func suffix(for version: ProtocolVersion) -> SharedBytes? { version == .v3 ? current : legacy }
 }
@@ -22,6 +35,8 @@ final class StateUpdate: Sendable {
 /// What a state's source tells those who carry it on.
 enum StateEvent: Sendable {
     case update(StateUpdate)
+    /// The first update for a node, and what came before it.
+    case attached(StateUpdate, PatchHistory)
     /// The state could not be encoded.
     case failed(String)
     /// The actor is gone.

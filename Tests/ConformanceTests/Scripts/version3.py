@@ -47,8 +47,12 @@ async def main(url, *arguments):
         long = "Milk " * 1000
         await socket.send(json.dumps({"type": "invocation", "payload": {
             "callID": "a2", "actorID": "todos", "targetIdentifier": "addTodo(title:)", "arguments": [long]}}))
-        update = await receive(socket)
-        assert [item["title"] for item in update["payload"]["data"]["todos"]] == ["Milk", long], update
+        last = update["payload"]["sequenceNumber"]
+        update = (await receive(socket))["payload"]
+        # RFC 6902: less than the whole state, against the version before.
+        assert update["base"] == last and "data" not in update, update
+        assert [(each["op"], each["path"]) for each in update["patch"]] == [("add", "/todos/-")], update
+        assert update["patch"][0]["value"]["title"] == long, update
         assert (await receive(socket))["payload"]["result"]["title"] == long
 
         for call, code in [

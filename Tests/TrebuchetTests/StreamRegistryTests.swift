@@ -1,0 +1,82 @@
+import Relays
+import Testing
+import TrebuchetWire
+
+@testable import Trebuchet
+
+/// Which messages of a stream count, without a connection.
+@Suite struct StreamRegistryTests {
+    private var registry = StreamRegistry()
+    private let relay = StateRelay(RemoteStream.State())
+
+    init() {
+        registry.createRemoteStream(callNumber: 1, actorID: "a", target: "observeState", relay: relay)
+        #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
+    }
+
+    private var value: String? { relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) } }
+
+    private mutating func data(_ sequence: UInt64, _ text: String) {
+        Array(text.utf8).withUnsafeBytes { _ = registry.handleStreamData(streamID: "s1", sequence: sequence, data: $0) }
+    }
+
+    private mutating func patch(_ sequence: UInt64, base: UInt64, _ text: String) -> StreamRegistry.Beginning? {
+        Array(text.utf8).withUnsafeBytes {
+            registry.handleStreamPatch(streamID: "s1", sequence: sequence, base: base, patch: $0, maximumBytes: 1000)?
+                .beginning
+        }
+    }
+
+    private static let whole = StreamRegistry.Beginning.resumption(
+        streamID: "s1", actorID: "a", target: "observeState", epoch: "", lastSequence: 0)
+
+    @Test("a difference from the value that is there makes the next one")
+    mutating func patched() {
+        data(3, "[1,2]")
+        #expect(patch(4, base: 3, #"[{"op":"add","path":"/-","value":3}]"#) == nil)
+        #expect(value == "[1,2,3]")
+        #expect(patch(4, base: 3, #"[{"op":"remove","path":"/0"}]"#) == nil, "late")
+        #expect(value == "[1,2,3]")
+    }
+
+    @Test(
+        "one from another value, one that cannot be done, and one that makes too much ask for a whole value",
+        arguments: [
+            (2, #"[{"op":"add","path":"/-","value":3}]"#), (3, #"[{"op":"remove","path":"/7"}]"#), (3, "{}"),
+            (3, #"[{"op":"add","path":"/-","value":"\#(String(repeating: "x", count: 1000))"}]"#),
+        ] as [(UInt64, String)])
+    mutating func unusable(_ base: UInt64, _ text: String) {
+        data(3, "[1,2]")
+        #expect(patch(5, base: base, text) == Self.whole)
+        #expect(value == "[1,2]")
+        // What was on its way counts no more; then the server begins anew.
+        data(6, "[9]")
+        #expect(value == "[1,2]")
+        #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
+        data(6, "[9]")
+        #expect(value == "[9]")
+    }
+
+    @Test("on a new connection streams are taken up where they were, those that had not begun are begun")
+    mutating func anew() {
+        data(3, "[1,2]")
+        registry.createRemoteStream(
+            callNumber: 2, actorID: "b", target: "observeOther", relay: StateRelay(RemoteStream.State()))
+        let beginnings = registry.beginAnew()
+        #expect(beginnings.map(\.callNumber) == [1, 2])
+        #expect(
+            beginnings.map(\.beginning) == [
+                .resumption(streamID: "s1", actorID: "a", target: "observeState", epoch: "e", lastSequence: 3),
+                .invocation(actorID: "b", target: "observeOther"),
+            ])
+        data(4, "[late]")
+        #expect(value == "[1,2]", "of the old connection")
+        #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
+        data(3, "[1,2]")
+        #expect(relay.currentValue.count == 1, "it has that")
+        data(4, "[3]")
+        #expect(value == "[3]")
+        registry.handleStreamEnd(streamID: "s1", reason: .serverDraining)
+        #expect(relay.currentValue.outcome == nil, "it goes on elsewhere")
+    }
+}
