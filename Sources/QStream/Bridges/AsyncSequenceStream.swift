@@ -2,6 +2,9 @@ public import Relays
 
 /// A stream of what an asynchronous sequence gives, read by a task of its own; its current value is the last that came.
 ///
+///     elements               ─1───2───3|
+///     AsyncSequenceStream    ─1───2───3────   (3 stays)
+///
 /// The next element is asked for when those below have dealt with the last. The reading ends when the stream, and the
 /// chains that hang on it, are released. After the end of the sequence the last value stays.
 public actor AsyncSequenceStream<Value: Sendable>: Stream {
@@ -52,11 +55,17 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
 
 extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Never {
     /// A stream of the elements, the head of a chain: `await game.observeScore().stream().map { … }`.
+    ///
+    ///     self        ─1───2───3|
+    ///     stream()    ─1───2───3────
     public func stream() -> AsyncSequenceStream<Element> { AsyncSequenceStream(self) }
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// A stream of the elements.
+    ///
+    ///     self                      ─1───2───x
+    ///     stream { failed($0) }     ─1───2────────   (2 stays, and `onFailure` is called)
     ///
     /// - Parameter onFailure: called when the sequence fails; the stream keeps its last value then.
     public func stream(onFailure: @escaping @Sendable (Failure) async -> Void) -> AsyncSequenceStream<Element> {

@@ -1,6 +1,9 @@
 extension Stream {
     /// The values sent from now on, as an asynchronous sequence.
     ///
+    ///     self             1───23──────4──
+    ///     asyncStream()    ────2──3────4──   (the reader takes a while for each)
+    ///
     /// Nobody waits for its reader: unread values are kept. The subscription ends when the reader leaves its loop, is
     /// cancelled, or the sequence is released.
     nonisolated public func asyncStream() async -> AsyncStream<Value> {
@@ -8,6 +11,12 @@ extension Stream {
     }
 
     /// The current value, if there is one, and those sent from now on, as an asynchronous sequence.
+    ///
+    ///     self                1───23──────4──
+    ///     tapAsyncStream()    1───2──3────4──   (the reader takes a while for each)
+    ///
+    /// Nobody waits for its reader. The subscription ends when the reader leaves its loop, is cancelled, or the sequence is
+    /// released.
     ///
     /// - Parameter bufferingPolicy: which unread values are kept.
     nonisolated public func tapAsyncStream(
@@ -17,6 +26,11 @@ extension Stream {
     }
 
     /// The values sent from now on, as a sequence that holds up the sender until its reader has taken each.
+    ///
+    ///     self           1───2──3────4──   (3 could not be sent before 2 was taken)
+    ///     asyncPipe()    ────2──3────4──
+    ///
+    /// When the reader leaves its loop, the sender is not held up any more.
     nonisolated public func asyncPipe() async -> AsyncPipe<Value> {
         let pipe = AsyncPipe<Value>()
         // Weak: the pipe keeps the subscription, not the other way round.

@@ -6,10 +6,6 @@ internal import Synchronization
 final class Inlet<Value: Sendable>: Sendable {
     typealias Sink = nonisolated(nonsending) @Sendable (Value, Wave) async -> Void
 
-    private enum Phase: UInt8, AtomicRepresentable {
-        case opening, open, closed
-    }
-
     private struct Opening {
         /// The task that delivers the current value.
         let task: Int
@@ -25,7 +21,7 @@ final class Inlet<Value: Sendable>: Sendable {
     let destination: (any Downstream)?
     /// Written once, when it is attached.
     let number = Atomic<UInt64>(0)
-    private let phase = Atomic<Phase>(.opening)
+    private let phase = Atomic(InletPhase.opening)
     private let opening: Mutex<Opening>
 
     init(into destination: (any Downstream)?, first: Sink? = nil, _ sink: @escaping Sink) {
@@ -81,7 +77,7 @@ final class Inlet<Value: Sendable>: Sendable {
     /// From now on nothing passes.
     func close() { change(to: .closed) }
 
-    private func change(to new: Phase) {
+    private func change(to new: InletPhase) {
         let waiting = opening.withLock { opening in
             if phase.load(ordering: .relaxed) != .closed { phase.store(new, ordering: .releasing) }
             var waiting: [UnsafeContinuation<Void, Never>] = []
@@ -90,4 +86,9 @@ final class Inlet<Value: Sendable>: Sendable {
         }
         for continuation in waiting { continuation.resume() }
     }
+}
+
+/// Not in the class, whose own types would be looked up by `Value` at each delivery.
+private enum InletPhase: UInt8, AtomicRepresentable {
+    case opening, open, closed
 }

@@ -2,69 +2,76 @@ internal import Synchronization
 
 /// The end of a stream where values come out: the current value, and those who are attached.
 public final class Outlet<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: all variables and the memory of `cell` are touched only under `lock`. They are not inside the mutex, and
-    // the value is not an optional, because types made of `Value` would be looked up at each delivery: that took half of
-    // its time.
-    private let lock = Mutex<Void>(())
+    // Unchecked: the memory of `cell` is touched only under the lock of `state`. The value is not in there, and the inlets
+    // stand there without their type, because types made of `Value` would be looked up at each delivery: that took half
+    // of its time.
+    private let state: Mutex<OutletState>
     /// Initialized when `hasValue` is true.
     private let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-    private var hasValue: Bool
-    /// In the order in which they were attached, which is the order of their numbers.
-    private var inlets: [Inlet<Value>] = []
-    private var lastNumber: UInt64 = 0
-    private var above: [any Upstream] = []
-    private var begun: [Wave] = []
-
     private let keepsValue: Bool
     private let level: Atomic<Int>
 
     /// - Parameter keepsValue: false for a stream of impulses, which never has a current value.
     init(_ value: Value? = nil, keepsValue: Bool = true, height: Int = 0) {
         if let value { cell.initialize(to: value) }
-        hasValue = value != nil
+        state = Mutex(OutletState(hasValue: value != nil))
         self.keepsValue = keepsValue
         level = Atomic(height)
     }
 
     deinit {
-        if hasValue { cell.deinitialize(count: 1) }
+        if state.withLock({ $0.hasValue }) { cell.deinitialize(count: 1) }
         cell.deallocate()
     }
 
-    var current: Value? { lock.withLock { _ in hasValue ? cell.pointee : nil } }
+    var current: Value? { state.withLock { $0.hasValue ? cell.pointee : nil } }
     var height: Int { level.load(ordering: .relaxed) }
     /// How many are attached.
-    package var inletCount: Int { lock.withLock { _ in inlets.count } }
+    package var inletCount: Int { state.withLock { $0.inlets.count } }
 
     /// Makes the value current and hands it to those attached at this moment, one after another.
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
+        let inlets = makeCurrent(new, wave)
+        // By index: an iterator is one more type.
+        for index in 0..<inlets.count { await inlet(inlets[index]).deliver(new, wave) }
+    }
+
+    /// Makes the value current. Gives those who get it.
+    ///
+    /// Not part of `emit`, where what it needs for a moment would be asked of the task's allocator.
+    @inline(never)
+    private func makeCurrent(_ new: Value, _ wave: Wave) -> [any AnyObject & Sendable] {
         // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
         var old = new
         let isFirst = wave.origin === self
-        let inlets = lock.withLock { _ in
+        let inlets = state.withLock { state in
             // In one step with the list of those who get the value: who is attached later finds the wave here.
-            if isFirst { begun.append(wave) }
+            if isFirst { state.begun.append(wave) }
             if keepsValue {
-                if hasValue {
+                if state.hasValue {
                     swap(&cell.pointee, &old)
                 } else {
                     cell.initialize(to: new)
-                    hasValue = true
+                    state.hasValue = true
                 }
             }
-            return self.inlets
+            return state.inlets
         }
-        // Not held any longer than it is current.
-        old = new
-        // By index: an iterator is one more type made of `Value`.
-        for index in 0..<inlets.count { await inlets[index].deliver(new, wave) }
+        withExtendedLifetime(old) {}
+        return inlets
+    }
+
+    @inline(__always)
+    private func inlet(_ stored: any AnyObject & Sendable) -> Inlet<Value> {
+        // Nothing else is ever attached.
+        unsafeDowncast(stored, to: Inlet<Value>.self)
     }
 
     /// Forgets the current value.
     func clear() {
-        _ = lock.withLock { _ -> Value? in
-            guard hasValue else { return nil }
-            hasValue = false
+        _ = state.withLock { state -> Value? in
+            guard state.hasValue else { return nil }
+            state.hasValue = false
             return cell.move()
         }
     }
@@ -74,12 +81,12 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     /// Returns when the current value has been delivered: whether there was one.
     @discardableResult
     func attach(_ inlet: Inlet<Value>, withCurrent: Bool, in wave: Wave? = nil) async -> Bool {
-        let first = lock.withLock { _ -> Value? in
-            lastNumber += 1
-            inlet.number.store(lastNumber, ordering: .relaxed)
-            let first = withCurrent && hasValue ? cell.pointee : nil
+        let first = state.withLock { state -> Value? in
+            state.lastNumber += 1
+            inlet.number.store(state.lastNumber, ordering: .relaxed)
+            let first = withCurrent && state.hasValue ? cell.pointee : nil
             if first == nil { inlet.open() }
-            inlets.append(inlet)
+            state.inlets.append(inlet)
             return first
         }
         guard let first else { return false }
@@ -96,51 +103,65 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     func detach(_ inlet: Inlet<Value>) {
         let number = inlet.number.load(ordering: .relaxed)
         // Released outside the lock, like everything that may be somebody's last reference.
-        _ = lock.withLock { _ -> Inlet<Value>? in
-            var (low, high) = (0, inlets.count)
+        _ = state.withLock { state -> (any AnyObject & Sendable)? in
+            var (low, high) = (0, state.inlets.count)
             while low < high {
                 let middle = (low + high) / 2
-                if inlets[middle].number.load(ordering: .relaxed) < number {
+                if self.inlet(state.inlets[middle]).number.load(ordering: .relaxed) < number {
                     low = middle + 1
                 } else {
                     high = middle
                 }
             }
-            guard low < inlets.count, inlets[low] === inlet else { return nil }
-            return inlets.remove(at: low)
+            guard low < state.inlets.count, state.inlets[low] === inlet else { return nil }
+            return state.inlets.remove(at: low)
         }
     }
 }
 
+/// What an outlet guards, but for the value itself.
+private struct OutletState: Sendable {
+    var hasValue: Bool
+    /// All `Inlet<Value>`, in the order in which they were attached, which is the order of their numbers.
+    var inlets: [any AnyObject & Sendable] = []
+    var lastNumber: UInt64 = 0
+    var above: [any Upstream] = []
+    var begun: [Wave] = []
+}
+
 extension Outlet: Upstream {
-    var upstreams: [any Upstream] { lock.withLock { _ in above } }
-    var wavesUnderWay: [Wave] { lock.withLock { _ in begun } }
+    var upstreams: [any Upstream] { state.withLock { $0.above } }
+    var wavesUnderWay: [Wave] { state.withLock { $0.begun } }
 
     func end(_ wave: Wave) {
-        lock.withLock { _ in
+        state.withLock { state in
             // The same one twice where a wave begins with several values.
-            if begun.count == 1, begun[0] === wave { begun.removeLast() } else { begun.removeAll { $0 === wave } }
+            if state.begun.count == 1, state.begun[0] === wave {
+                state.begun.removeLast()
+            } else {
+                state.begun.removeAll { $0 === wave }
+            }
         }
     }
 }
 
 extension Outlet: Downstream {
     func hang(below upstream: any Upstream) {
-        lock.withLock { _ in above.append(upstream) }
+        state.withLock { $0.above.append(upstream) }
         raise(to: upstream.height)
     }
 
     func leave(_ upstream: any Upstream) {
-        lock.withLock { _ in
-            guard let index = above.firstIndex(where: { $0 === upstream }) else { return }
-            above.swapAt(index, above.count - 1)
-            above.removeLast()
+        state.withLock { state in
+            guard let index = state.above.firstIndex(where: { $0 === upstream }) else { return }
+            state.above.swapAt(index, state.above.count - 1)
+            state.above.removeLast()
         }
     }
 
     func raise(to height: Int) {
         guard height > level.load(ordering: .relaxed) else { return }
         level.store(height, ordering: .relaxed)
-        for inlet in lock.withLock({ _ in inlets }) { inlet.destination?.raise(to: height) }
+        for stored in state.withLock({ $0.inlets }) { inlet(stored).destination?.raise(to: height) }
     }
 }

@@ -23,6 +23,9 @@ extension Stream {
 
     /// Calls `body` with the current value, if there is one, and then with each value sent from now on.
     ///
+    ///     self    1─────2───3──
+    ///     tap     ───1──2───3──   (called between 1 and 2)
+    ///
     /// Returns when `body` has seen the current value. Whoever sends a value waits until `body` has returned from it.
     /// The subscription ends when the returned object is released.
     nonisolated public func tap(_ body: @escaping @Sendable (Value) async -> Void) async -> AnySubscription {
@@ -31,13 +34,22 @@ extension Stream {
 
     /// Calls `body` with each value sent from now on; a value whose delivery has begun is not among them.
     ///
+    ///     self         1─────2───3──
+    ///     subscribe    ──────2───3──   (called between 1 and 2)
+    ///
     /// Whoever sends a value waits until `body` has returned from it. The subscription ends when the returned object is
     /// released.
     nonisolated public func subscribe(_ body: @escaping @Sendable (Value) async -> Void) async -> AnySubscription {
         await subscribe(receiveCurrentValue: false, body)
     }
 
-    /// As ``tap(_:)`` or ``subscribe(_:)``, whichever `receiveCurrentValue` says.
+    /// Calls `body` with each value sent from now on, and with the current one before, if `receiveCurrentValue` says so.
+    ///
+    ///     self     1─────2───3──
+    ///     true     ───1──2───3──   (called between 1 and 2)
+    ///     false    ──────2───3──
+    ///
+    /// The rest is as for ``tap(_:)`` and ``subscribe(_:)``.
     nonisolated public func subscribe(
         receiveCurrentValue: Bool, _ body: @escaping @Sendable (Value) async -> Void
     ) async -> AnySubscription {

@@ -1,21 +1,37 @@
 extension Stream {
     /// Sets the subject to the current value, if there is one, and to each that follows, until the subscription ends.
+    ///
+    ///     self              1────2────3──
+    ///     subject           1────2────3──
+    ///
+    /// Whoever sends here waits until all that depends on the subject has been dealt with.
     nonisolated public func bind(to subject: Subject<Value>) async -> AnySubscription {
         await tap { await subject.set($0) }
     }
 
     /// Sends the current value, if there is one, and each that follows to the relay, until the subscription ends.
+    ///
+    ///     self              1────2────3──
+    ///     relay             1────2────3──
+    ///
+    /// Whoever sends here waits until the relay's subscribers have dealt with the value.
     nonisolated public func bind(to relay: Relay<Value>) async -> AnySubscription {
         await tap { await relay.send($0) }
     }
 
     /// Pushes the current value, if there is one, and each that follows, until the subscription ends; nobody waits for
     /// those who hang on the subject.
+    ///
+    ///     self              12───3──────
+    ///     subject           ─1──2──3────   (each takes a while below)
     nonisolated public func bind(to subject: SyncContinuationSubject<Value>) async -> AnySubscription {
         await tap { subject.continuation.yield($0) }
     }
 
     /// Starts a task with the current value, if there is one, and with each that follows; the task before is cancelled.
+    ///
+    ///     self               1──────2──3──────
+    ///     task { work($0) }  [1───] [2 [3───]   (the task with 2 is cancelled)
     ///
     /// Nobody waits for the tasks. When the subscription ends, the running one is cancelled.
     nonisolated public func task(

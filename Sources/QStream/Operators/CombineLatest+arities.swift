@@ -13,35 +13,80 @@ extension Stream {
         await combine(b)
     }
 
-    /// The newest values of this stream and the others, together; see ``combineLatest(_:)``.
+    /// The newest values of this stream and two others, together, whenever one of them changes.
+    ///
+    ///     self                 1────2─────────
+    ///     b                    a──────────────
+    ///     c                    T─────────z────
+    ///     combineLatest(b, c)  1aT──2aT──2az──
+    ///
+    /// It begins, and meets diamonds, as ``combineLatest(_:)`` does.
     nonisolated public func combineLatest<B: Stream, C: Stream>(
         _ b: B, _ c: C
     ) async -> Streams.Derived<(Value, B.Value, C.Value)> {
         await combine(b, c)
     }
 
-    /// The newest values of this stream and the others, together; see ``combineLatest(_:)``.
+    /// The newest values of this stream and three others, together, whenever one of them changes.
+    ///
+    ///     self                    1─────2───────────
+    ///     b                       a─────────────────
+    ///     c                       T─────────────────
+    ///     d                       x───────────z─────
+    ///     combineLatest(b, c, d)  1aTx──2aTx──2aTz──
+    ///
+    /// It begins, and meets diamonds, as ``combineLatest(_:)`` does.
     nonisolated public func combineLatest<B: Stream, C: Stream, D: Stream>(
         _ b: B, _ c: C, _ d: D
     ) async -> Streams.Derived<(Value, B.Value, C.Value, D.Value)> {
         await combine(b, c, d)
     }
 
-    /// The newest values of this stream and the others, together; see ``combineLatest(_:)``.
+    /// The newest values of this stream and four others, together, whenever one of them changes.
+    ///
+    ///     self                       1──────2─────────────
+    ///     b                          a────────────────────
+    ///     c                          T────────────────────
+    ///     d                          x────────────────────
+    ///     e                          5─────────────z──────
+    ///     combineLatest(b, c, d, e)  1aTx5──2aTx5──2aTxz──
+    ///
+    /// It begins, and meets diamonds, as ``combineLatest(_:)`` does.
     nonisolated public func combineLatest<B: Stream, C: Stream, D: Stream, E: Stream>(
         _ b: B, _ c: C, _ d: D, _ e: E
     ) async -> Streams.Derived<(Value, B.Value, C.Value, D.Value, E.Value)> {
         await combine(b, c, d, e)
     }
 
-    /// The newest values of this stream and the others, together; see ``combineLatest(_:)``.
+    /// The newest values of this stream and five others, together, whenever one of them changes.
+    ///
+    ///     self                          1───────2───────────────
+    ///     b                             a───────────────────────
+    ///     c                             T───────────────────────
+    ///     d                             x───────────────────────
+    ///     e                             5───────────────────────
+    ///     f                             y───────────────z───────
+    ///     combineLatest(b, c, d, e, f)  1aTx5y──2aTx5y──2aTx5z──
+    ///
+    /// It begins, and meets diamonds, as ``combineLatest(_:)`` does.
     nonisolated public func combineLatest<B: Stream, C: Stream, D: Stream, E: Stream, F: Stream>(
         _ b: B, _ c: C, _ d: D, _ e: E, _ f: F
     ) async -> Streams.Derived<(Value, B.Value, C.Value, D.Value, E.Value, F.Value)> {
         await combine(b, c, d, e, f)
     }
 
-    /// The newest values of this stream and the others, together; see ``combineLatest(_:)``.
+    /// The newest values of this stream and six others, together, whenever one of them changes.
+    ///
+    ///     self                             1────────2─────────────────
+    ///     b                                a──────────────────────────
+    ///     c                                T──────────────────────────
+    ///     d                                x──────────────────────────
+    ///     e                                5──────────────────────────
+    ///     f                                y──────────────────────────
+    ///     g                                9─────────────────z────────
+    ///     combineLatest(b, c, d, e, f, g)  1aTx5y9──2aTx5y9──2aTx5yz──
+    ///
+    /// It begins, and meets diamonds, as ``combineLatest(_:)`` does.
     nonisolated public func combineLatest<B: Stream, C: Stream, D: Stream, E: Stream, F: Stream, G: Stream>(
         _ b: B, _ c: C, _ d: D, _ e: E, _ f: F, _ g: G
     ) async -> Streams.Derived<(Value, B.Value, C.Value, D.Value, E.Value, F.Value, G.Value)> {
@@ -50,42 +95,93 @@ extension Stream {
 }
 
 extension Streams {
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the two streams, together, whenever one of them changes.
+    ///
+    ///     a                    1───2───────
+    ///     b                    a───────z───
+    ///     combineLatest(a, b)  1a──2a──2z──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream>(
         _ a: A, _ b: B
     ) async -> Streams.Derived<(A.Value, B.Value)> {
         await a.combine(b)
     }
 
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the three streams, together, whenever one of them changes.
+    ///
+    ///     a                       1────2─────────
+    ///     b                       a──────────────
+    ///     c                       T─────────z────
+    ///     combineLatest(a, b, c)  1aT──2aT──2az──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream, C: Stream>(
         _ a: A, _ b: B, _ c: C
     ) async -> Streams.Derived<(A.Value, B.Value, C.Value)> {
         await a.combine(b, c)
     }
 
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the four streams, together, whenever one of them changes.
+    ///
+    ///     a                          1─────2───────────
+    ///     b                          a─────────────────
+    ///     c                          T─────────────────
+    ///     d                          x───────────z─────
+    ///     combineLatest(a, b, c, d)  1aTx──2aTx──2aTz──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream, C: Stream, D: Stream>(
         _ a: A, _ b: B, _ c: C, _ d: D
     ) async -> Streams.Derived<(A.Value, B.Value, C.Value, D.Value)> {
         await a.combine(b, c, d)
     }
 
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the five streams, together, whenever one of them changes.
+    ///
+    ///     a                             1──────2─────────────
+    ///     b                             a────────────────────
+    ///     c                             T────────────────────
+    ///     d                             x────────────────────
+    ///     e                             5─────────────z──────
+    ///     combineLatest(a, b, c, d, e)  1aTx5──2aTx5──2aTxz──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream, C: Stream, D: Stream, E: Stream>(
         _ a: A, _ b: B, _ c: C, _ d: D, _ e: E
     ) async -> Streams.Derived<(A.Value, B.Value, C.Value, D.Value, E.Value)> {
         await a.combine(b, c, d, e)
     }
 
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the six streams, together, whenever one of them changes.
+    ///
+    ///     a                                1───────2───────────────
+    ///     b                                a───────────────────────
+    ///     c                                T───────────────────────
+    ///     d                                x───────────────────────
+    ///     e                                5───────────────────────
+    ///     f                                y───────────────z───────
+    ///     combineLatest(a, b, c, d, e, f)  1aTx5y──2aTx5y──2aTx5z──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream, C: Stream, D: Stream, E: Stream, F: Stream>(
         _ a: A, _ b: B, _ c: C, _ d: D, _ e: E, _ f: F
     ) async -> Streams.Derived<(A.Value, B.Value, C.Value, D.Value, E.Value, F.Value)> {
         await a.combine(b, c, d, e, f)
     }
 
-    /// The newest values of the streams, together; see ``Stream/combineLatest(_:)``.
+    /// The newest values of the seven streams, together, whenever one of them changes.
+    ///
+    ///     a                                   1────────2─────────────────
+    ///     b                                   a──────────────────────────
+    ///     c                                   T──────────────────────────
+    ///     d                                   x──────────────────────────
+    ///     e                                   5──────────────────────────
+    ///     f                                   y──────────────────────────
+    ///     g                                   9─────────────────z────────
+    ///     combineLatest(a, b, c, d, e, f, g)  1aTx5y9──2aTx5y9──2aTx5yz──
+    ///
+    /// It begins, and meets diamonds, as ``Stream/combineLatest(_:)`` does.
     public static func combineLatest<A: Stream, B: Stream, C: Stream, D: Stream, E: Stream, F: Stream, G: Stream>(
         _ a: A, _ b: B, _ c: C, _ d: D, _ e: E, _ f: F, _ g: G
     ) async -> Streams.Derived<(A.Value, B.Value, C.Value, D.Value, E.Value, F.Value, G.Value)> {

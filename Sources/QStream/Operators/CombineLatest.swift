@@ -29,6 +29,10 @@ extension Stream {
 extension Collection where Element: Stream, Self: Sendable {
     /// The newest values of all the streams, in their order, whenever one of them changes.
     ///
+    ///     a                       ─1─────────2────────────
+    ///     b                       ───7──────────────8─────
+    ///     [a, b].combineLatest()  ───[1,7]───[2,7]──[2,8]─
+    ///
     /// It begins when each has a value. Of no streams at all it is a constant empty array.
     public func combineLatest() async -> Streams.Derived<[Element.Value]> {
         let slots = map { _ in Slot<Element.Value>() }

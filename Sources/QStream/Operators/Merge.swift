@@ -47,6 +47,10 @@ extension Streams {
 
 extension Stream {
     /// The values of this stream and another, in the order in which they are sent; see ``Streams/Merge``.
+    ///
+    ///     self       ─1───────2──
+    ///     other      ───7───8────
+    ///     merge      ─1─7───8─2──
     nonisolated public func merge<Other: Stream>(_ other: Other) async -> Streams.Merge<Value>
     where Other.Value == Value {
         await Streams.Merge(self, other)
@@ -55,6 +59,10 @@ extension Stream {
 
 extension Sequence where Element: Stream {
     /// The values of all the streams, in the order in which they are sent; see ``Streams/Merge``.
+    ///
+    ///     a                ─1───────2──
+    ///     b                ───7───8────
+    ///     [a, b].merge()   ─1─7───8─2──
     public func merge() async -> Streams.Merge<Element.Value> {
         await Streams.Merge(map { $0 as any Stream<Element.Value> })
     }

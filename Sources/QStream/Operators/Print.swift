@@ -1,6 +1,10 @@
 extension Stream {
     /// The same values, each written out as it passes.
     ///
+    ///     self          1────2────3──
+    ///     print("n")    1────2────3──
+    ///     written       n: 1 n: 2 n: 3
+    ///
     /// - Parameters:
     ///   - label: stands in front of each line.
     ///   - printDate: whether the time since the chain was built stands in front of that.

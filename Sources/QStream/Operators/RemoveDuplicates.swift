@@ -13,6 +13,9 @@ extension Stream {
     }
 
     /// Each value that differs from the one before it, compared by a method that takes time.
+    ///
+    ///     self               ─1───1───2───2───1──
+    ///     removeDuplicates() ─1───────2───────1──
     nonisolated public func removeDuplicates() async -> Streams.Derived<Value> where Value: AsyncEquatable {
         await removeDuplicates { await $0 == $1 }
     }

@@ -17,7 +17,10 @@ extension Stream {
         }
     }
 
-    /// The same as ``scan(_:_:)``.
+    /// What has been gathered so far, as ``scan(_:_:)`` gives it.
+    ///
+    ///     self                                 ─1───2───3──
+    ///     scan(initialResult: 0) { $0 + $1 }   ─1───3───6──
     nonisolated public func scan<Result: Sendable>(
         initialResult: Result, _ step: @escaping @Sendable (_ result: Result, _ value: Value) async -> Result
     ) async -> Streams.Derived<Result> {

@@ -29,7 +29,10 @@ extension Stream {
         }
     }
 
-    /// The same for a stream of optionals, without one optional in another; a nil ends the pulse.
+    /// Each value of a stream of optionals for so long, then nil, without one optional in another; a nil ends the pulse.
+    ///
+    ///     self                                ─a────────b──n───────
+    ///     pulseOptional(ofLength: 4 ticks)    na───n────b──n───n───   (a nil more when the length is over)
     nonisolated public func pulseOptional<Wrapped: Sendable>(
         ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Wrapped?> where Value == Wrapped? {
