@@ -55,6 +55,16 @@ import TrebuchetTesting
         #expect(try #require(figures["bytes_left_per_connection"]) < 12_000)
     }
 
+    @Test("bench fanout counts updates, whether they come whole or as differences")
+    func benchFanout() async throws {
+        let bench = try await trebuchet(
+            "bench", "fanout", "--subscribers", "3", "--rate", "50", "--seconds", "0.5", "--json")
+        #expect(bench.status == 0, "\(bench.error)")
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(try #require(figures["deliveries_per_second"]) > 0)
+        #expect(try #require(figures["p50_us"]) > 0)
+    }
+
     @Test("bench relays prints its figures as one JSON object")
     func benchRelays() async throws {
         let bench = try await trebuchet("bench", "relays", "--readers", "10", "--rounds", "3", "--json")

@@ -101,7 +101,9 @@ final class FanoutLoad: @unchecked Sendable {
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
         ) {
             guard let number = Self.number(after: #""sequenceNumber":"#, message),
+                // In a whole value, or in the difference from the one before.
                 let stamp = Self.number(after: #""stamp":"#, message)
+                    ?? Self.number(after: #""path":"/stamp","value":"#, message)
             else { return }
             load.received(stamp: UInt64(stamp), skipping: sequence == 0 ? 0 : number - sequence - 1)
             sequence = number
