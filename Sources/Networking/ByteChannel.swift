@@ -26,6 +26,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         package var high = 256 << 10
         /// Below this it is again. Default 64 KiB.
         package var low = 64 << 10
+        /// Above this the connection is ended. Default 64 MiB.
+        package var limit = 64 << 20
 
         package init() {}
     }
@@ -231,6 +233,9 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             if state == .open { delegate?.channelDidBecomeWritable(self) }
         }
         if state == .flushing, queue.isEmpty, tls?.unsentBytes ?? 0 == 0 { linger() }
+        if queue.count > watermarks.limit {
+            end(error: TransportError(.closed, "the peer does not read: \(queue.count) bytes wait to be sent"))
+        }
     }
 
     private func flushQueue() -> Int32 {

@@ -38,6 +38,9 @@ public struct WebSocketLimits: Sendable {
     public var highWatermarkBytes = 256 << 10
     /// Bytes waiting to be sent below which it is again. Default 64 KiB.
     public var lowWatermarkBytes = 64 << 10
+    /// Bytes waiting to be sent above which the connection is ended: its handler hears code 1006. Default 64 MiB. Who sends
+    /// much looks at `isWritable` before.
+    public var writeQueueBytes = 64 << 20
 
     public init() {}
 
@@ -45,6 +48,7 @@ public struct WebSocketLimits: Sendable {
         var marks = ByteChannel.Watermarks()
         marks.high = highWatermarkBytes
         marks.low = lowWatermarkBytes
+        marks.limit = writeQueueBytes
         return marks
     }
 }

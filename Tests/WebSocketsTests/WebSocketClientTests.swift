@@ -107,6 +107,38 @@ struct WebSocketClientTests {
         #expect(await events.next() == .message(.text, Array("end".utf8)))
     }
 
+    @Test("a peer that does not read what is sent without regard to it is given up at the limit")
+    func writeQueueLimit() async throws {
+        var limits = WebSocketLimits()
+        limits.writeQueueBytes = 1 << 20
+        let (stream, continuation) = AsyncStream.makeStream(of: EchoHandler.Ending.self)
+        let server = try WebSocketServer(port: 0, limits: limits) { _ in
+            .accept(Flood(endings: continuation))
+        }
+        let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
+        var endings = stream.makeAsyncIterator()
+        let ending = try #require(await endings.next())
+        #expect(ending.code.rawValue == 1006)
+        #expect(ending.reason.contains("does not read"))
+        withExtendedLifetime(peer) {}
+    }
+
+    /// Sends 64 MiB at once, and looks at nothing.
+    private final class Flood: WebSocketHandler {
+        private let endings: AsyncStream<EchoHandler.Ending>.Continuation
+
+        init(endings: AsyncStream<EchoHandler.Ending>.Continuation) { self.endings = endings }
+
+        func webSocketDidOpen(_ socket: WebSocket) {
+            for _ in 0..<64 { socket.send(binary: [UInt8](repeating: 1, count: 1 << 20)) }
+        }
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {}
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+            endings.yield(EchoHandler.Ending(code: code, reason: reason))
+        }
+    }
+
     @Test("messages may leave in fragments and arrive whole", arguments: [0, 8192, 8193, 100_000])
     func fragments(_ count: Int) async throws {
         let payload = [UInt8](repeating: 0x62, count: count)
