@@ -7,7 +7,7 @@ protocol ClientConnectionDelegate: AnyObject {
     func connection(uses link: any ClientLink, number: Int)
     /// What was sent over the link and not answered will not be any more.
     func connectionLost(number: Int, _ error: TransportError)
-    /// Calls that were sent over the link and not answered. Not negative.
+    /// How many calls were sent over the link and not answered.
     func callsUnderWay(number: Int) -> Int
     /// There will be no connection, unless the user asks again.
     func connectionGivenUp(_ error: TransportError)
@@ -150,12 +150,11 @@ final class ClientConnection: @unchecked Sendable {
 
     /// A link that is replaced while calls are under way on it is left to them.
     private func drop(_ number: Int) {
-        if case .closed = machine.state {
-        } else if delegate?.callsUnderWay(number: number) ?? 0 > 0 {
+        if machine.state != .closed, delegate?.callsUnderWay(number: number) ?? 0 > 0 {
             leaving.insert(number)
-            return
+        } else {
+            links[number]?.close()
         }
-        links[number]?.close()
     }
 
     private func tellClosers() {
