@@ -157,10 +157,11 @@ public final class Wave: Sendable {
         }
     }
 
-    /// Waits for the wave that this one has become part of.
+    /// Waits for the wave that this one has become part of; not while a value is delivered, because that wave may be
+    /// waiting for whoever sends there.
     @inline(__always)
     nonisolated(nonsending) func settle() async {
-        if stage.load(ordering: .relaxed) == .joined { await waitForWhole() }
+        if stage.load(ordering: .relaxed) == .joined, !Self.isInside { await waitForWhole() }
     }
 
     private nonisolated(nonsending) func waitForWhole() async {
