@@ -107,6 +107,35 @@ import TrebuchetTesting
         await scene.end()
     }
 
+    @Test("of a stream that is taken up and one that is begun behind it, in one write, each has its own name")
+    func streamNamesAtOnce() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
+        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        let address = try await server.start()
+        // Some of them on another reactor than the actor, where a stream takes a while to begin.
+        for _ in 0..<8 {
+            let peer = try await RawPeer.connect(address)
+            await peer.together {
+                peer.send(
+                    #"{"type":"streamResume","payload":{"streamID":"s1","callID":"a","actorID":"ledger","#
+                        + #""targetIdentifier":"observeEntries","epoch":"","lastSequence":0}}"#)
+                peer.invoke("b", "ledger", "observeEntries")
+            }
+            var names: [String: String] = [:]
+            while names.count < 2 {
+                let text = try #require(await peer.nextText())
+                guard
+                    let match = text.firstMatch(of: /"streamStart","payload":\{"streamID":"([^"]+)","callID":"([^"]+)"/)
+                else { continue }
+                names[String(match.2)] = String(match.1)
+            }
+            #expect(names["a"] == "s1")
+            #expect(names["b"] != "s1")
+            peer.close()
+        }
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("calls made without a connection wait for it, or fail at once, as one likes")
     func waitingCalls() async throws {
         for waits in [true, false] {

@@ -55,13 +55,14 @@ extension Session {
     private func start(
         _ record: ActorRecord, stream: String, streamID: [UInt8], callID: UnsafeRawBufferPointer, seen: Seen? = nil
     ) {
-        guard streams.count < shard.limits.streamsPerConnection else {
+        guard streams.count + beginning.count < shard.limits.streamsPerConnection else {
             let text = "this connection has \(shard.limits.streamsPerConnection) streams already"
             return fail(callID, TrebuchetError(.rateLimited, text))
         }
         if shard.isGuarded, let refusal = refusal(of: stream, record.name) { return fail(callID, refusal) }
         let callID = Array(callID)
         let session = self
+        beginning.insert(streamID)
         record.executeStreamingTarget(stream) { source in
             session.shard.reactor.run {
                 session.subscribe(
@@ -74,7 +75,9 @@ extension Session {
         to source: (any AnyStateSource)?, _ record: ActorRecord, stream: String, streamID: [UInt8], callID: [UInt8],
         seen: Seen?
     ) {
+        beginning.remove(streamID)
         guard isOpen else { return }
+        if let old = streams[streamID] { forget(old) }
         guard let source else {
             return fail(callID, TrebuchetError(.actorNotFound, "actor '\(record.name)' is gone"))
         }
@@ -107,7 +110,7 @@ extension Session {
         while true {
             streamCount += 1
             let streamID = Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
-            if streams[streamID] == nil { return streamID }
+            if streams[streamID] == nil, !beginning.contains(streamID) { return streamID }
         }
     }
 

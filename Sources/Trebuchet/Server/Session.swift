@@ -14,6 +14,8 @@ final class Session: @unchecked Sendable {
     var running: [[UInt8]: RunningCall] = [:]
     /// Streams by streamID.
     var streams: [[UInt8]: StreamSubscription] = [:]
+    /// Names of streams that are being begun: the actor may be on another reactor.
+    var beginning: Set<[UInt8]> = []
     var streamCount: UInt64 = 0
     private var malformedInRow = 0
     private(set) var isOpen = true
