@@ -137,7 +137,13 @@ import Testing
         let torn = Log<String>()
         await withTaskGroup { group in
             let senders = [source, other].map { subject in
-                Task { while !Task.isCancelled { await subject.mutate { $0 += 1 } } }
+                Task {
+                    while !Task.isCancelled {
+                        await subject.mutate { $0 += 1 }
+                        // Where nobody is in its way it would keep its thread.
+                        await Task.yield()
+                    }
+                }
             }
             for builder in 0..<4 {
                 group.addTask {

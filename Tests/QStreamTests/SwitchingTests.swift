@@ -76,4 +76,47 @@ import Testing
         #expect(log.values.last == "21")
         withExtendedLifetime((joined, follow)) {}
     }
+
+    @Test("switches between streams of a source end with a whole combination, whatever is sent meanwhile")
+    func stress() async {
+        let (source, other) = (Subject(value: 0), Subject(value: 0))
+        let slow = await source.map { value in
+            await Task.yield()
+            return value
+        }
+        let upper = await source.combineLatest(other).map { $0.0 }
+        let branches = [source.any(), slow.any(), upper.any(), await slow.combineLatest(upper).map { $0.0 }.any()]
+        let choice = Subject(value: branches[0])
+        let switched = await choice.switchToLatest()
+        let wholes = Log<Bool>()
+        let subscription = await switched.combineLatest(slow, source).tap { wholes.note($0 == $1 && $1 == $2) }
+        await withTaskGroup { group in
+            let senders = [source, other].map { subject in
+                Task {
+                    while !Task.isCancelled {
+                        await subject.mutate { $0 += 1 }
+                        // Where nobody is in its way it would keep its thread.
+                        await Task.yield()
+                    }
+                }
+            }
+            for chooser in 0..<2 {
+                group.addTask {
+                    for round in 0..<1000 {
+                        await choice.set(branches[(chooser + round) % branches.count])
+                        for _ in 0..<round % 4 { await Task.yield() }
+                    }
+                }
+            }
+            await group.waitForAll()
+            for sender in senders { sender.cancel() }
+            for sender in senders { await sender.value }
+        }
+        // Who mixes meets a value on its way, which comes out whole after it.
+        #expect(wholes.values.last == true)
+        withKnownIssue("a switch comes out before the values that it meets", isIntermittent: true) {
+            #expect(wholes.values.allSatisfy { $0 })
+        }
+        withExtendedLifetime(subscription) {}
+    }
 }
