@@ -80,3 +80,10 @@ public struct HTTPRequestHead: Sendable, Equatable {
         }
     }
 }
+
+extension HTTPRequestHead {
+    /// A `GET` as it would be read from a client.
+    package init(target: String, headers: HTTPHeaders) {
+        self.init(method: "GET", target: target, headers: headers, minorVersion: 1)
+    }
+}

@@ -22,6 +22,9 @@ public struct AccessPolicy: Sendable {
     /// error is answered 503. Nil lets anybody in.
     public var authenticate: Authenticate?
 
+    /// Tells methods who calls them (`Caller.current`) also where anybody may come in. Default false: then it costs nothing.
+    public var identifiesCallers = false
+
     public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
         self.origins = origins
         self.authenticate = authenticate
@@ -30,7 +33,7 @@ public struct AccessPolicy: Sendable {
     /// Anybody may come from anywhere.
     public static var open: AccessPolicy { AccessPolicy() }
 
-    var isOpen: Bool { origins == nil && authenticate == nil }
+    var isOpen: Bool { origins == nil && authenticate == nil && !identifiesCallers }
 
     /// The answer to a request, or who is behind it.
     func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
@@ -38,8 +41,7 @@ public struct AccessPolicy: Sendable {
             return .rejected(HTTPResponse(status: 403, text: "origin '\(origin)' is not allowed"))
         }
         do {
-            let principal = try await authenticate?(upgrade.request)
-            return .admitted(Caller(principal: principal, remoteAddress: upgrade.remoteAddress))
+            return .admitted(try await caller(upgrade.request, from: upgrade.remoteAddress))
         } catch AccessDenied.unauthenticated(let reason) {
             var response = HTTPResponse(status: 401, text: reason)
             response.headers.add("WWW-Authenticate", "Bearer")
@@ -49,6 +51,12 @@ public struct AccessPolicy: Sendable {
         } catch {
             return .rejected(HTTPResponse(status: 503, text: "who you are cannot be found out now"))
         }
+    }
+
+    /// Who is behind a request; throws what `authenticate` does.
+    func caller(_ request: HTTPRequestHead, from address: SocketAddress?) async throws -> Caller {
+        let principal = try await authenticate?(request)
+        return Caller(connection: CallerConnection(principal: principal, remoteAddress: address))
     }
 }
 

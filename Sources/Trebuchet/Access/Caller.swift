@@ -16,9 +16,13 @@ public struct Principal: Sendable, Hashable {
 
 /// The client on whose behalf an actor works.
 public struct Caller: Sendable {
+    /// What the call came over.
+    public let connection: CallerConnection
+
     /// Nil when the server lets in clients without credentials.
-    public let principal: Principal?
-    public let remoteAddress: SocketAddress?
+    public var principal: Principal? { connection.principal }
+    /// Nil for a client in this process.
+    public var remoteAddress: SocketAddress? { connection.remoteAddress }
 
     /// The caller of the distributed method that runs now, at a server with an `AccessPolicy`; nil elsewhere. It comes from
     /// the connection and never from arguments, and goes on into tasks and calls that the method makes.

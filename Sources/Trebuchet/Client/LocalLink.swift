@@ -28,7 +28,9 @@ final class LocalConnection: @unchecked Sendable {
     }
 
     /// On the server's reactor.
-    func open(_ shard: ServerShard) { session = Session(ServerEnd(self), version: .v3, shard: shard) }
+    func open(_ shard: ServerShard, caller: Caller?) {
+        session = Session(ServerEnd(self), version: .v3, shard: shard, caller: caller)
+    }
 
     var clientEnd: any ClientLink { ClientEnd(self) }
 

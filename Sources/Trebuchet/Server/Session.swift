@@ -179,5 +179,6 @@ final class Session: @unchecked Sendable {
         streams = [:]
         for subscription in ended { subscription.node.remove(subscription) }
         shard.remove(self)
+        caller?.connection.didClose()
     }
 }

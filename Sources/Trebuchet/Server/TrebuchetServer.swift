@@ -181,10 +181,21 @@ public final class TrebuchetServer: Sendable {
         if state.withLock({ if case .stopping = $0 { true } else { false } }) {
             throw TransportError(.closed, "the server was shut down")
         }
+        var caller: Caller?
+        if !access.isOpen {
+            // As if it came over the network, but from no origin and no address.
+            var headers = HTTPHeaders()
+            if let token = core.options.token { headers.add("Authorization", "Bearer \(try await token())") }
+            do {
+                caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
+            } catch let denied as AccessDenied {
+                throw TransportError(.handshake, "the server refuses the client: \(denied)")
+            }
+        }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
         let connection = LocalConnection(serverReactor: shard.reactor, core: core, number: attempt)
-        await shard.reactor.perform { connection.open(shard) }
+        await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
         await core.reactor.perform { core.connection.opened(connection.clientEnd, number: attempt) }
     }
 

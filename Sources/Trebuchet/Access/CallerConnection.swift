@@ -1,0 +1,73 @@
+public import Networking
+internal import Synchronization
+
+/// The connection that a call came over, as actors see it: who is at its other end, and when it goes.
+public final class CallerConnection: Sendable, Hashable {
+    /// What `onClose` hands out: as long as it is not cancelled, the connection keeps its closure.
+    public struct CloseHandler: Sendable {
+        fileprivate weak let connection: CallerConnection?
+        fileprivate let number: UInt64
+
+        /// Forgets the closure, unless it runs already.
+        public func cancel() { connection?.forget(number) }
+    }
+
+    private struct State {
+        var principal: Principal?
+        var isOpen = true
+        var handlers: [UInt64: @Sendable () -> Void] = [:]
+        var lastHandler: UInt64 = 0
+    }
+
+    /// The address of the other end; nil for a client in this process.
+    public let remoteAddress: SocketAddress?
+    private let state: Mutex<State>
+
+    init(principal: Principal?, remoteAddress: SocketAddress?) {
+        self.remoteAddress = remoteAddress
+        state = Mutex(State(principal: principal))
+    }
+
+    /// Who is at the other end: first what the `AccessPolicy` found out, then what a method that signs somebody in or out
+    /// makes of it. It counts from the next call on.
+    public var principal: Principal? {
+        get { state.withLock { $0.principal } }
+        set { state.withLock { $0.principal = newValue } }
+    }
+
+    /// Whether the connection is there: it is given up when it breaks, or when its client answers no pings.
+    public var isOpen: Bool { state.withLock { $0.isOpen } }
+
+    /// Runs a closure once when the connection has gone; at once when it has gone already. It runs on the connection's
+    /// reactor and must not block.
+    @discardableResult
+    public func onClose(_ body: @escaping @Sendable () -> Void) -> CloseHandler {
+        let number: UInt64? = state.withLock { state in
+            guard state.isOpen else { return nil }
+            state.lastHandler += 1
+            state.handlers[state.lastHandler] = body
+            return state.lastHandler
+        }
+        if number == nil { body() }
+        return CloseHandler(connection: self, number: number ?? 0)
+    }
+
+    private func forget(_ number: UInt64) {
+        // Freed outside of the lock: freeing what it holds may run any code.
+        let removed = state.withLock { $0.handlers.removeValue(forKey: number) }
+        _ = removed
+    }
+
+    /// The session has lost its connection.
+    func didClose() {
+        let handlers = state.withLock { state in
+            state.isOpen = false
+            defer { state.handlers = [:] }
+            return state.handlers
+        }
+        for (_, body) in handlers.sorted(by: { $0.key < $1.key }) { body() }
+    }
+
+    public static func == (a: CallerConnection, b: CallerConnection) -> Bool { a === b }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

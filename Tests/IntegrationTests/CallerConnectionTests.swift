@@ -1,0 +1,133 @@
+import Relays
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Signs callers in, and remembers who has gone.
+@Trebuchet
+private distributed actor Porter {
+    private var handlers: [String: CallerConnection.CloseHandler] = [:]
+    private let gone: StateRelay<[String]>
+
+    init(gone: StateRelay<[String]>, actorSystem: TrebuchetActorSystem) {
+        self.gone = gone
+        self.actorSystem = actorSystem
+    }
+
+    distributed func signIn(as name: String) throws(NoCaller) {
+        guard let connection = Caller.current?.connection else { throw NoCaller() }
+        connection.principal = Principal(id: name)
+        handlers[name] = connection.onClose { [gone] in gone.update { $0.append(name) } }
+    }
+
+    distributed func signOut() {
+        guard let connection = Caller.current?.connection, let name = connection.principal?.id else { return }
+        connection.principal = nil
+        handlers.removeValue(forKey: name)?.cancel()
+    }
+
+    distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func isKnown() -> Bool { Caller.current != nil }
+}
+
+private struct NoCaller: Error, Codable {}
+
+@Suite(.timeLimit(.minutes(1))) struct CallerConnectionTests {
+    private let gone = StateRelay<[String]>([])
+
+    private func withClients(
+        _ access: AccessPolicy, local: Bool,
+        _ body: (_ connect: () async throws -> TrebuchetClient) async throws -> Void
+    ) async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, access: access)
+        for name in ["one", "two"] {
+            await server.expose(Porter(gone: gone, actorSystem: server.actorSystem), as: name)
+        }
+        let address = try await server.start()
+        let transport: TrebuchetTransport =
+            local ? .local(server) : .webSocket(host: "127.0.0.1", port: address.port)
+        do {
+            try await body {
+                let client = TrebuchetClient(transport: transport)
+                try await client.connect()
+                return client
+            }
+        } catch {
+            await server.shutdown(drain: .zero)
+            throw error
+        }
+        await server.shutdown(drain: .zero)
+    }
+
+    private var identifying: AccessPolicy {
+        var access = AccessPolicy()
+        access.identifiesCallers = true
+        return access
+    }
+
+    @Test(
+        "who signs in over a connection is its principal from the next call on, on every reactor",
+        arguments: [true, false])
+    func principal(local: Bool) async throws {
+        try await withClients(identifying, local: local) { connect in
+            let ada = try await connect()
+            let other = try await connect()
+            for name in ["one", "two"] {
+                let porter = try ada.resolve(Porter.self, id: name)
+                #expect(try await porter.caller() == nil)
+                try await porter.signIn(as: "ada")
+                #expect(try await porter.caller() == "ada")
+                #expect(try await other.resolve(Porter.self, id: name).caller() == nil)
+                try await porter.signOut()
+                #expect(try await porter.caller() == nil)
+            }
+            await ada.close()
+            await other.close()
+        }
+    }
+
+    @Test("a connection that goes says so once, to those who still want to know", arguments: [true, false])
+    func close(local: Bool) async throws {
+        try await withClients(identifying, local: local) { connect in
+            let client = try await connect()
+            let porter = try client.resolve(Porter.self, id: "one")
+            try await porter.signIn(as: "bob")
+            try await porter.signOut()
+            try await porter.signIn(as: "ada")
+            try await client.resolve(Porter.self, id: "two").signIn(as: "carol")
+            #expect(gone.currentValue == [])
+            await client.close()
+            for await names in gone.stream where names.count == 2 { break }
+            #expect(gone.currentValue == ["ada", "carol"])
+        }
+    }
+
+    @Test("a server that does not look at callers knows none", arguments: [true, false])
+    func unknown(local: Bool) async throws {
+        try await withClients(.open, local: local) { connect in
+            let client = try await connect()
+            let porter = try client.resolve(Porter.self, id: "one")
+            #expect(try await porter.isKnown() == false)
+            await #expect(throws: NoCaller.self) { try await porter.signIn(as: "ada") }
+            await client.close()
+        }
+    }
+
+    @Test("a client in the same process shows its token as one over the network does")
+    func localToken() async throws {
+        let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k": Principal(id: "ada")]))
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+        await server.expose(Porter(gone: gone, actorSystem: server.actorSystem), as: "one")
+        var options = TrebuchetClient.Options()
+        options.token = { "k" }
+        let ada = TrebuchetClient(transport: .local(server), options: options)
+        try await ada.connect()
+        #expect(try await ada.resolve(Porter.self, id: "one").caller() == "ada")
+        let nobody = TrebuchetClient(transport: .local(server))
+        let error = await #expect(throws: TransportError.self) { try await nobody.connect() }
+        #expect(error?.code == .handshake)
+        await ada.close()
+        await server.shutdown(drain: .zero)
+    }
+}
