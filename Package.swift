@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "Loading", targets: ["Loading"]),
         .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
+        .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
     ],
@@ -80,6 +81,8 @@ let package = Package(
             ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros", "COpenSSL"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
+        // Floor 4: what a backend needs, made of actors.
+        library("TrebuchetServices", ["Trebuchet", "SharedState", "Relays"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
@@ -111,6 +114,7 @@ let package = Package(
         test(
             "TrebuchetTests",
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
+        test("TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

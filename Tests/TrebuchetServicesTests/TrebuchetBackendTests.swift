@@ -1,0 +1,20 @@
+import Testing
+import Trebuchet
+import TrebuchetServices
+
+@Suite struct TrebuchetBackendTests {
+    @Test("keys use the backend of their scope, and else that of the process")
+    func scope() async {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let first = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
+        let second = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
+        first.scope {
+            #expect(TrebuchetBackend.current === first)
+            second.scope { #expect(TrebuchetBackend.current === second) }
+        }
+        await second.scope {
+            await Task.yield()
+            #expect(TrebuchetBackend.current === second)
+        }
+    }
+}
