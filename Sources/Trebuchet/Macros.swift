@@ -4,6 +4,8 @@
 @_exported public import struct Networking.TLSServerSettings
 @_exported public import struct Networking.TransportError
 @_exported public import class Relays.StateRelay
+// As a whole: of its public types users meet the filters alone, and the compiler drops these three as single imports.
+@_exported public import TrebuchetWire
 @_exported public import struct WebSockets.HTTPHeaders
 @_exported public import struct WebSockets.HTTPRequestHead
 @_exported public import struct WebSockets.WebSocketCompression

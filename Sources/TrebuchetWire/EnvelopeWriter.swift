@@ -130,7 +130,7 @@ package enum EnvelopeWriter {
     /// A call. `arguments` are JSON values; nil for the start of a stream.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
-        timeoutMilliseconds: Int? = nil, into buffer: inout ByteBuffer
+        timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         JSONString.append(callID, to: &buffer)
@@ -158,13 +158,14 @@ package enum EnvelopeWriter {
             buffer.append(#","timeoutMilliseconds":"# as StaticString)
             buffer.append(decimal: Int64(timeoutMilliseconds))
         }
+        append(filter, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
     /// Takes up a stream of an earlier connection.
     package static func streamResume(
         streamID: String, callID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64,
-        into buffer: inout ByteBuffer
+        filter: StreamFilter? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamResume","payload":{"streamID":"# as StaticString)
         JSONString.append(streamID, to: &buffer)
@@ -178,6 +179,7 @@ package enum EnvelopeWriter {
         JSONString.append(epoch, to: &buffer)
         buffer.append(#","lastSequence":"# as StaticString)
         buffer.append(decimal: lastSequence)
+        append(filter, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
@@ -188,6 +190,12 @@ package enum EnvelopeWriter {
     }
 
     // MARK: Parts
+
+    private static func append(_ filter: StreamFilter?, to buffer: inout ByteBuffer) {
+        guard let filter else { return }
+        buffer.append(#","filter":"# as StaticString)
+        filter.append(to: &buffer)
+    }
 
     private static func identifier(_ bytes: [UInt8], into buffer: inout ByteBuffer) {
         bytes.withUnsafeBytes { identifier($0, into: &buffer) }

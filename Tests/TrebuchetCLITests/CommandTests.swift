@@ -24,6 +24,25 @@ import TrebuchetTesting
         #expect(await server.stop() == 0, "SIGTERM drains and exits 0")
     }
 
+    @Test("an observer can ask for a part of the state, and hears why a filter is none")
+    func filters() async throws {
+        let server = try await ServeProcess()
+        let observer = try ChildProcess(
+            ServeProcess.tool,
+            ["observe", "--url", server.url, "counter", "observeState", "--path", "/count", "--count", "2"])
+        #expect(await observer.nextLine() == "0")
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        #expect(await observer.finish().output == "1\n")
+        let wrong = try await trebuchet(
+            "observe", "--url", server.url, "counter", "observeState", "--filter", "{\"p\":1}")
+        #expect(wrong.status == 2)
+        #expect(wrong.error.contains("--filter: a filter has no member 'p'"))
+        let path = try await trebuchet("observe", "--url", server.url, "counter", "observeState", "--path", "count")
+        #expect(path.status == 1)
+        #expect(path.error.contains("'count' is no JSON Pointer"))
+        await server.stop()
+    }
+
     @Test("an error goes to standard error, with exit code 1")
     func errors() async throws {
         let server = try await ServeProcess()

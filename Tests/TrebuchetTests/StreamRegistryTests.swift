@@ -10,7 +10,8 @@ import TrebuchetWire
     private let relay = StateRelay(RemoteStream.State())
 
     init() {
-        registry.createRemoteStream(callNumber: 1, actorID: "a", target: "observeState", relay: relay)
+        registry.createRemoteStream(
+            callNumber: 1, target: StreamTarget(actorID: "a", name: "observeState"), relay: relay)
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }
 
@@ -28,7 +29,7 @@ import TrebuchetWire
     }
 
     private static let whole = StreamRegistry.Beginning.resumption(
-        streamID: "s1", actorID: "a", target: "observeState", epoch: "", lastSequence: 0)
+        streamID: "s1", StreamTarget(actorID: "a", name: "observeState"), epoch: "", lastSequence: 0)
 
     @Test("a difference from the value that is there makes the next one")
     mutating func patched() {
@@ -61,13 +62,15 @@ import TrebuchetWire
     mutating func anew() {
         data(3, "[1,2]")
         registry.createRemoteStream(
-            callNumber: 2, actorID: "b", target: "observeOther", relay: StateRelay(RemoteStream.State()))
+            callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
+            relay: StateRelay(RemoteStream.State()))
         let beginnings = registry.beginAnew()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(
             beginnings.map(\.beginning) == [
-                .resumption(streamID: "s1", actorID: "a", target: "observeState", epoch: "e", lastSequence: 3),
-                .invocation(actorID: "b", target: "observeOther"),
+                .resumption(
+                    streamID: "s1", StreamTarget(actorID: "a", name: "observeState"), epoch: "e", lastSequence: 3),
+                .invocation(StreamTarget(actorID: "b", name: "observeOther")),
             ])
         data(4, "[late]")
         #expect(value == "[1,2]", "of the old connection")

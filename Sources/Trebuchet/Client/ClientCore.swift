@@ -162,14 +162,14 @@ final class ClientCore: @unchecked Sendable {
     // MARK: Streams
 
     /// Begins to observe a state. The stream fails when there is no connection and none is being made.
-    func observe(actorID: String, target: String) -> RemoteStream {
+    func observe(_ target: StreamTarget) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let stream = RemoteStream(number: number, core: self)
+        let stream = RemoteStream(filter: target.filter, userInfo: userInfo) { self.stopObserving(number) }
         let relay = stream.relay
-        let message = InvocationMessage(number: number, actorID: actorID, target: target).bytes
+        let message = OutgoingMessage.beginning(number, .invocation(target))
         reactor.run {
             guard self.link != nil || self.connection.isExpected else { return relay.fail(self.notConnected) }
-            self.streams.createRemoteStream(callNumber: number, actorID: actorID, target: target, relay: relay)
+            self.streams.createRemoteStream(callNumber: number, target: target, relay: relay)
             self.link?.send(message)
         }
         return stream

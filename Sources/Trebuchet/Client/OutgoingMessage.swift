@@ -6,12 +6,14 @@ struct InvocationMessage {
     let bytes: [UInt8]
 
     init(
-        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil
+        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
+        filter: StreamFilter? = nil
     ) {
         var buffer = ByteBuffer(capacity: 160)
         EnvelopeWriter.invocation(
             callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
-            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, into: &buffer)
+            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, filter: filter,
+            into: &buffer)
         bytes = Array(buffer.bytes)
     }
 }
@@ -20,13 +22,15 @@ struct InvocationMessage {
 enum OutgoingMessage {
     static func beginning(_ number: UInt64, _ beginning: StreamRegistry.Beginning) -> [UInt8] {
         switch beginning {
-        case .invocation(let actorID, let target):
-            return InvocationMessage(number: number, actorID: actorID, target: target).bytes
-        case .resumption(let streamID, let actorID, let target, let epoch, let lastSequence):
+        case .invocation(let target):
+            return InvocationMessage(
+                number: number, actorID: target.actorID, target: target.name, filter: target.filter
+            ).bytes
+        case .resumption(let streamID, let target, let epoch, let lastSequence):
             var buffer = ByteBuffer(capacity: 192)
             EnvelopeWriter.streamResume(
-                streamID: streamID, callID: String(number), actorID: actorID, target: target, epoch: epoch,
-                lastSequence: lastSequence, into: &buffer)
+                streamID: streamID, callID: String(number), actorID: target.actorID, target: target.name, epoch: epoch,
+                lastSequence: lastSequence, filter: target.filter, into: &buffer)
             return Array(buffer.bytes)
         }
     }

@@ -1,7 +1,8 @@
 internal import Relays
 internal import TrebuchetWire
 
-/// A state that is observed at the server. When the last reader lets go of it, the server is told.
+/// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
+/// lets go of it, whoever sends the values is told.
 final class RemoteStream: Sendable {
     /// What the stream has come to.
     struct State: Sendable {
@@ -12,24 +13,36 @@ final class RemoteStream: Sendable {
         var outcome: StreamOutcome?
     }
 
-    let relay = StateRelay(State())
-    private let number: UInt64
-    private let core: ClientCore
+    let relay: StateRelay<State>
+    private let filter: StreamFilter?
+    private let userInfo: [CodingUserInfoKey: any Sendable]
+    private let release: @Sendable () -> Void
 
-    init(number: UInt64, core: ClientCore) {
-        self.number = number
-        self.core = core
+    init(
+        relay: StateRelay<State> = StateRelay(State()), filter: StreamFilter?,
+        userInfo: [CodingUserInfoKey: any Sendable], release: @escaping @Sendable () -> Void
+    ) {
+        self.relay = relay
+        self.filter = filter
+        self.userInfo = userInfo
+        self.release = release
     }
 
-    deinit { core.stopObserving(number) }
+    deinit { release() }
+
+    /// Whether a value says that the part which is asked for does not exist, to a reader who has no word for that.
+    func isMissing<Value>(_ type: Value.Type, _ update: [UInt8]) -> Bool {
+        filter?.path != nil && !(type is any ExpressibleByNilLiteral.Type) && update.elementsEqual("null".utf8)
+    }
 
     /// Decodes a value; one that does not decode ends the stream.
     func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
-        let coder = ValueCoder(version: .v3, userInfo: core.userInfo)
+        let coder = ValueCoder(version: .v3, userInfo: userInfo)
         do {
             return try update.withUnsafeBytes { try coder.decode(type, from: $0) }
         } catch {
-            relay.fail(TrebuchetError(.internal, "the state does not decode as \(type): \(describe(error))"))
+            let what = filter?.path.map { "the part at '\($0)'" } ?? "the state"
+            relay.fail(TrebuchetError(.internal, "\(what) does not decode as \(type): \(describe(error))"))
             return nil
         }
     }

@@ -1,6 +1,14 @@
 internal import Relays
 internal import TrebuchetWire
 
+/// What a stream is of.
+struct StreamTarget: Hashable {
+    let actorID: String
+    /// `observeState`
+    let name: String
+    var filter: StreamFilter?
+}
+
 /// The streams of a client: which message belongs to which, and which values are new.
 ///
 /// A value counts only when its sequence number is greater than the last one of the same epoch; duplicates and late
@@ -8,15 +16,13 @@ internal import TrebuchetWire
 struct StreamRegistry {
     /// How a stream is begun on a connection.
     enum Beginning: Equatable {
-        case invocation(actorID: String, target: String)
-        case resumption(
-            streamID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64)
+        case invocation(StreamTarget)
+        case resumption(streamID: String, StreamTarget, epoch: String, lastSequence: UInt64)
     }
 
     private struct Entry {
         let relay: StateRelay<RemoteStream.State>
-        let actorID: String
-        let target: String
+        let target: StreamTarget
         /// Known once the server has started the stream.
         var streamID: String?
         var epoch = ""
@@ -31,9 +37,9 @@ struct StreamRegistry {
     var count: Int { entries.count }
 
     mutating func createRemoteStream(
-        callNumber: UInt64, actorID: String, target: String, relay: StateRelay<RemoteStream.State>
+        callNumber: UInt64, target: StreamTarget, relay: StateRelay<RemoteStream.State>
     ) {
-        entries[callNumber] = Entry(relay: relay, actorID: actorID, target: target)
+        entries[callNumber] = Entry(relay: relay, target: target)
     }
 
     /// There is a new connection: what to ask for on it, in the order in which the streams were made.
@@ -41,13 +47,12 @@ struct StreamRegistry {
         numbers = [:]
         return entries.sorted { $0.key < $1.key }.map { number, entry in
             guard let streamID = entry.streamID else {
-                return (number, .invocation(actorID: entry.actorID, target: entry.target))
+                return (number, .invocation(entry.target))
             }
             return (
                 number,
                 .resumption(
-                    streamID: streamID, actorID: entry.actorID, target: entry.target, epoch: entry.epoch,
-                    lastSequence: entry.lastSequence)
+                    streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
             )
         }
     }
@@ -71,7 +76,12 @@ struct StreamRegistry {
             return false
         }
         entries[number]?.lastSequence = sequence
-        entries[number]?.relay.take(Array(data))
+        guard let entry = entries[number] else { return false }
+        // A filter that was forgotten while the connection was away may send what it has sent before.
+        if entry.target.filter?.skipsEqual == true, entry.relay.currentValue.update?.elementsEqual(data) == true {
+            return false
+        }
+        entry.relay.take(Array(data))
         return true
     }
 
@@ -94,7 +104,7 @@ struct StreamRegistry {
         numbers[streamID] = nil
         entries[number]?.epoch = ""
         let beginning = Beginning.resumption(
-            streamID: streamID, actorID: entry.actorID, target: entry.target, epoch: "", lastSequence: 0)
+            streamID: streamID, entry.target, epoch: "", lastSequence: 0)
         return (number, beginning)
     }
 

@@ -1,4 +1,5 @@
 internal import Relays
+package import TrebuchetWire
 
 extension TrebuchetClient {
     /// Calls a method by name with arguments in JSON, and returns the result in JSON: for tools that know no types.
@@ -7,8 +8,8 @@ extension TrebuchetClient {
     }
 
     /// Observes a state by name; its values come in JSON.
-    package func observe(actor: String, stream: String) -> RawStateStream {
-        RawStateStream(stream: core.observe(actorID: actor, target: stream))
+    package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStateStream {
+        RawStateStream(stream: core.observe(StreamTarget(actorID: actor, name: stream, filter: filter)))
     }
 }
 

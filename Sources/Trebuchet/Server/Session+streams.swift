@@ -13,10 +13,12 @@ extension Session {
     func handleStreamingInvocation(_ record: ActorRecord, stream: String, _ message: UnsafeRawBufferPointer) {
         let envelope = shard.envelope
         let callID = envelope.pointee.callID.bytes(in: message)
-        if !envelope.pointee.filter.isAbsent || !envelope.pointee.streamFilter.isAbsent {
-            return fail(callID, TrebuchetError(.invalidArguments, "filters are not supported by this server"))
+        do {
+            let filter = try filter(in: message)
+            start(record, stream: stream, filter, streamID: nextStreamID(), callID: callID)
+        } catch {
+            fail(callID, error)
         }
-        start(record, stream: stream, streamID: nextStreamID(), callID: callID)
     }
 
     /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now, and
@@ -42,7 +44,8 @@ extension Session {
                 throw TrebuchetError(.methodNotFound, "actor '\(name)' has no stream '\(target)'")
             }
             if let old = streams[streamID] { forget(old) }
-            callID.withUnsafeBytes { start(record, stream: target, streamID: streamID, callID: $0, seen: seen) }
+            let filter = try filter(in: message)
+            callID.withUnsafeBytes { start(record, stream: target, filter, streamID: streamID, callID: $0, seen: seen) }
         } catch {
             let code = (error as? TrebuchetError)?.code.wire ?? .internal
             link.send {
@@ -52,8 +55,25 @@ extension Session {
         }
     }
 
+    /// What the message asks for of the stream; nil for all of it.
+    private func filter(in message: UnsafeRawBufferPointer) throws(TrebuchetError) -> StreamFilter? {
+        let envelope = shard.envelope.pointee
+        do throws(EnvelopeError) {
+            if version == .v3 {
+                guard !envelope.filter.isAbsent else { return nil }
+                let filter = try StreamFilter(envelope.filter.bytes(in: message))
+                return filter == StreamFilter() ? nil : filter
+            }
+            guard !envelope.streamFilter.isAbsent else { return nil }
+            return try StreamFilter.legacy(envelope.streamFilter.bytes(in: message))
+        } catch {
+            throw TrebuchetError(.invalidArguments, error.message)
+        }
+    }
+
     private func start(
-        _ record: ActorRecord, stream: String, streamID: [UInt8], callID: UnsafeRawBufferPointer, seen: Seen? = nil
+        _ record: ActorRecord, stream: String, _ filter: StreamFilter?, streamID: [UInt8],
+        callID: UnsafeRawBufferPointer, seen: Seen? = nil
     ) {
         guard streams.count + beginning.count < shard.limits.streamsPerConnection else {
             let text = "this connection has \(shard.limits.streamsPerConnection) streams already"
@@ -64,23 +84,39 @@ extension Session {
         let session = self
         beginning.insert(streamID)
         record.executeStreamingTarget(stream) { source in
+            let outcome = Result { try source.map { try session.view(of: $0, through: filter) } }
             session.shard.reactor.run {
                 session.subscribe(
-                    to: source, record, stream: stream, streamID: streamID, callID: callID, seen: seen)
+                    to: outcome, record, stream: stream, streamID: streamID, callID: callID, seen: seen)
             }
         }
     }
 
+    /// A source as a filter shows it. In the isolation of the state's actor.
+    private func view(of source: any AnyStateSource, through filter: StreamFilter?) throws -> any AnyStateSource {
+        guard let filter else { return source }
+        guard let filterable = source as? any FilterableSource else {
+            throw TrebuchetError(.invalidArguments, "this stream takes no filter")
+        }
+        return try filterable.filtered(filter, version, clock: source.home?.reactor ?? shard.reactor)
+    }
+
     private func subscribe(
-        to source: (any AnyStateSource)?, _ record: ActorRecord, stream: String, streamID: [UInt8], callID: [UInt8],
-        seen: Seen?
+        to outcome: Result<(any AnyStateSource)?, any Error>, _ record: ActorRecord, stream: String, streamID: [UInt8],
+        callID: [UInt8], seen: Seen?
     ) {
         beginning.remove(streamID)
-        guard isOpen else { return }
-        if let old = streams[streamID] { forget(old) }
-        guard let source else {
-            return fail(callID, TrebuchetError(.actorNotFound, "actor '\(record.name)' is gone"))
+        let source: any AnyStateSource
+        switch outcome {
+        case .success(let found?): source = found
+        case .success(nil): return fail(callID, TrebuchetError(.actorNotFound, "actor '\(record.name)' is gone"))
+        case .failure(let error): return fail(callID, error)
         }
+        guard isOpen else {
+            (source as? FilteredSource)?.endIfUnused()
+            return
+        }
+        if let old = streams[streamID] { forget(old) }
         link.send { buffer in
             callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
@@ -95,7 +131,7 @@ extension Session {
         node.add(subscription)
         guard isNew else { return }
         record.executeStreamingTarget(stream) { source in
-            if let source { source.attach(node) } else { node.send(.ended) }
+            if source == nil { node.send(.ended) } else { node.source.attach(node) }
         }
     }
 

@@ -216,6 +216,11 @@ public final class TrebuchetServer: Sendable {
         await source(of: name, stream)?.nodeCount ?? 0
     }
 
+    /// How many different filters look at a state of an exposed actor.
+    package func filterCount(of name: String, _ stream: String) async -> Int {
+        (await source(of: name, stream) as? any FilterableSource)?.filters.current.count ?? 0
+    }
+
     private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
         guard let record = directory.record(name) else { return nil }
         return await withCheckedContinuation { continuation in

@@ -1,5 +1,7 @@
+internal import Bytes
 internal import Distributed
 internal import Relays
+internal import TrebuchetWire
 
 /// Observing a state of an actor in this process: versions come from the state's source, values are read in the
 /// actor's isolation when the reader asks.
@@ -7,6 +9,54 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     let versions: StateRelay<UInt64>
     /// The value with its version; nil when the actor has gone.
     let read: @Sendable () async -> (value: Value, version: UInt64)?
+
+    /// A state through a filter; nil when the actor is remote, or has no state of that name that takes a filter.
+    static func begin<A: DistributedActor>(
+        _ actor: A, _ name: String, through filter: StreamFilter
+    ) async throws(TrebuchetError) -> RemoteStream? where A.ActorSystem == TrebuchetActorSystem {
+        guard let actor = actor as? any TrebuchetActor else { return nil }
+        return try await begin(typed: actor, name, through: filter)
+    }
+
+    private static func begin<A: TrebuchetActor>(
+        typed actor: A, _ name: String, through filter: StreamFilter
+    ) async throws(TrebuchetError) -> RemoteStream? {
+        guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
+        let system = actor.actorSystem
+        let filter = try checked(filter)
+        let outcome: Result<RemoteStream, any Error>?? = await actor.whenLocal { actor in
+            let home = system.home(of: actor)
+            guard let source = stream.source(actor, home) as? any FilterableSource,
+                let clock = home?.reactor ?? system.shards.first?.reactor
+            else { return nil }
+            return Result {
+                let filtered = try source.filtered(filter, .v3, clock: clock)
+                let relay = StateRelay(RemoteStream.State())
+                let observed = RemoteStream(relay: relay, filter: filter, userInfo: system.userInfo) {
+                    filtered.detach(relay)
+                }
+                filtered.attach(relay)
+                return observed
+            }
+        }
+        switch outcome {
+        case .some(.some(.success(let stream))): return stream
+        case .some(.some(.failure(let error))):
+            throw error as? TrebuchetError ?? TrebuchetError(.internal, describe(error))
+        default: return nil
+        }
+    }
+
+    /// The filter as a server would read it.
+    private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {
+        var text = ByteBuffer()
+        filter.append(to: &text)
+        do {
+            return try StreamFilter(text.bytes)
+        } catch {
+            throw TrebuchetError(.invalidArguments, error.message)
+        }
+    }
 
     /// Nil when the actor is remote, or has no state of that name and type.
     static func begin<A: DistributedActor>(_ actor: A, _ name: String, _ type: Value.Type) async -> Self?

@@ -1,4 +1,5 @@
 public import Distributed
+public import struct TrebuchetWire.StreamFilter
 
 /// The way to observe one streamed state of an actor, local or remote: `await todos.observeState()`.
 ///
@@ -22,7 +23,34 @@ where A.ActorSystem == TrebuchetActorSystem {
         guard let caller = actor.actorSystem.client else {
             return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
         }
-        return StateStream(remote: caller.observe(actorID: actor.id.id, target: name))
+        return StateStream(remote: caller.observe(StreamTarget(actorID: actor.id.id, name: name)))
+    }
+
+    /// Begins to observe what a filter lets through; the server evaluates it, so that nothing else is sent.
+    ///
+    /// The first value comes at once, unless a condition does not hold yet. A filter that makes no sense ends the stream
+    /// with `invalidArguments`.
+    public func callAsFunction(filter: StreamFilter) async -> StateStream<Value> {
+        await self(filter: filter, as: Value.self)
+    }
+
+    /// Begins to observe the part of the state that a filter names, as `.path("/players/7")`.
+    ///
+    /// - Parameter type: that of the part. An optional one gets nil while there is no such part; another one gets nothing.
+    public func callAsFunction<Part: Codable & Sendable>(
+        filter: StreamFilter, as type: Part.Type = Part.self
+    ) async -> StateStream<Part> {
+        do {
+            if let local = try await LocalObservation<Value>.begin(actor, name, through: filter) {
+                return StateStream(remote: local)
+            }
+        } catch {
+            return StateStream(failed: error)
+        }
+        guard let caller = actor.actorSystem.client else {
+            return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
+        }
+        return StateStream(remote: caller.observe(StreamTarget(actorID: actor.id.id, name: name, filter: filter)))
     }
 
     /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.

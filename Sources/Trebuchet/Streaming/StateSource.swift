@@ -29,12 +29,13 @@ protocol AnyStateSource: AnyObject, Sendable {
 ///
 /// `@unchecked Sendable`: `read`, `localVersions`, `version`, `published` and `isMarked` are touched in the isolation of
 /// the state's actor alone; the rest is constant or has a lock.
-final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked Sendable {
+final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
     /// The value; nil once the actor is gone, which may be while an update is under way.
     private let read: () -> Value?
     let home: ReactorShard?
     private let nodes = Mutex<[StateNode]>([])
+    let filters = FilterList()
     private let subscribers = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
 
@@ -90,12 +91,15 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         isMarked = false
         guard published < version else { return 0 }
         let nodes = self.nodes.withLock { $0 }
-        guard !nodes.isEmpty, let value = read() else {
+        let filters = self.filters.current
+        if nodes.isEmpty {
             last = nil
             history = PatchHistory()
-            return 0
         }
+        guard !nodes.isEmpty || !filters.isEmpty, let value = read() else { return 0 }
         published = version
+        feed(filters, value)
+        guard !nodes.isEmpty else { return ReactorShard.leastEagerBytes }
         let event = encode(value, for: nodes)
         if case .update(let update) = event { history.remember(update) }
         for node in nodes { node.send(event) }
@@ -139,6 +143,43 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
             return nodes
         }
         for node in nodes { node.send(.ended) }
+        for filter in filters.removeAll() { filter.end() }
+    }
+
+    // MARK: Filters
+
+    func add(_ filter: FilteredSource) -> (data: [UInt8], sequence: UInt64)? {
+        filters.add(filter)
+        guard let value = read(), let data = try? json(value, filter.version) else { return nil }
+        return (Array(data.bytes), version)
+    }
+
+    private func feed(_ filters: [FilteredSource], _ value: Value) {
+        guard !filters.isEmpty else { return }
+        for wire in [ProtocolVersion.v3, .v2] {
+            let fed = filters.filter { $0.version == wire }
+            guard !fed.isEmpty else { continue }
+            do {
+                let data = try json(value, wire)
+                for filter in fed { filter.take(data.bytes, sequence: version) }
+            } catch {
+                for filter in fed { filter.fail(Self.unencodable(error)) }
+            }
+        }
+    }
+
+    // MARK: Encoding
+
+    private static func unencodable(_ error: any Error) -> String {
+        "state of type \(Value.self) cannot be encoded: \(describe(error))"
+    }
+
+    private func json(_ value: Value, _ wire: ProtocolVersion) throws -> ByteBuffer {
+        encodes.add(1, ordering: .relaxed)
+        var data = ByteBuffer()
+        let coder = home?.coder(for: wire) ?? ValueCoder(version: wire)
+        try coder.encode(value, into: &data)
+        return data
     }
 
     private func encode(_ value: Value, for nodes: [StateNode]) -> StateEvent {
@@ -151,7 +192,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
             if current != nil { last = update }
             return .update(update)
         } catch {
-            return .failed("state of type \(Value.self) cannot be encoded: \(describe(error))")
+            return .failed(Self.unencodable(error))
         }
     }
 
@@ -173,10 +214,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     }
 
     private func suffix(_ value: Value, _ wire: ProtocolVersion) throws -> SharedBytes {
-        encodes.add(1, ordering: .relaxed)
-        var data = ByteBuffer()
-        let coder = home?.coder(for: wire) ?? ValueCoder(version: wire)
-        try coder.encode(value, into: &data)
+        let data = try json(value, wire)
         var message = ByteBuffer(capacity: data.count + 128)
         StreamDataParts.appendSuffix(sequence: version, data: data.bytes, version: wire, into: &message)
         return SharedBytes(message.bytes)

@@ -91,6 +91,7 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
                     continue
                 }
                 seen = state.count
+                if remote.isMissing(Value.self, update) { continue }
                 if let value = remote.decode(Value.self, update) { return value }
                 return nil
             }

@@ -1,4 +1,5 @@
 import Trebuchet
+import TrebuchetWire
 
 /// `trebuchet observe`: prints a state as it changes.
 enum ObserveCommand {
@@ -8,17 +9,23 @@ enum ObserveCommand {
         operands: "<actor> <stream>",
         operandCount: 2...2,
         options: RemoteURL.options + [
-            OptionSpec("--count", "N", "end after N updates")
+            OptionSpec("--count", "N", "end after N updates"),
+            OptionSpec("--path", "POINTER", "only the part of the state at a JSON pointer, as /todos/0"),
+            OptionSpec("--at-most-every", "MS", "no more than one update in so many milliseconds"),
+            OptionSpec("--filter", "JSON", "a filter as it goes over the wire; --path and --at-most-every come on top"),
         ],
         discussion: """
             The current value comes first. A reader that is slower than the changes gets the newest each time. When the
             server goes, it is tried again until it is back, and the stream goes on; standard error says so.
               trebuchet observe todos observeState
+              trebuchet observe todos observeState --path /todos/0/title
+              trebuchet observe counter observeCount --filter '{"where":{"path":"","op":"gt","value":10}}'
             """,
         run: run)
 
     private static func run(_ arguments: ParsedArguments) async throws {
         let count = try arguments.int("--count", in: 1...Int.max)
+        let filter = try filter(arguments)
         let client = try await RemoteURL.connect(arguments)
         let states = client.connectionState
         let telling = Task {
@@ -26,12 +33,31 @@ enum ObserveCommand {
         }
         defer { telling.cancel() }
         var seen = 0
-        for try await value in client.observe(actor: arguments.operands[0], stream: arguments.operands[1]) {
+        let values = client.observe(
+            actor: arguments.operands[0], stream: arguments.operands[1], filter: filter == StreamFilter() ? nil : filter
+        )
+        for try await value in values {
             print(String(decoding: value, as: UTF8.self))
             seen += 1
             if seen == count { break }
         }
         await client.close()
+    }
+
+    private static func filter(_ arguments: ParsedArguments) throws -> StreamFilter {
+        var filter = StreamFilter()
+        if let text = arguments.string("--filter") {
+            do {
+                filter = try Array(text.utf8).withUnsafeBytes { try StreamFilter($0) }
+            } catch let error as EnvelopeError {
+                throw UsageError("--filter: \(error.message)")
+            }
+        }
+        if let path = arguments.string("--path") { filter = filter.path(path) }
+        if let interval = try arguments.int("--at-most-every", in: 1...StreamFilter.longestInterval) {
+            filter = filter.atMost(every: .milliseconds(interval))
+        }
+        return filter
     }
 
     private static func tell(_ state: TrebuchetClient.ConnectionState) {

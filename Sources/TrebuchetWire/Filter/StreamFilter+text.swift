@@ -1,0 +1,130 @@
+package import Bytes
+
+/// A filter as it stands in an invocation: an object with `path`, `distinct`, `minIntervalMilliseconds` and `where`.
+extension StreamFilter {
+    /// Bytes that a path, or the value of a condition, may have.
+    package static let longestText = 1_024
+    /// The longest interval, one hour.
+    package static let longestInterval = 3_600_000
+
+    package func append(to buffer: inout ByteBuffer) {
+        var isFirst = true
+        func member(_ name: StaticString) {
+            buffer.append(isFirst ? 0x7B : 0x2C)
+            buffer.append(name)
+            isFirst = false
+        }
+        if let path {
+            member(#""path":"#)
+            JSONString.append(path, to: &buffer)
+        }
+        if isDistinct { member(#""distinct":true"#) }
+        if let minimumIntervalMilliseconds {
+            member(#""minIntervalMilliseconds":"#)
+            buffer.append(decimal: Int64(minimumIntervalMilliseconds))
+        }
+        if let condition {
+            member(#""where":{"path":"#)
+            JSONString.append(condition.path, to: &buffer)
+            buffer.append(#","op":"# as StaticString)
+            JSONString.append(condition.test.comparison.rawValue, to: &buffer)
+            if let value = condition.test.value {
+                buffer.append(#","value":"# as StaticString)
+                buffer.append(value)
+            }
+            buffer.append(0x7D)
+        }
+        if isFirst { buffer.append(0x7B) }
+        buffer.append(0x7D)
+    }
+
+    /// Reads a filter. Members that it does not know make it no filter: who leaves one out would get what was not asked for.
+    package init(_ text: UnsafeRawBufferPointer) throws(EnvelopeError) {
+        self.init()
+        var cursor = JSONCursor(text)
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let range = try cursor.name(&isFirst) {
+            let name = JSONName(range, in: cursor)
+            if name.says("path") {
+                path = try Self.pointer(&cursor)
+            } else if name.says("distinct") {
+                isDistinct = try Self.flag(&cursor)
+            } else if name.says("minIntervalMilliseconds") {
+                minimumIntervalMilliseconds = try Self.interval(&cursor)
+            } else if name.says("where") {
+                condition = try Condition(&cursor)
+            } else {
+                throw EnvelopeError("a filter has no member '\(name.text)'")
+            }
+        }
+        try cursor.expectEnd()
+    }
+
+    private static func flag(_ cursor: inout JSONCursor) throws(EnvelopeError) -> Bool {
+        let value = cursor.bytes(try cursor.value())
+        guard value.equals("true") || value.equals("false") else {
+            throw EnvelopeError("'distinct' of a filter must be true or false")
+        }
+        return value.equals("true")
+    }
+
+    private static func interval(_ cursor: inout JSONCursor) throws(EnvelopeError) -> Int {
+        guard let value = JSONNumber.int(cursor.bytes(try cursor.value())), (1...longestInterval).contains(value) else {
+            throw EnvelopeError("'minIntervalMilliseconds' of a filter must be from 1 to \(longestInterval)")
+        }
+        return value
+    }
+
+    fileprivate static func pointer(_ cursor: inout JSONCursor) throws(EnvelopeError) -> String {
+        guard cursor.peek() == 0x22 else { throw EnvelopeError("'path' of a filter must be a string") }
+        let text = JSONName(try cursor.string(), in: cursor).text
+        guard text.utf8.count <= longestText else {
+            throw EnvelopeError("'path' of a filter is longer than \(longestText) bytes")
+        }
+        guard JSONPointer(text) != nil else {
+            throw EnvelopeError("'\(text)' is no JSON Pointer: it begins with '/', and '~' with 0 or 1 behind it")
+        }
+        return text
+    }
+}
+
+extension StreamFilter.Condition {
+    fileprivate init(_ cursor: inout JSONCursor) throws(EnvelopeError) {
+        var path: String?
+        var comparison: StreamCondition.Comparison?
+        var value: [UInt8]?
+        var isFirst = true
+        try cursor.expect(0x7B)
+        while let range = try cursor.name(&isFirst) {
+            let name = JSONName(range, in: cursor)
+            if name.says("path") {
+                path = try StreamFilter.pointer(&cursor)
+            } else if name.says("op") {
+                guard cursor.peek() == 0x22 else { throw EnvelopeError("'op' of a filter must be a string") }
+                let text = JSONName(try cursor.string(), in: cursor).text
+                comparison = StreamCondition.Comparison(rawValue: text)
+                guard comparison != nil else { throw EnvelopeError("a filter has no 'op' '\(text)'") }
+            } else if name.says("value") {
+                value = Array(cursor.bytes(try cursor.value(depth: 2)))
+            } else {
+                throw EnvelopeError("'where' of a filter has no member '\(name.text)'")
+            }
+        }
+        guard let path, let comparison else { throw EnvelopeError("'where' of a filter needs 'path' and 'op'") }
+        if comparison.needsValue {
+            guard let value else { throw EnvelopeError("'\(comparison.rawValue)' of a filter needs a 'value'") }
+            guard value.count <= StreamFilter.longestText else {
+                throw EnvelopeError("'value' of a filter is longer than \(StreamFilter.longestText) bytes")
+            }
+        } else {
+            value = nil
+        }
+        self.init(path: path, test: StreamCondition(comparison: comparison, value: value))
+    }
+}
+
+extension JSONName {
+    /// What the string says.
+    fileprivate var text: String { String(decoding: content, as: UTF8.self) }
+}

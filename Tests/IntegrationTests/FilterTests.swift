@@ -1,0 +1,285 @@
+import Foundation
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Players, each of which is observed by somebody else.
+@Trebuchet
+private distributed actor Arena {
+    struct Player: Codable, Sendable, Equatable {
+        var name: String
+        var score = 0
+    }
+    struct State: Codable, Sendable, Equatable {
+        var round = 0
+        var players: [String: Player] = [:]
+    }
+
+    @StreamedState var state: State = State()
+
+    distributed func join(_ id: String) { state.players[id] = Player(name: id) }
+    distributed func leave(_ id: String) { state.players[id] = nil }
+    distributed func score(_ id: String) { state.players[id]?.score += 1 }
+    distributed func nextRound() -> Int {
+        state.round += 1
+        return state.round
+    }
+}
+
+/// The same on the global pool.
+@Trebuchet(executor: .concurrent)
+private distributed actor SlowArena {
+    @StreamedState var scores: [String: Int] = [:]
+
+    distributed func set(_ id: String, to score: Int) { scores[id] = score }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct FilterTests {
+    private func withArena(
+        _ link: TestLink, reactors: Int = 2,
+        _ body: (Arena, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(link: link, reactors: reactors) { server in
+            await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
+        } body: { client, server in
+            try await body(client.resolve(Arena.self, id: "arena"), client, server)
+        }
+    }
+
+    @Test("a path brings its part alone, when that has changed", arguments: TestLink.allCases)
+    func path(link: TestLink) async throws {
+        try await withArena(link) { arena, _, _ in
+            try await arena.join("7")
+            var values = await arena.observeState(filter: .path("/players/7"), as: Arena.Player.self)
+                .makeAsyncIterator()
+            #expect(await values.next() == Arena.Player(name: "7"))
+            try await arena.join("8")
+            try await arena.score("8")
+            try await arena.score("7")
+            #expect(await values.next()?.score == 1)
+        }
+    }
+
+    @Test("a part that is not there is nil to an optional reader, and nothing to another", arguments: TestLink.allCases)
+    func missing(link: TestLink) async throws {
+        try await withArena(link) { arena, _, _ in
+            let filter = StreamFilter.path("/players/7/score")
+            var optional = await arena.observeState(filter: filter, as: Int?.self).makeAsyncIterator()
+            var plain = await arena.observeState(filter: filter, as: Int.self).makeAsyncIterator()
+            #expect(await optional.next() == .some(nil))
+            try await arena.join("7")
+            #expect(await optional.next() == 0)
+            #expect(await plain.next() == 0)
+            try await arena.leave("7")
+            #expect(await optional.next() == .some(nil))
+            try await arena.join("7")
+            try await arena.score("7")
+            #expect(await plain.next() == 1)
+        }
+    }
+
+    @Test("a condition lets only those versions through for which it holds", arguments: TestLink.allCases)
+    func condition(link: TestLink) async throws {
+        try await withArena(link) { arena, _, _ in
+            var states = await arena.observeState(filter: .where("/round", .greater(than: 2))).makeAsyncIterator()
+            for _ in 0..<3 { _ = try await arena.nextRound() }
+            #expect(await states.next()?.round == 3)
+        }
+    }
+
+    @Test("one filter is evaluated once for all its readers, on all reactors, and is forgotten with the last")
+    func shared() async throws {
+        try await withArena(.webSocket) { arena, client, server in
+            try await arena.join("7")
+            var clients: [TrebuchetClient] = []
+            var readers: [StateStream<Int>.Iterator] = []
+            let address = try #require(server.address)
+            for _ in 0..<8 {
+                let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
+                try await client.connect()
+                clients.append(client)
+                for _ in 0..<4 {
+                    let arena = try client.resolve(Arena.self, id: "arena")
+                    let stream = await arena.observeState(filter: .path("/players/7/score").distinct(), as: Int.self)
+                    readers.append(stream.makeAsyncIterator())
+                }
+            }
+            for index in readers.indices { #expect(await readers[index].next() == 0) }
+            let before = await server.encodeCount(of: "arena", "observeState")
+            #expect(await server.filterCount(of: "arena", "observeState") == 1)
+            for score in 1...10 {
+                try await arena.score("7")
+                for index in readers.indices { #expect(await readers[index].next() == score) }
+            }
+            #expect(await server.encodeCount(of: "arena", "observeState") == before + 10)
+            readers = []
+            #expect(await eventually { await server.filterCount(of: "arena", "observeState") == 0 })
+            #expect(await server.subscriberCount(of: "arena", "observeState") == 0)
+            try await arena.score("7")
+            #expect(await server.encodeCount(of: "arena", "observeState") == before + 10)
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("within an interval comes one value at most, and the last is never lost", arguments: TestLink.allCases)
+    func interval(link: TestLink) async throws {
+        try await withArena(link) { arena, _, _ in
+            try await arena.join("7")
+            let filter = StreamFilter.path("/players/7/score").atMost(every: .milliseconds(50))
+            var scores = await arena.observeState(filter: filter, as: Int.self).makeAsyncIterator()
+            #expect(await scores.next() == 0)
+            let begun = ContinuousClock.now
+            for _ in 0..<500 { try await arena.score("7") }
+            var seen = 0
+            var last = 0
+            while last < 500, let score = await scores.next() {
+                #expect(score > last)
+                last = score
+                seen += 1
+            }
+            let elapsed = ContinuousClock.now - begun
+            #expect(last == 500)
+            #expect(seen <= Int(elapsed / .milliseconds(50)) + 1, "\(seen) values in \(elapsed)")
+        }
+    }
+
+    @Test("a filtered stream goes on over a cut connection, without an equal value")
+    func reconnection() async throws {
+        try await withArena(.webSocket) { arena, _, server in
+            try await arena.join("7")
+            let link = try FaultyLink(to: #require(server.address), seed: 1, faults: .none)
+            var options = TrebuchetClient.Options()
+            options.reconnect.initialDelay = .milliseconds(5)
+            let client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+            try await client.connect()
+            let far = try client.resolve(Arena.self, id: "arena")
+            var scores = await far.observeState(filter: .path("/players/7/score"), as: Int.self).makeAsyncIterator()
+            #expect(await scores.next() == 0)
+            for score in 1...5 {
+                await link.cutAll(.reset)
+                // Another part changes meanwhile, so the versions are others.
+                try await arena.score("8")
+                _ = try await arena.nextRound()
+                for await state in client.connectionState.stream where state == .connected { break }
+                #expect(try await far.nextRound() > 0)
+                try await arena.score("7")
+                #expect(await scores.next() == score)
+            }
+            await client.close()
+            await link.close()
+        }
+    }
+
+    @Test("a filter that makes no sense is refused with its reason", arguments: TestLink.allCases)
+    func refused(link: TestLink) async throws {
+        try await withArena(link) { arena, _, server in
+            let local = try Arena.resolve(id: TrebuchetActorID("arena"), using: server.actorSystem)
+            for arena in [arena, local] {
+                let stream = await arena.observeState(filter: .path("players"), as: Int.self)
+                for await _ in stream { Issue.record("a value through no filter") }
+                guard case .failed(let error) = stream.outcome else {
+                    Issue.record("the stream ended in order")
+                    continue
+                }
+                #expect(error.code == .invalidArguments && error.message.contains("'players' is no JSON Pointer"))
+            }
+        }
+    }
+
+    @Test("only so many different filters look at one state")
+    func tooMany() async throws {
+        var limits = ServerLimits()
+        limits.streamsPerConnection = 2_000
+        try await withTestServer(link: .local, limits: limits) { server in
+            await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
+        } body: { client, _ in
+            let arena = try client.resolve(Arena.self, id: "arena")
+            var held: [StateStream<Int?>] = []
+            for number in 0..<1_000 {
+                held.append(await arena.observeState(filter: .path("/players/\(number)/score"), as: Int?.self))
+            }
+            let more = await arena.observeState(filter: .path("/round"), as: Int.self)
+            for await _ in more { Issue.record("a value through one filter too many") }
+            #expect(
+                more.outcome
+                    == .failed(TrebuchetError(.rateLimited, "1000 different filters look at this state already")))
+            // One that is there already is still to be had.
+            var last = await arena.observeState(filter: .path("/players/999/score"), as: Int?.self).makeAsyncIterator()
+            #expect(await last.next() == .some(nil))
+            #expect(held.count == 1_000)
+        }
+    }
+
+    @Test("a part of another type than the reader's ends its stream and says which part")
+    func wrongType() async throws {
+        try await withArena(.webSocket) { arena, _, _ in
+            let stream = await arena.observeState(filter: .path("/round"), as: String.self)
+            for await _ in stream { Issue.record("a number as text") }
+            guard case .failed(let error) = stream.outcome else {
+                Issue.record("the stream ended in order")
+                return
+            }
+            #expect(error.message.contains("the part at '/round' does not decode as String"))
+        }
+    }
+
+    @Test("in the same process a filter works without a client, and its readers end with the actor")
+    func local() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        var arena: Arena? = Arena(actorSystem: server.actorSystem)
+        let filter = StreamFilter.path("/round").where("/round", .notEqual(1))
+        let begun = await arena?.observeState(filter: filter, as: Int.self)
+        let stream = try #require(begun)
+        var rounds = stream.makeAsyncIterator()
+        #expect(await rounds.next() == 0)
+        for _ in 0..<2 { _ = try await arena?.nextRound() }
+        #expect(await rounds.next() == 2)
+        arena = nil
+        #expect(await rounds.next() == nil)
+        guard case .failed(let error) = stream.outcome else {
+            Issue.record("the stream ended in order")
+            return
+        }
+        #expect(error.code == .actorNotFound)
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("an actor on the global pool is filtered too")
+    func concurrent() async throws {
+        try await withTestServer { server in
+            await server.expose(SlowArena(actorSystem: server.actorSystem), as: "arena")
+        } body: { client, _ in
+            let arena = try client.resolve(SlowArena.self, id: "arena")
+            let filter = StreamFilter.path("/a").atMost(every: .milliseconds(10))
+            var scores = await arena.observeScores(filter: filter, as: Int.self).makeAsyncIterator()
+            for score in 1...200 { try await arena.set("a", to: score) }
+            while let score = await scores.next(), score != 200 {}
+        }
+    }
+
+    @Test("the filters of version 2 reach a client of version 2")
+    func legacy() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
+        let peer = try await RawPeer.connect(server.start(), subprotocols: [])
+        peer.send(
+            #"{"type":"invocation","payload":{"callID":"c1","actorID":{"id":"arena"},"targetIdentifier":"observeState","#
+                + #""protocolVersion":2,"streamFilter":{"type":"predefined","name":"threshold","#
+                + #""parameters":{"field":"round","value":"2"}}}}"#)
+        #expect(try #require(await peer.nextText()).contains("streamStart"))
+        let arena = try Arena.resolve(id: TrebuchetActorID("arena"), using: server.actorSystem)
+        for _ in 0..<2 { _ = try await arena.nextRound() }
+        let data = try #require(await peer.nextText())
+        let value = try #require(data.firstMatch(of: /"data":"([^"]+)"/)?.1)
+        let text = String(decoding: try #require(Data(base64Encoded: String(value))), as: UTF8.self)
+        #expect(text.contains(#""round":2"#), "\(text)")
+        peer.send(
+            #"{"type":"invocation","payload":{"callID":"c2","actorID":{"id":"arena"},"targetIdentifier":"observeState","#
+                + #""protocolVersion":2,"streamFilter":{"type":"custom","name":"mine"}}}"#)
+        #expect(try #require(await peer.nextText()).contains("no filter 'mine'"))
+        peer.close()
+        await server.shutdown(drain: .zero)
+    }
+}

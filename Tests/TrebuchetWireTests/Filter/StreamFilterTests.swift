@@ -1,0 +1,148 @@
+import Bytes
+import Testing
+import TrebuchetWire
+
+@Suite struct StreamFilterTests {
+    private func text(_ filter: StreamFilter) -> String {
+        var buffer = ByteBuffer()
+        filter.append(to: &buffer)
+        return String(decoding: buffer.bytes, as: UTF8.self)
+    }
+
+    private func read(_ text: String) throws -> StreamFilter {
+        let bytes = Array(text.utf8)
+        return try bytes.withUnsafeBytes { try StreamFilter($0) }
+    }
+
+    @Test(
+        "a filter is read as it was written",
+        arguments: [
+            (StreamFilter(), "{}"),
+            (.distinct(), #"{"distinct":true}"#),
+            (.path("/players/7"), #"{"path":"/players/7"}"#),
+            (.path(steps: ["a/b", "c~d", ""]), #"{"path":"/a~1b/c~0d/"}"#),
+            (.atMost(every: .milliseconds(100)), #"{"minIntervalMilliseconds":100}"#),
+            (.atMost(every: .microseconds(1_500)), #"{"minIntervalMilliseconds":2}"#),
+            (.where("/score", .greater(than: 10)), #"{"where":{"path":"/score","op":"gt","value":10}}"#),
+            (.where("", .nonEmpty), #"{"where":{"path":"","op":"nonEmpty"}}"#),
+            (
+                .path("/a").distinct().atMost(every: .seconds(1)).where("/b", .equal("x\"y")),
+                #"{"path":"/a","distinct":true,"minIntervalMilliseconds":1000,"where":{"path":"/b","op":"eq","value":"x\"y"}}"#
+            ),
+        ])
+    func roundTrip(filter: StreamFilter, written: String) throws {
+        #expect(text(filter) == written)
+        #expect(try read(written) == filter)
+    }
+
+    @Test(
+        "what is no filter says why",
+        arguments: [
+            (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "no JSON Pointer"),
+            (#"{"path":"/~2"}"#, "no JSON Pointer"), (#"{"path":7}"#, "must be a string"),
+            (#"{"distinct":1}"#, "true or false"), (#"{"minIntervalMilliseconds":0}"#, "from 1 to 3600000"),
+            (#"{"minIntervalMilliseconds":1e3}"#, "from 1 to"), (#"{"minIntervalMilliseconds":3600001}"#, "from 1 to"),
+            (#"{"where":{"path":"/a"}}"#, "needs 'path' and 'op'"),
+            (#"{"where":{"path":"/a","op":"like","value":1}}"#, "no 'op' 'like'"),
+            (#"{"where":{"path":"/a","op":"gt"}}"#, "needs a 'value'"),
+            (#"{"where":{"path":"/a","op":"gt","value":1,"x":1}}"#, "no member 'x'"),
+            (#"{"path":"/a"} x"#, "text after the end"), (#"{"path":"/a""#, "expected ','"),
+        ])
+    func refused(text: String, reason: String) {
+        let error = #expect(throws: EnvelopeError.self) { try read(text) }
+        #expect(error?.message.contains(reason) == true, "\(String(describing: error))")
+    }
+
+    @Test("a path or a value that is too long is refused")
+    func tooLong() {
+        let long = String(repeating: "a", count: 1_024)
+        #expect(throws: EnvelopeError.self) { try read(#"{"path":"/\#(long)"}"#) }
+        #expect(throws: EnvelopeError.self) { try read(#"{"where":{"path":"","op":"eq","value":"\#(long)"}}"#) }
+    }
+
+    // MARK: Evaluation
+
+    private func sent(_ filter: StreamFilter, _ states: [String]) -> [String?] {
+        var evaluation = FilterEvaluation(filter)
+        return states.map { state in
+            let bytes = Array(state.utf8)
+            return bytes.withUnsafeBytes { evaluation.take($0) }.map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    @Test("a path gives its part when that has changed, and null where there is none")
+    func path() {
+        let states = [
+            #"{"a":{"b":1},"c":1}"#, #"{"a":{"b":1},"c":2}"#, #"{"a":{"b":2}}"#, #"{"a":{}}"#, #"{"a":[]}"#,
+            #"{"a":{"b":[1, {"x":"/"}]}}"#,
+        ]
+        #expect(sent(.path("/a/b"), states) == ["1", nil, "2", "null", nil, #"[1, {"x":"/"}]"#])
+        #expect(sent(.path("/a/b/1/x"), states) == ["null", nil, nil, nil, nil, #""/""#])
+    }
+
+    @Test("distinct drops what is equal to the last value, however it is written")
+    func distinct() {
+        let states = [#"{"a":1,"b":2}"#, #"{"b":2.0,"a":1}"#, #"{"a":1}"#, #"{"a":1,"b":2}"#]
+        #expect(sent(.distinct(), states) == [states[0], nil, states[2], states[3]])
+        #expect(sent(StreamFilter(), states) == states)
+    }
+
+    @Test(
+        "a condition looks at a part of the whole state",
+        arguments: [
+            (.equal(10), "10", true), (.equal(10), "10.0", true), (.equal(10), #""10""#, false),
+            (.equal("a"), #""\u0061""#, true), (.equal(true), "true", true), (.notEqual(1), "2", true),
+            (.notEqual(1), "1e0", false), (.notEqual(1), nil, true), (.equal(1), nil, false),
+            (.less(than: 10), "9.99", true), (.less(than: 10), "10", false), (.less(than: 10), "null", false),
+            (.less(than: 10), nil, false), (.less(than: "b"), #""a""#, true), (.less(than: "b"), "1", false),
+            (.atMost(10), "10.00", true), (.atMost(10), "10.01", false), (.greater(than: -1), "-0.5", true),
+            (.greater(than: 10), #""11""#, false), (.atLeast(10), "1e1", true), (.atLeast("b"), #""ba""#, true),
+            (.atLeast(true), "true", false), (.exists, "0", true), (.exists, "null", false), (.exists, nil, false),
+            (.nonEmpty, #""""#, false), (.nonEmpty, #""x""#, true), (.nonEmpty, "[ ]", false), (.nonEmpty, "[0]", true),
+            (.nonEmpty, "{}", false), (.nonEmpty, #"{"a":1}"#, true), (.nonEmpty, "7", false), (.nonEmpty, nil, false),
+        ] as [(StreamCondition, String?, Bool)])
+    func conditions(condition: StreamCondition, part: String?, holds: Bool) {
+        let state = part.map { #"{"p":\#($0),"q":1}"# } ?? #"{"q":1}"#
+        #expect(sent(.where("/p", condition).path("/q"), [state]) == [holds ? "1" : nil])
+    }
+
+    @Test("a version that does not meet the condition is not what the next is compared with")
+    func conditionAndDistinct() {
+        let filter = StreamFilter.path("/v").where("/on", .equal(true))
+        let states = [(1, true), (2, false), (1, true), (3, true)].map { #"{"v":\#($0.0),"on":\#($0.1)}"# }
+        #expect(sent(filter, states) == ["1", nil, nil, "3"])
+    }
+
+    // MARK: Version 2
+
+    @Test(
+        "the filters of version 2 are those of now",
+        arguments: [
+            (#"{"type":"all"}"#, nil), (#"{"type":"predefined","name":"changed","parameters":{}}"#, .distinct()),
+            (#"{"type":"predefined","name":"nonEmpty"}"#, .where("", .nonEmpty)),
+            (
+                #"{"type":"predefined","name":"nonEmpty","parameters":{"field":"a/b"}}"#,
+                .where("/a~1b", .nonEmpty)
+            ),
+            (
+                #"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"10"}}"#,
+                .where("/count", .atLeast(10.0))
+            ),
+            (
+                #"{"type":"predefined","name":"threshold","parameters":{"value":"b"}}"#, .where("", .atLeast("b"))
+            ),
+        ] as [(String, StreamFilter?)])
+    func legacy(text: String, filter: StreamFilter?) throws {
+        #expect(try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) } == filter)
+    }
+
+    @Test(
+        "filters of version 2 that nobody knows are refused",
+        arguments: [
+            #"{"type":"custom","name":"mine"}"#, #"{"type":"predefined","name":"odd"}"#, "[]",
+            #"{"type":"predefined","name":"threshold","parameters":{"field":"count"}}"#,
+        ])
+    func unknownLegacy(text: String) {
+        #expect(throws: EnvelopeError.self) { try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) } }
+    }
+}
