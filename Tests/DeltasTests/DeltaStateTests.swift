@@ -12,7 +12,8 @@ struct DeltaStateTests {
         var reader = ChangeReader()
         #expect(reader.take(from: &new, with: ValueCoder(version: .v3)) == nil)
         change(&new)
-        let changes = try #require(reader.take(from: &new, with: ValueCoder(version: .v3)))
+        let taken = reader.take(from: &new, with: ValueCoder(version: .v3))
+        let changes = try #require(taken)
         #expect(try old.applying(changes.patch) == new)
         #expect(try applies(changes.patch, from: coder.encode(old), to: coder.encode(new)))
         // Also without a text in between.

@@ -88,7 +88,8 @@ struct KeyedCollectionModelTests {
         for round in 0..<400 {
             for _ in 0...pair.place(20) { pair.change() }
             if round % 50 == 49 { pair.items.removeAll(); pair.model = [] }
-            let changes = try #require(pair.items.takeChanges())
+            let taken = pair.items.takeChanges()
+            let changes = try #require(taken)
             let new = try coder.encode(pair.items)
             copy = try copy.applying(changes.patch)
             #expect(Array(copy) == pair.model)

@@ -33,7 +33,7 @@ struct SharingTests {
         #expect((1...height).contains(copied(new, from: old)))
     }
 
-    @Test("other changes copy a few ways down, on average", arguments: [1_000, 100_000])
+    @Test("other changes copy a few ways down, on average", arguments: [1_000, 10_000])
     func others(count: Int) {
         var items = collection(count)
         var copies = 0
@@ -71,7 +71,7 @@ struct SharingTests {
         var items = collection(10_000)
         for id in 0..<9_990 { items.remove(id: id) }
         #expect(Set(arrays(items.store.tree)).count <= 6)
-        #expect(Set(arrays(items.store.labels)).count <= 16)
+        #expect(Set(arrays(items.store.labels)).count <= 24)
         items.removeAll()
         #expect(items.store.tree.isLeaf && items.store.labels.count == 0)
     }

@@ -79,7 +79,8 @@ struct TakingChangesTests {
         let old: KeyedCollection = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 3, title: "c")]
         var new = old
         row.change(&new)
-        let changes = try #require(new.takeChanges())
+        let taken = new.takeChanges()
+        let changes = try #require(taken)
         let operations = changes.operations.map { operation in
             "\(operation.kind) "
                 + ((operation.from.map { [$0] } ?? []) + [operation.path]).map { $0.joined() }.joined(separator: " ")
@@ -95,7 +96,7 @@ struct TakingChangesTests {
         var items = KeyedCollection((0..<count).map { Item(id: $0, title: "") })
         let limit = max(64, count / 4)
         for number in 0..<limit { items.move(id: items[number % 2 == 0 ? 0 : 5].id, to: number % 2 == 0 ? 9 : 1) }
-        #expect(try #require(items.takeChanges()).operations.count(where: { _ in true }) == limit)
+        #expect(items.takeChanges().map { Array($0.operations).count } == limit)
         for number in 0...limit { items.move(id: items[number % 2 == 0 ? 0 : 5].id, to: number % 2 == 0 ? 9 : 1) }
         #expect(items.takeChanges() == nil)
         items.update(id: 3) { $0.title = "x" }
