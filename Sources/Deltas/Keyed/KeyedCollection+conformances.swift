@@ -21,7 +21,7 @@ extension KeyedCollection: RandomAccessCollection {
         public mutating func next() -> Element? {
             if place == leaf.count {
                 guard passed < store.count else { return nil }
-                (leaf, place) = store.tree.leaf(holding: passed)
+                (leaf, place) = store.elements(around: passed)
                 passed += leaf.count
             }
             defer { place += 1 }

@@ -1,19 +1,21 @@
-/// For each id, the label of the leaf that its element is in.
+/// For the hash of each id, the label of the leaf that its element is in.
 ///
-/// A tree that branches by the bits of the id's hash, of arrays in arrays as `ElementTree` is: a change copies what lies on
-/// the way to it when a copy shares it. Hashes are seeded, so ids that a peer chose to collide do not.
-struct LabelTable<ID: Hashable & Sendable>: Sendable {
-    struct Entry: Sendable {
-        let id: ID
+/// Ids themselves are in the elements: where two have one hash, both labels are found and both leaves looked into. Hashes
+/// are seeded, so ids that a peer chose to collide do not.
+///
+/// A tree that branches by the bits of the hash, of arrays in arrays as `LeafTree` is: a change copies what lies on the way
+/// to it when a copy shares it.
+struct LabelTable: Sendable {
+    struct Entry: Equatable, Sendable {
         let hash: Int
         var label: UInt64
     }
 
-    private static var bitsPerLevel: Int { 4 }
+    private static let bitsPerLevel = 4
     /// More entries than this make branches of a node, as long as the hash has bits left.
-    private static var mostEntries: Int { 8 }
+    private static let mostEntries = 12
     /// Fewer than this in all branches, and they become one node again.
-    private static var fewestEntries: Int { 4 }
+    private static let fewestEntries = 6
 
     /// Entries in this node and all below.
     private(set) var count = 0
@@ -22,59 +24,60 @@ struct LabelTable<ID: Hashable & Sendable>: Sendable {
     /// None, or one for each value of the bits.
     private(set) var branches: [LabelTable] = []
 
-    func label(of id: ID) -> UInt64? { find(id, id.hashValue, 0) }
+    /// Calls the body with the labels of a hash until it gives an index.
+    func find(_ hash: Int, _ body: (UInt64) -> Int?) -> Int? { find(hash, 0, body) }
 
-    mutating func set(_ label: UInt64, for id: ID) { set(Entry(id: id, hash: id.hashValue, label: label), 0) }
+    mutating func add(_ label: UInt64, for hash: Int) { add(Entry(hash: hash, label: label), 0) }
 
-    mutating func remove(_ id: ID) { _ = remove(id, id.hashValue, 0) }
+    /// Removes a label that is there.
+    mutating func remove(_ label: UInt64, for hash: Int) { remove(Entry(hash: hash, label: label), 0) }
+
+    /// Puts a label in the place of one that is there.
+    mutating func change(_ label: UInt64, to new: UInt64, for hash: Int) {
+        guard label != new else { return }
+        change(Entry(hash: hash, label: label), to: new, 0)
+    }
 
     private static func branch(_ hash: Int, _ level: Int) -> Int {
         Int(UInt(bitPattern: hash) >> UInt(level * bitsPerLevel) & (1 << UInt(bitsPerLevel) - 1))
     }
 
-    private func find(_ id: ID, _ hash: Int, _ level: Int) -> UInt64? {
-        if !branches.isEmpty { return branches[Self.branch(hash, level)].find(id, hash, level + 1) }
-        return place(id, hash).map { entries[$0].label }
+    private func find(_ hash: Int, _ level: Int, _ body: (UInt64) -> Int?) -> Int? {
+        if !branches.isEmpty { return branches[Self.branch(hash, level)].find(hash, level + 1, body) }
+        for entry in entries where entry.hash == hash {
+            if let found = body(entry.label) { return found }
+        }
+        return nil
     }
 
-    private func place(_ id: ID, _ hash: Int) -> Int? {
-        entries.firstIndex { $0.hash == hash && $0.id == id }
-    }
-
-    /// Whether the id is a new one.
-    @discardableResult
-    private mutating func set(_ entry: Entry, _ level: Int) -> Bool {
-        if !branches.isEmpty {
-            guard branches[Self.branch(entry.hash, level)].set(entry, level + 1) else { return false }
-            count += 1
-            return true
-        }
-        if let place = place(entry.id, entry.hash) {
-            entries[place].label = entry.label
-            return false
-        }
-        entries.append(entry)
+    private mutating func add(_ entry: Entry, _ level: Int) {
         count += 1
-        guard count > Self.mostEntries, level * Self.bitsPerLevel < Int.bitWidth else { return true }
+        if !branches.isEmpty { return branches[Self.branch(entry.hash, level)].add(entry, level + 1) }
+        entries.append(entry)
+        guard count > Self.mostEntries, level * Self.bitsPerLevel < Int.bitWidth else { return }
         branches = Array(repeating: LabelTable(), count: 1 << Self.bitsPerLevel)
-        for entry in entries { branches[Self.branch(entry.hash, level)].set(entry, level + 1) }
+        for entry in entries { branches[Self.branch(entry.hash, level)].add(entry, level + 1) }
         entries = []
-        return true
     }
 
-    /// Whether the id was there.
-    private mutating func remove(_ id: ID, _ hash: Int, _ level: Int) -> Bool {
-        if branches.isEmpty {
-            guard let place = place(id, hash) else { return false }
-            entries.remove(at: place)
-        } else {
-            guard branches[Self.branch(hash, level)].remove(id, hash, level + 1) else { return false }
-        }
+    private mutating func remove(_ entry: Entry, _ level: Int) {
         count -= 1
-        guard !branches.isEmpty, count < Self.fewestEntries else { return true }
+        if branches.isEmpty {
+            entries.remove(at: entries.firstIndex(of: entry)!)
+        } else {
+            branches[Self.branch(entry.hash, level)].remove(entry, level + 1)
+        }
+        guard !branches.isEmpty, count < Self.fewestEntries else { return }
         // Branches with so few entries have none themselves.
         entries = branches.flatMap(\.entries)
         branches = []
-        return true
+    }
+
+    private mutating func change(_ entry: Entry, to label: UInt64, _ level: Int) {
+        if branches.isEmpty {
+            entries[entries.firstIndex(of: entry)!].label = label
+        } else {
+            branches[Self.branch(entry.hash, level)].change(entry, to: label, level + 1)
+        }
     }
 }

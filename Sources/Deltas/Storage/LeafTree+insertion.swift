@@ -1,8 +1,14 @@
-extension ElementTree {
+extension LeafTree {
+    /// An element to be put in: the hash of its id, and what puts it into a leaf.
+    struct Newcomer {
+        let hash: Int
+        let insert: (AnyLeaf, _ place: Int) -> Void
+    }
+
     enum Insertion {
         case done
         /// The node was full: this is the second half of it.
-        case split(ElementTree)
+        case split(LeafTree)
         /// Nothing has happened: a leaf is full and no label is free between it and the next.
         case noLabel
     }
@@ -14,16 +20,16 @@ extension ElementTree {
         /// No more than the labels behind this node.
         let end: UInt64
 
-        static var root: Surroundings { Surroundings(isFirst: true, end: .max) }
+        static let root = Surroundings(isFirst: true, end: .max)
     }
 
     /// The distance of labels where nothing limits it: wide enough that a leaf between two can split 40 times, and small
     /// enough for 8 million leaves on either side of the first.
-    static var labelDistance: UInt64 { 1 << 40 }
-    static var firstLabel: UInt64 { 1 << 63 }
+    static let labelDistance: UInt64 = 1 << 40
+    static let firstLabel: UInt64 = 1 << 63
 
     mutating func insert(
-        _ element: Element, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable<Element.ID>
+        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
     ) -> Insertion {
         if isLeaf { return insertInLeaf(element, at: index, surroundings, &labels) }
         let (place, rest) = child(holding: index)
@@ -38,7 +44,7 @@ extension ElementTree {
             count += 1
             children.insert(half, at: place + 1)
             label = min(label, children[0].label)
-            return children.count > Self.mostParts ? .split(splitNode()) : .done
+            return children.count > Self.mostChildren ? .split(splitNode()) : .done
         case .noLabel:
             guard spreadLabels(surroundings, &labels) else { return .noLabel }
             return insert(element, at: index, surroundings, &labels)
@@ -46,22 +52,23 @@ extension ElementTree {
     }
 
     private mutating func insertInLeaf(
-        _ element: Element, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable<Element.ID>
+        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
     ) -> Insertion {
-        guard elements.count == Self.mostParts else {
-            elements.insert(element, at: index)
+        guard count == Self.mostElements else {
+            element.insert(ownLeaf(), index)
             count += 1
-            labels.set(label, for: element.id)
+            labels.add(label, for: element.hash)
             return .done
         }
         guard let free = freeLabel(surroundings) else { return .noLabel }
         // Who adds at one end fills leaves there, instead of leaving them half empty.
-        let middle = index == 0 ? Self.fewestParts : index == elements.count ? elements.count - Self.fewestParts : 8
-        var half = ElementTree(label: max(free, label), elements: Array(elements[middle...]))
-        elements.removeSubrange(middle...)
+        let quarter = Self.mostElements / 4
+        let middle = index == 0 ? quarter : index == count ? count - quarter : count / 2
+        let present = label
+        var half = LeafTree(label: max(free, present), leaf: ownLeaf().split(at: middle), count: count - middle)
         count = middle
-        label = min(free, label)
-        for moved in free == label ? elements : half.elements { labels.set(free, for: moved.id) }
+        label = min(free, present)
+        for hash in (free < present ? leaf! : half.leaf!).hashes() { labels.change(present, to: free, for: hash) }
         // Neither half is full.
         if index < middle {
             _ = insertInLeaf(element, at: index, surroundings, &labels)
@@ -71,16 +78,16 @@ extension ElementTree {
         return .split(half)
     }
 
-    /// A label for another leaf: behind this one, or before it when nothing is there.
+    /// A label for another leaf: before this one when it is the first, or else behind it.
     private func freeLabel(_ surroundings: Surroundings) -> UInt64? {
         if surroundings.isFirst, label > Self.labelDistance { return label - Self.labelDistance }
         let gap = surroundings.end - label
         return gap < 2 ? nil : label + min(gap / 2, Self.labelDistance)
     }
 
-    private mutating func splitNode() -> ElementTree {
+    mutating func splitNode() -> LeafTree {
         let middle = children.count / 2
-        let half = ElementTree(label: children[middle].label, children: Array(children[middle...]))
+        let half = LeafTree(label: children[middle].label, children: Array(children[middle...]))
         children.removeSubrange(middle...)
         count -= half.count
         return half
@@ -92,7 +99,7 @@ extension ElementTree {
     ///
     /// The smallest part of the tree that has labels enough is spread, so that many elements inserted at one place cost
     /// each of them little.
-    private mutating func spreadLabels(_ surroundings: Surroundings, _ labels: inout LabelTable<Element.ID>) -> Bool {
+    private mutating func spreadLabels(_ surroundings: Surroundings, _ labels: inout LabelTable) -> Bool {
         let distance = (surroundings.end - label) / UInt64(leafCount)
         guard distance >= 1 << 16 else { return false }
         var next = label
@@ -101,19 +108,17 @@ extension ElementTree {
     }
 
     /// Spreads the labels of the whole tree, with room at both ends.
-    mutating func spreadAllLabels(_ labels: inout LabelTable<Element.ID>) {
+    mutating func spreadAllLabels(_ labels: inout LabelTable) {
         var next = Self.firstLabel / 2
         setLabels(&next, distance: min(Self.firstLabel / UInt64(leafCount), Self.labelDistance), &labels)
     }
 
-    private mutating func setLabels(
-        _ next: inout UInt64, distance: UInt64, _ labels: inout LabelTable<Element.ID>
-    ) {
-        label = next
-        if isLeaf {
-            for element in elements { labels.set(label, for: element.id) }
-            next += distance
+    private mutating func setLabels(_ next: inout UInt64, distance: UInt64, _ labels: inout LabelTable) {
+        if let leaf {
+            for hash in leaf.hashes() { labels.change(label, to: next, for: hash) }
         }
+        label = next
+        if isLeaf { next += distance }
         for place in children.indices { children[place].setLabels(&next, distance: distance, &labels) }
     }
 
