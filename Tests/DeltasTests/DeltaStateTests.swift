@@ -72,6 +72,20 @@ struct DeltaStateTests {
         #expect(changes?.text == #"[{"op":"replace","path":"/title","value":"one"}]"#)
     }
 
+    @Test("changes that are not all known cannot be applied")
+    func unknownPart() throws {
+        var board = Board()
+        for number in 0...64 { board.todos.append(Item(id: number, title: "")) }
+        board.notes.items.append(Item(id: 1, title: ""))
+        let taken = board.takeChanges()
+        let changes = try #require(taken)
+        #expect(!changes.isKnown && !changes.isEmpty)
+        var other = Board(title: "as it was")
+        #expect(throws: StateChangesError.self) { try other.apply(changes) }
+        #expect(throws: StateChangesError.self) { try other.todos.apply(changes) }
+        #expect(other == Board(title: "as it was"))
+    }
+
     @Test("a whole value in place of the state is taken")
     func whole() throws {
         let board = Board(title: "new", todos: [Item(id: 5, title: "e")])

@@ -139,4 +139,23 @@ struct KeyedCollectionModelTests {
             #expect(model.enumerated().allSatisfy { items.index(id: $1.id) == $0 })
         }
     }
+
+    @Test("ids of one hash are told apart")
+    func collisions() {
+        struct Collider: Codable, Sendable, Identifiable {
+            struct ID: Codable, Sendable, Hashable {
+                let number: Int
+                func hash(into hasher: inout Hasher) {}
+            }
+            let id: ID
+            var title = ""
+        }
+        var items = KeyedCollection((0..<100).map { Collider(id: .init(number: $0)) })
+        for number in stride(from: 0, to: 100, by: 3) { items.remove(id: .init(number: number)) }
+        for number in 100..<200 { items.insert(Collider(id: .init(number: number)), at: number - 90) }
+        items.update(id: .init(number: 50)) { $0.title = "x" }
+        #expect(items.filter { $0.title == "x" }.map(\.id.number) == [50])
+        #expect(items.indices.allSatisfy { items.index(id: items[$0].id) == $0 })
+        #expect(!items.contains(id: .init(number: 3)))
+    }
 }

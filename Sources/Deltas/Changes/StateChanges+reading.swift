@@ -57,6 +57,7 @@ extension StateChanges {
     public func apply<State: Decodable>(
         to state: inout State, _ body: (inout State, _ member: String, _ changes: StateChanges) throws -> Bool
     ) throws {
+        try checkIsKnown()
         var changed = state
         var rest = steps
         while let step = rest.first {

@@ -26,8 +26,8 @@ public struct StateChanges: Sendable {
     var bytes: [UInt8] = []
     /// How many names at the beginning of each path lead to the value that these are the changes of.
     var depth = 0
-    /// False when something changed that no step tells.
-    private(set) var isKnown = true
+    /// False when something changed that no operation tells: the whole value must be sent.
+    public private(set) var isKnown = true
     /// The marks of the versions that the changes are between.
     var start = ChangeMark.none
     var end = ChangeMark.none
@@ -58,7 +58,9 @@ public struct StateChanges: Sendable {
 
     /// Appends the changes of a part, which is a member of this value. Without changes, none are known of the whole.
     public mutating func append(_ part: StateChanges?, at member: String) {
-        guard let part, part.isKnown, steps.count + part.steps.count <= Self.mostOperations else { return forget() }
+        guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.mostOperations else {
+            return forget()
+        }
         start.append(part.start)
         end.append(part.end)
         let member = JSONPointer.Token(member)
@@ -70,6 +72,11 @@ public struct StateChanges: Sendable {
             step.value = step.value.lowerBound + offset..<step.value.upperBound + offset
             steps.append(step)
         }
+    }
+
+    /// Throws when something changed that no operation tells.
+    func checkIsKnown() throws {
+        guard isKnown else { throw StateChangesError("not all of the changes are known") }
     }
 
     /// There are changes that cannot be told.

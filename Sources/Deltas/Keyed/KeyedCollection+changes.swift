@@ -32,6 +32,7 @@ extension KeyedCollection: DeltaState {
     /// Throws ``StateChangesError`` when an index is none of this collection, an id would be there twice, a value is no
     /// element, or something within an element is to be changed; the collection is as it was then.
     public mutating func apply(_ changes: StateChanges) throws {
+        try changes.checkIsKnown()
         var changed = store
         for operation in changes.operations { try Self.apply(operation, to: &changed) }
         store = changed
