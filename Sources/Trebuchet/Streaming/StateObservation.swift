@@ -22,7 +22,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         guard let caller = actor.actorSystem.client else {
             return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
         }
-        return StateStream(remote: caller.observe(actorID: actor.id.id, target: name))
+        return StateStream(
+            remote: caller.observe(
+                actorID: actor.id.id, target: name, kept: KeptStates.make(for: Value.self)))
     }
 
     /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.
