@@ -88,7 +88,8 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays",
+                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Deltas",
+                "Relays",
                 "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),

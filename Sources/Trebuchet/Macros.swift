@@ -1,3 +1,5 @@
+@_exported public import struct Deltas.DeltaMember
+@_exported public import protocol Deltas.DeltaRecord
 @_exported public import protocol Deltas.DeltaState
 @_exported public import struct Deltas.DeltaValue
 @_exported public import struct Deltas.KeyedCollection

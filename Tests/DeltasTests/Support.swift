@@ -8,33 +8,18 @@ struct Item: Codable, Sendable, Identifiable, Equatable {
     var isDone = false
 }
 
-/// The example of `DeltaState`, with a board within the board.
-struct Board: DeltaState, Equatable {
+/// The example of `DeltaRecord`, with a record within the record.
+struct Board: DeltaRecord, Equatable {
     @DeltaValue var title = ""
     var todos = KeyedCollection<Item>()
     var notes = Notes()
 
-    mutating func takeChanges() -> StateChanges? {
-        var changes = StateChanges()
-        changes.append(_title.takeChanges(), at: "title")
-        changes.append(todos.takeChanges(), at: "todos")
-        changes.append(notes.takeChanges(), at: "notes")
-        return changes
-    }
-
-    mutating func apply(_ changes: StateChanges) throws {
-        try changes.apply(to: &self) { board, member, changes in
-            switch member {
-            case "title": try board._title.apply(changes)
-            case "todos": try board.todos.apply(changes)
-            case "notes": try board.notes.apply(changes)
-            default: return false
-            }
-            return true
-        }
-    }
+    static let deltaMembers: [DeltaMember<Board>] = [
+        DeltaMember("title", \._title), DeltaMember("todos", \.todos), DeltaMember("notes", \.notes),
+    ]
 }
 
+/// A conformance by hand.
 struct Notes: DeltaState, Equatable {
     var items = KeyedCollection<Item>()
 

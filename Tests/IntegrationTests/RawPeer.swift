@@ -12,13 +12,13 @@ final class RawPeer: Sendable {
         self.inbox = inbox
     }
 
-    static func connect(_ address: SocketAddress) async throws -> RawPeer {
+    static func connect(_ address: SocketAddress, subprotocols: [String] = ["trebuchet.v3"]) async throws -> RawPeer {
         var limits = WebSocketLimits()
         limits.messageBytes = 16 << 20
         limits.frameBytes = 16 << 20
         let inbox = Inbox()
         let socket = try await WebSocketClient.connect(
-            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"], limits: limits
+            to: "ws://\(address.host):\(address.port)/", subprotocols: subprotocols, limits: limits
         ) { _ in inbox }
         return RawPeer(socket: socket, inbox: inbox)
     }
