@@ -1,86 +1,79 @@
-import Bytes
-import Deltas
-import Networking
-import TrebuchetWire
+import Trebuchet
 
-/// What one changed element costs in a collection of many: the change, its patch, and applying it; beside the whole value.
+/// What one changed element costs in a collection of many, against the number of elements: its steps alone, and the way from
+/// a call to a reader's new value over a WebSocket; beside a state that is encoded and compared.
+///
+/// The collections take turns, so that what else the machine does falls on all of them.
 struct DeltaLoad {
-    private struct Item: Codable, Sendable, Identifiable {
-        let id: Int
-        var title: String
-        var count = 0
-    }
-
-    /// Nanoseconds, medians.
-    private struct Cost {
-        var update: UInt64
-        var encode: UInt64
-        var apply: UInt64
-        var whole: UInt64
-    }
-
     let counts: [Int]
     let rounds: Int
 
-    func run() throws -> BenchReport {
-        var report = BenchReport()
-        let coder = ValueCoder(version: .v3)
+    private static let series = 20
+
+    func run() async throws -> BenchReport {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1)
         for count in counts {
-            let items = KeyedCollection((0..<count).map { Item(id: $0, title: "element number \($0)") })
-            var wholeBytes = 0
-            var patchBytes = 0
-            let cost = try measure(items, coder, &patchBytes, &wholeBytes)
-            report.add("update_ns_\(count)", Int(cost.update))
-            report.add("encode_change_ns_\(count)", Int(cost.encode))
-            report.add("apply_ns_\(count)", Int(cost.apply))
-            report.add("patch_bytes_\(count)", patchBytes)
-            report.add("encode_whole_ns_\(count)", Int(cost.whole))
-            report.add("whole_bytes_\(count)", wholeBytes)
+            await server.expose(KeyedBoard(count: count, actorSystem: server.actorSystem), as: "keyed\(count)")
+            await server.expose(ComparedBoard(count: count, actorSystem: server.actorSystem), as: "compared\(count)")
         }
+        let address = try await server.start()
+        let url = "ws://\(address.host):\(address.port)"
+        let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
+        try await client.connect()
+
+        var steps = counts.map { DeltaSteps(count: $0) }
+        var keyed: [DeltaRoundTrips<KeyedBoard>] = []
+        for count in counts {
+            let name = "keyed\(count)"
+            keyed.append(
+                try await DeltaRoundTrips(client.resolve(KeyedBoard.self, id: name), named: name, count: count))
+        }
+        let echo = try LoopbackEcho(size: 256)
+        var raw: [Int] = []
+        for number in 0...Self.series {
+            raw += echo.run(max(1, rounds / Self.series))
+            for index in counts.indices {
+                try steps[index].run(max(1, rounds / Self.series))
+                try await keyed[index].run(max(1, rounds / Self.series))
+            }
+            if number == 0 { raw = [] }
+        }
+
+        var report = BenchReport()
+        report.add("raw_echo_ns", Self.median(raw))
+        var first: [String: Int] = [:]
+        for (index, count) in counts.enumerated() {
+            let bytes = try await keyed[index].wireBytes(url)
+            let figures = [
+                ("change_ns", Self.median(steps[index].updates)), ("encode_ns", Self.median(steps[index].encodes)),
+                ("apply_ns", Self.median(steps[index].applies)), ("wire_bytes", bytes),
+                ("server_cpu_ns", Self.median(keyed[index].serverTimes)),
+                ("client_cpu_ns", Self.median(keyed[index].clientTimes)),
+                ("round_trip_ns", Self.median(keyed[index].times)),
+            ]
+            for (name, value) in figures {
+                report.add("\(name)_\(count)", value)
+                let least = first[name] ?? value
+                first[name] = least
+                if index > 0 { report.add("\(name)_\(count)_percent_of_\(counts[0])", value * 100 / max(1, least)) }
+            }
+            let whole = try steps[index].whole()
+            report.add("whole_encode_ns_\(count)", whole.time)
+            report.add("whole_bytes_\(count)", whole.bytes)
+        }
+        for count in counts {
+            let name = "compared\(count)"
+            var compared = try await DeltaRoundTrips(
+                client.resolve(ComparedBoard.self, id: name), named: name, count: count)
+            try await compared.run(max(3, min(rounds, 200_000 / count)))
+            report.add("compared_server_cpu_ns_\(count)", Self.median(compared.serverTimes))
+            report.add("compared_client_cpu_ns_\(count)", Self.median(compared.clientTimes))
+            report.add("compared_round_trip_ns_\(count)", Self.median(compared.times))
+        }
+        await client.close()
+        await server.shutdown(drain: .zero)
         return report
     }
 
-    private func measure(
-        _ items: KeyedCollection<Item>, _ coder: ValueCoder, _ patchBytes: inout Int, _ wholeBytes: inout Int
-    ) throws -> Cost {
-        var (server, client) = (items, items)
-        var reader = ChangeReader()
-        _ = reader.take(from: &server, with: coder)
-        var (updates, encodes, applies): ([UInt64], [UInt64], [UInt64]) = ([], [], [])
-        var patch = ByteBuffer()
-        for round in 0..<rounds {
-            // As a stream does, which keeps a version while the next is made.
-            let (sent, shown) = (server, client)
-            let start = MonotonicClock.now
-            server.update(id: round &* 7_919 % items.count) { $0.count = 100_000 + round }
-            let updated = MonotonicClock.now
-            guard let changes = reader.take(from: &server, with: coder) else {
-                preconditionFailure("nothing was taken")
-            }
-            patch.removeAll()
-            changes.write(into: &patch)
-            let encoded = MonotonicClock.now
-            client = try client.applying(patch.bytes, with: coder)
-            let applied = MonotonicClock.now
-            precondition(sent.count == shown.count)
-            updates.append(updated - start)
-            encodes.append(encoded - updated)
-            applies.append(applied - encoded)
-            patchBytes = max(patchBytes, patch.count)
-        }
-        var wholes: [UInt64] = []
-        for _ in 0..<max(5, min(rounds, 200_000 / items.count)) {
-            patch.removeAll()
-            let start = MonotonicClock.now
-            try coder.encode(server, into: &patch)
-            wholes.append(MonotonicClock.now - start)
-        }
-        wholeBytes = patch.count
-        precondition(server.elementsEqual(client) { $0.id == $1.id && $0.count == $1.count })
-        return Cost(
-            update: Self.median(updates), encode: Self.median(encodes), apply: Self.median(applies),
-            whole: Self.median(wholes))
-    }
-
-    private static func median(_ values: [UInt64]) -> UInt64 { values.sorted()[values.count / 2] }
+    private static func median(_ values: [Int]) -> Int { values.sorted()[values.count / 2] }
 }
