@@ -67,9 +67,10 @@ let package = Package(
         // Floor 1
         library("Relays"),
         library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
+        library("TrebuchetWire", ["Bytes"]),
         // Floor 2
         library("WebSockets", ["Bytes", "Networking", "COpenSSL", "CZlib"]),
-        library("TrebuchetWire", ["Bytes"]),
+        library("Deltas", ["Bytes", "TrebuchetWire"]),
         library("QStream", ["Relays"]),
         library("Loading", ["Relays"]),
         // `Relays` only lends `StateMachines` the lock that ThreadSanitizer sees.
@@ -78,7 +79,9 @@ let package = Package(
         // Floor 3
         library(
             "Trebuchet",
-            ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros", "COpenSSL"]),
+            [
+                "Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Deltas", "TrebuchetMacros", "COpenSSL",
+            ]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
         // Floor 4: what a backend needs, made of actors.
@@ -88,7 +91,9 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes",
+                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Deltas",
+                "Relays",
+                "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -98,6 +103,7 @@ let package = Package(
         test("NetworkingTests", ["Networking", "Bytes"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes"]),
+        test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("SharedStateTests", ["SharedState"]),
         test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(

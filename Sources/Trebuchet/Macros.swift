@@ -1,3 +1,10 @@
+@_exported public import struct Deltas.DeltaMember
+@_exported public import protocol Deltas.DeltaRecord
+@_exported public import protocol Deltas.DeltaState
+@_exported public import struct Deltas.DeltaValue
+@_exported public import struct Deltas.KeyedCollection
+@_exported public import struct Deltas.StateChanges
+@_exported public import struct Deltas.StateChangesError
 @_exported public import Distributed
 @_exported public import struct Networking.SocketAddress
 @_exported public import struct Networking.TLSClientSettings

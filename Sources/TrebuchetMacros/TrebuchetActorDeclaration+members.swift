@@ -54,7 +54,7 @@ extension TrebuchetActorDeclaration {
         let streams = servedStreams.map { stream in
             let entry = """
                 .state("\(stream.value.observationName)") { actor in actor.\(stream.value.cellName) } value: { actor in \
-                actor.\(stream.value.name.text) }
+                actor.\(stream.value.name.text) } change: { actor, body in body(&actor.\(stream.value.name.text)) }
                 """
             return Conditional(entry, if: stream.condition)
         }

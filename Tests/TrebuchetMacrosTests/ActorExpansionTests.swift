@@ -41,6 +41,8 @@ struct ActorExpansionTests {
                                 actor._state_cell
                             } value: { actor in
                                 actor.state
+                            } change: { actor, body in
+                                body(&actor.state)
                             }
                         ]
                     )

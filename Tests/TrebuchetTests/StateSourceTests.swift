@@ -11,7 +11,7 @@ import TrebuchetWire
         let counts = await reactor.perform {
             let shard = ReactorShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
-            let source = cell.source(home: shard) { 1 }
+            let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let gone = StateNode(source, version: .v3, shard: shard)
             source.detach(gone)
             source.attach(gone)

@@ -162,17 +162,31 @@ final class ClientCore: @unchecked Sendable {
     // MARK: Streams
 
     /// Begins to observe a state. The stream fails when there is no connection and none is being made.
-    func observe(_ target: StreamTarget) -> RemoteStream {
+    ///
+    /// - Parameter kept: Where the value is kept, when its type knows its changes.
+    func observe(_ target: StreamTarget, kept: (any KeptState)? = nil) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let stream = RemoteStream(filter: target.filter, userInfo: userInfo) { self.stopObserving(number) }
+        let stream = RemoteStream(filter: target.filter, kept: kept, userInfo: userInfo) {
+            self.restart(number)
+        } release: {
+            self.stopObserving(number)
+        }
         let relay = stream.relay
         let message = OutgoingMessage.beginning(number, .invocation(target))
         reactor.run {
             guard self.link != nil || self.connection.isExpected else { return relay.fail(self.notConnected) }
-            self.streams.createRemoteStream(callNumber: number, target: target, relay: relay)
+            self.streams.createRemoteStream(callNumber: number, target: target, relay: relay, kept: kept)
             self.link?.send(message)
         }
         return stream
+    }
+
+    /// Changes that the server has sent do not fit the value that is here.
+    func restart(_ number: UInt64) {
+        reactor.run {
+            guard let (number, beginning) = self.streams.stopKeeping(number) else { return }
+            self.link?.send(OutgoingMessage.beginning(number, beginning))
+        }
     }
 
     func stopObserving(_ number: UInt64) {

@@ -6,7 +6,7 @@ internal import TrebuchetWire
 final class RemoteStream: Sendable {
     /// What the stream has come to.
     struct State: Sendable {
-        /// The newest value in JSON.
+        /// The newest value in JSON; nil as well while `kept` has what it is made of.
         var update: [UInt8]?
         /// Grows with every value, whatever epoch it is of.
         var count: UInt64 = 0
@@ -14,17 +14,26 @@ final class RemoteStream: Sendable {
     }
 
     let relay: StateRelay<State>
+    /// Of a state that knows its changes: the value, to which they are applied.
+    let kept: (any KeptState)?
     private let filter: StreamFilter?
     private let userInfo: [CodingUserInfoKey: any Sendable]
+    private let restart: @Sendable () -> Void
     private let release: @Sendable () -> Void
 
+    /// - Parameters:
+    ///   - restart: asks for a whole value, because changes do not fit the one that is kept.
+    ///   - release: called when nobody reads any more.
     init(
-        relay: StateRelay<State> = StateRelay(State()), filter: StreamFilter?,
-        userInfo: [CodingUserInfoKey: any Sendable], release: @escaping @Sendable () -> Void
+        relay: StateRelay<State> = StateRelay(State()), filter: StreamFilter?, kept: (any KeptState)? = nil,
+        userInfo: [CodingUserInfoKey: any Sendable], restart: @escaping @Sendable () -> Void = {},
+        release: @escaping @Sendable () -> Void
     ) {
         self.relay = relay
+        self.kept = kept
         self.filter = filter
         self.userInfo = userInfo
+        self.restart = restart
         self.release = release
     }
 
@@ -35,21 +44,43 @@ final class RemoteStream: Sendable {
         filter?.path != nil && !(type is any ExpressibleByNilLiteral.Type) && update.elementsEqual("null".utf8)
     }
 
-    /// Decodes a value; one that does not decode ends the stream.
-    func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
+    /// The value that `state` tells of, or a newer one, with its count; nil when it is not to be had.
+    ///
+    /// A value that does not decode ends the stream; for one whose changes do not fit, the server is asked for a whole one.
+    func value<Value: Decodable>(
+        _ type: Value.Type, of state: State, kept: (any KeptState<Value>)?
+    ) -> (value: Value, count: UInt64)? {
+        if let text = state.update { return decode(type, text).map { ($0, state.count) } }
+        do {
+            return try kept?.newest(userInfo: userInfo)
+        } catch is ChangesMisfit {
+            restart()
+        } catch {
+            fail(type, error)
+        }
+        return nil
+    }
+
+    private func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
+        if isMissing(type, update) { return nil }
         let coder = ValueCoder(version: .v3, userInfo: userInfo)
         do {
             return try update.withUnsafeBytes { try coder.decode(type, from: $0) }
         } catch {
-            let what = filter?.path.map { "the part at '\($0)'" } ?? "the state"
-            relay.fail(TrebuchetError(.internal, "\(what) does not decode as \(type): \(describe(error))"))
+            fail(type, error)
             return nil
         }
+    }
+
+    private func fail(_ type: Any.Type, _ error: any Error) {
+        let what = filter?.path.map { "the part at '\($0)'" } ?? "the state"
+        relay.fail(TrebuchetError(.internal, "\(what) does not decode as \(type): \(describe(error))"))
     }
 }
 
 extension StateRelay<RemoteStream.State> {
-    func take(_ value: [UInt8]) {
+    /// Takes a value; nil for one that is kept elsewhere.
+    func take(_ value: [UInt8]?) {
         update { state in
             state.update = value
             state.count += 1

@@ -23,6 +23,8 @@ struct StreamRegistry {
     private struct Entry {
         let relay: StateRelay<RemoteStream.State>
         let target: StreamTarget
+        /// Takes the values, when their type knows its changes.
+        var kept: (any KeptState)?
         /// Known once the server has started the stream.
         var streamID: String?
         var epoch = ""
@@ -37,9 +39,9 @@ struct StreamRegistry {
     var count: Int { entries.count }
 
     mutating func createRemoteStream(
-        callNumber: UInt64, target: StreamTarget, relay: StateRelay<RemoteStream.State>
+        callNumber: UInt64, target: StreamTarget, relay: StateRelay<RemoteStream.State>, kept: (any KeptState)? = nil
     ) {
-        entries[callNumber] = Entry(relay: relay, target: target)
+        entries[callNumber] = Entry(relay: relay, target: target, kept: kept)
     }
 
     /// There is a new connection: what to ask for on it, in the order in which the streams were made.
@@ -72,16 +74,16 @@ struct StreamRegistry {
     /// Takes a value, if it is newer than the last one.
     @discardableResult
     mutating func handleStreamData(streamID: String, sequence: UInt64, data: UnsafeRawBufferPointer) -> Bool {
-        guard let number = numbers[streamID], let last = entries[number]?.lastSequence, sequence > last else {
+        guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return false
         }
         entries[number]?.lastSequence = sequence
-        guard let entry = entries[number] else { return false }
         // A filter that was forgotten while the connection was away may send what it has sent before.
         if entry.target.filter?.skipsEqual == true, entry.relay.currentValue.update?.elementsEqual(data) == true {
             return false
         }
-        entry.relay.take(Array(data))
+        entry.kept?.take(Array(data))
+        entry.relay.take(entry.kept == nil ? Array(data) : nil)
         return true
     }
 
@@ -93,14 +95,39 @@ struct StreamRegistry {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return nil
         }
-        if base == entry.lastSequence, let old = entry.relay.currentValue.update,
+        if let kept = entry.kept {
+            if base == entry.lastSequence, kept.take(changes: Array(patch)) {
+                entries[number]?.lastSequence = sequence
+                entry.relay.take(nil)
+                return nil
+            }
+        } else if base == entry.lastSequence, let old = entry.relay.currentValue.update,
             let new = try? old.withUnsafeBytes({ try JSONPatch.apply(patch, to: $0, maximumBytes: maximumBytes) })
         {
             entries[number]?.lastSequence = sequence
             entry.relay.take(new)
             return nil
         }
-        // Nothing of this stream counts until the server has begun it anew.
+        return beginAnew(number, streamID)
+    }
+
+    /// The changes of a stream do not fit the value that its readers have: it begins anew, and its values are put together
+    /// as JSON from now on. Returns how to ask for that, when there is something to ask.
+    mutating func stopKeeping(_ number: UInt64) -> (callNumber: UInt64, beginning: Beginning)? {
+        guard let entry = entries[number], entry.kept != nil else { return nil }
+        entries[number]?.kept = nil
+        // Without a connection, or when it begins anew already, it will come whole.
+        entries[number]?.epoch = ""
+        entries[number]?.lastSequence = 0
+        guard let streamID = entry.streamID, numbers[streamID] != nil else { return nil }
+        return beginAnew(number, streamID)
+    }
+
+    /// Nothing of the stream counts until the server has begun it anew, with a whole value.
+    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> (
+        callNumber: UInt64, beginning: Beginning
+    )? {
+        guard let entry = entries[number] else { return nil }
         numbers[streamID] = nil
         entries[number]?.epoch = ""
         let beginning = Beginning.resumption(

@@ -1,4 +1,5 @@
 internal import Bytes
+public import Deltas
 public import Distributed
 internal import TrebuchetWire
 
@@ -73,19 +74,55 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     /// - Parameters:
     ///   - cell: what tells of the property's changes.
     ///   - value: the property.
+    ///   - change: gives it to be changed in place.
     public static func state<Value>(
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
-        value: @escaping @Sendable (isolated A) -> Value
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self {
+        Self(
+            name: name,
+            source: { actor, home in cell(actor).source(home: home, access: access(actor, value)) },
+            encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
+    }
+
+    /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
+    public static func state<Value: DeltaState>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
         Self(
             name: name,
             source: { actor, home in
-                cell(actor).source(home: home) { [weak actor] in
-                    // Asked for in the actor's isolation, as all of a source.
-                    actor.map { $0.assumeIsolated { value($0) } }
+                var access = access(actor, value)
+                var reader = ChangeReader()
+                access.takeChanges = { [weak actor] coder in
+                    var changes: StateChanges?
+                    // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
+                    actor?.assumeIsolated { actor in
+                        cell(actor).withoutNoting {
+                            change(actor) { changes = reader.take(from: &$0, with: coder) }
+                        }
+                    }
+                    return changes
                 }
+                return cell(actor).source(home: home, access: access)
             },
             encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
+    }
+
+    private static func access<Value: Codable & Sendable>(
+        _ actor: isolated A, _ value: @escaping @Sendable (isolated A) -> Value
+    ) -> StateAccess<Value> {
+        StateAccess(
+            read: { [weak actor] in
+                // Asked for in the actor's isolation, as all of a source.
+                actor.map { $0.assumeIsolated { value($0) } }
+            },
+            enter: { [weak actor] work in
+                Task { [weak actor] in await actor?.whenLocal { _ in work() } }
+            })
     }
 
     private static func encodedValues<Value>(_ observation: StateObservation<A, Value>) -> AsyncStream<Data> {

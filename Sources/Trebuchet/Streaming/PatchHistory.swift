@@ -12,12 +12,12 @@ struct PatchHistory: Sendable {
 
     /// Notes the newest update.
     mutating func remember(_ update: StateUpdate) {
-        guard let patch = update.patch, let whole = update.current else { return forget() }
+        guard let patch = update.patch else { return forget() }
         if updates.last?.sequence != patch.base { forget() }
         updates.append(update)
         bytes += patch.suffix.count
         var surplus = 0
-        while updates.count - surplus > Self.longest || bytes > whole.count {
+        while updates.count - surplus > Self.longest || bytes > update.wholeByteCount {
             bytes -= updates[surplus].patch?.suffix.count ?? 0
             surplus += 1
         }

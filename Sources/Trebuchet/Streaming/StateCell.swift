@@ -7,6 +7,7 @@ public final class StateCell<Value: Codable & Sendable> {
     private var version: UInt64 = 1
     /// Nil until somebody observes.
     private var source: StateSource<Value>?
+    private var isNoting = true
 
     public init() {}
 
@@ -15,14 +16,22 @@ public final class StateCell<Value: Codable & Sendable> {
     /// Called after every change.
     @inline(__always)
     public func didChange() {
+        guard isNoting else { return }
         version &+= 1
         source?.didChange(version: version)
     }
 
+    /// Runs a body whose changes of the property make no version.
+    func withoutNoting(_ body: () -> Void) {
+        isNoting = false
+        body()
+        isNoting = true
+    }
+
     /// The source, made at the first use.
-    func source(home: ReactorShard?, reading value: @escaping () -> Value?) -> StateSource<Value> {
+    func source(home: ReactorShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
         if let source { return source }
-        let made = StateSource(version: version, home: home, reading: value)
+        let made = StateSource(version: version, home: home, access: access())
         source = made
         return made
     }

@@ -19,6 +19,8 @@ final class StateNode: @unchecked Sendable {
     private var freshBytes = 0
     private var subscriptions: [StreamSubscription] = []
     private var isMarked = false
+    /// Whether the source was asked for a whole value that has not come yet.
+    private var awaitsWhole = false
     /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
     /// different reactors.
     var isDetached = false
@@ -53,6 +55,12 @@ final class StateNode: @unchecked Sendable {
             self.history = history
             keep(update)
             mark()
+        case .whole(let update):
+            awaitsWhole = false
+            guard update.sequence >= latest?.sequence ?? 0 else { return }
+            latest = update
+            // Now: at the end of the turn there may be a newer update, whose whole value would have to be asked for.
+            flush()
         case .failed(let message):
             finish(.error, message)
         case .ended:
@@ -95,8 +103,23 @@ final class StateNode: @unchecked Sendable {
             for update in updates { send(update, to: subscription) }
         } else if fresh.count > 1, subscription.sent > 0 {
             for update in fresh { send(update, to: subscription) }
-        } else {
-            send(latest, to: subscription)
+        }
+        if subscription.sent < latest.sequence { sendWhole(latest, to: subscription) }
+    }
+
+    /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
+    private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
+        if update.suffix(for: version) != nil { return send(update, to: subscription) }
+        guard !awaitsWhole, end == nil else { return }
+        guard shard.isHome(of: source) else {
+            awaitsWhole = true
+            return source.requestWhole(for: self)
+        }
+        switch source.whole() {
+        case .whole(let update):
+            latest = update
+            send(update, to: subscription)
+        case let event: receive(event)
         }
     }
 

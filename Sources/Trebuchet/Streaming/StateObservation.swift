@@ -23,7 +23,8 @@ where A.ActorSystem == TrebuchetActorSystem {
         guard let caller = actor.actorSystem.client else {
             return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
         }
-        return StateStream(remote: caller.observe(StreamTarget(actorID: actor.id.id, name: name)))
+        let target = StreamTarget(actorID: actor.id.id, name: name)
+        return StateStream(remote: caller.observe(target, kept: KeptStates.make(for: Value.self)))
     }
 
     /// Begins to observe what a filter lets through; the server evaluates it, so that nothing else is sent.

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Deltas
 internal import Relays
 internal import Synchronization
 internal import TrebuchetWire
@@ -21,18 +22,24 @@ protocol AnyStateSource: AnyObject, Sendable {
     func publish() -> Int
     /// Adds a node and sends it the current version. In the actor's isolation.
     func attach(_ node: StateNode)
+    /// The newest version with its whole value, `StateEvent.whole` unless something is wrong. In the actor's isolation.
+    func whole() -> StateEvent
+    /// Has that sent to a node, soon. From anywhere.
+    func requestWhole(for node: StateNode)
     func detach(_ node: StateNode)
     func countSubscriber(_ change: Int)
 }
 
 /// Encodes a state once per version and hands it to one node per reactor.
 ///
-/// `@unchecked Sendable`: `read`, `localVersions`, `version`, `published` and `isMarked` are touched in the isolation of
-/// the state's actor alone; the rest is constant or has a lock.
+/// Of a state that knows its changes only these are encoded, and the whole value when somebody needs it.
+///
+/// `@unchecked Sendable`: what `access` reads and takes, `localVersions`, `version`, `published`, `last`, `history`,
+/// `wholeByteCount` and `isMarked` are touched in the isolation of the state's actor alone; the rest is constant or has a
+/// lock.
 final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
-    /// The value; nil once the actor is gone, which may be while an update is under way.
-    private let read: () -> Value?
+    private let access: StateAccess<Value>
     let home: ReactorShard?
     private let nodes = Mutex<[StateNode]>([])
     let filters = FilterList()
@@ -46,14 +53,16 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     /// What the next version may be sent as the difference from, while somebody observes.
     private var last: StateUpdate?
     private var history = PatchHistory()
+    /// How long the whole value was when it was encoded last.
+    private var wholeByteCount = 0
     /// Below this many bytes of JSON a difference is not worth its search.
     private static var smallestPatched: Int { 128 }
     private var isMarked = false
 
-    init(version: UInt64, home: ReactorShard?, reading value: @escaping () -> Value?) {
+    init(version: UInt64, home: ReactorShard?, access: StateAccess<Value>) {
         self.version = version
         self.home = home
-        read = value
+        self.access = access
     }
 
     /// What observers in this process follow. In the actor's isolation.
@@ -65,7 +74,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     }
 
     /// The value with its version; nil when the actor is gone. In the actor's isolation.
-    var snapshot: (value: Value, version: UInt64)? { read().map { ($0, version) } }
+    var snapshot: (value: Value, version: UInt64)? { access.read().map { ($0, version) } }
 
     var subscriberCount: Int { subscribers.load(ordering: .relaxed) }
     var encodeCount: Int { encodes.load(ordering: .relaxed) }
@@ -93,22 +102,21 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         let nodes = self.nodes.withLock { $0 }
         let filters = self.filters.current
         if nodes.isEmpty {
-            last = nil
-            history = PatchHistory()
+            // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
+            if access.takeChanges == nil { forgetLast() } else { last = last?.withoutWhole }
         }
-        guard !nodes.isEmpty || !filters.isEmpty, let value = read() else { return 0 }
+        guard !nodes.isEmpty || !filters.isEmpty, let value = access.read() else { return 0 }
         published = version
         feed(filters, value)
         guard !nodes.isEmpty else { return ReactorShard.leastEagerBytes }
         let event = encode(value, for: nodes)
-        if case .update(let update) = event { history.remember(update) }
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
     }
 
     func attach(_ node: StateNode) {
-        guard let value = read() else { return node.send(.ended) }
+        guard let value = access.read() else { return node.send(.ended) }
         publish()
         let isAttached = nodes.withLock { nodes in
             // Its last subscriber may have gone before this reached the actor's reactor.
@@ -150,7 +158,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     func add(_ filter: FilteredSource) -> (data: [UInt8], sequence: UInt64)? {
         filters.add(filter)
-        guard let value = read(), let data = try? json(value, filter.version) else { return nil }
+        guard let value = access.read(), let data = try? json(value, filter.version) else { return nil }
         return (Array(data.bytes), version)
     }
 
@@ -177,46 +185,102 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     private func json(_ value: Value, _ wire: ProtocolVersion) throws -> ByteBuffer {
         encodes.add(1, ordering: .relaxed)
         var data = ByteBuffer()
-        let coder = home?.coder(for: wire) ?? ValueCoder(version: wire)
-        try coder.encode(value, into: &data)
+        try coder(wire).encode(value, into: &data)
         return data
+    }
+
+    func whole() -> StateEvent {
+        publish()
+        guard let value = access.read() else { return .ended }
+        if let last, last.sequence == version, last.current != nil { return .whole(last) }
+        do {
+            let update = StateUpdate(
+                sequence: version, current: try suffix(value, .v3), legacy: nil,
+                patch: last?.sequence == version ? last?.patch : nil, wholeByteCount: wholeByteCount)
+            last = update
+            return .whole(update)
+        } catch {
+            return failure(error)
+        }
+    }
+
+    func requestWhole(for node: StateNode) {
+        let work: @Sendable () -> Void = { [weak self] in
+            if let self { node.send(self.whole()) }
+        }
+        // The executor of an actor with a home is its reactor.
+        if let home { home.reactor.run(work) } else { access.enter(work) }
     }
 
     private func encode(_ value: Value, for nodes: [StateNode]) -> StateEvent {
         do {
-            let current = nodes.contains { $0.version == .v3 } ? try suffix(value, .v3) : nil
+            let isObserved = nodes.contains { $0.version == .v3 }
+            let recorded = isObserved ? recordedPatch() : nil
+            let current = isObserved && recorded == nil ? try suffix(value, .v3) : nil
             let update = StateUpdate(
                 sequence: version, current: current,
                 legacy: nodes.contains { $0.version != .v3 } ? try suffix(value, .v2) : nil,
-                patch: current.flatMap(patch))
-            if current != nil { last = update }
+                patch: recorded ?? current.flatMap(comparedPatch), wholeByteCount: wholeByteCount)
+            if isObserved {
+                last = update
+                history.remember(update)
+            }
             return .update(update)
         } catch {
-            return .failed(Self.unencodable(error))
+            return failure(error)
         }
     }
 
-    /// The new version as the difference from the last one, when that is smaller.
-    private func patch(to current: SharedBytes) -> StateUpdate.Patch? {
-        guard let last, last.sequence < version, let old = last.data, current.count >= Self.smallestPatched else {
-            return nil
-        }
-        let new = StreamDataParts.data(inSuffix: current.bytes, sequence: version)
-        let overhead = #","base":"#.utf8.count + 20
-        guard new.count > overhead,
-            let patch = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - overhead)
-        else { return nil }
-        var message = ByteBuffer(capacity: patch.count + 128)
-        patch.withUnsafeBytes {
-            StreamDataParts.appendSuffix(sequence: version, patch: $0, base: last.sequence, into: &message)
-        }
-        return StateUpdate.Patch(base: last.sequence, suffix: SharedBytes(message.bytes))
+    private func forgetLast() {
+        last = nil
+        history = PatchHistory()
     }
+
+    private func failure(_ error: any Error) -> StateEvent {
+        // Changes may have been taken that nobody gets: what follows is no difference from the version before.
+        forgetLast()
+        return .failed(Self.unencodable(error))
+    }
+
+    /// The new version as what the state has noted since the last one, when that is smaller than the whole value was.
+    private func recordedPatch() -> StateUpdate.Patch? {
+        guard let changes = access.takeChanges?(coder(.v3)), let last else { return nil }
+        var patch = ByteBuffer()
+        changes.write(into: &patch)
+        guard patch.count + Self.patchOverhead < wholeByteCount else { return nil }
+        return message(patch, base: last.sequence)
+    }
+
+    /// The new version as the difference from the last one, when that is smaller.
+    private func comparedPatch(to current: SharedBytes) -> StateUpdate.Patch? {
+        guard access.takeChanges == nil, let last, last.sequence < version, let old = last.data,
+            current.count >= Self.smallestPatched
+        else { return nil }
+        let new = StreamDataParts.data(inSuffix: current.bytes, sequence: version)
+        guard new.count > Self.patchOverhead,
+            let patch = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - Self.patchOverhead)
+        else { return nil }
+        var buffer = ByteBuffer(capacity: patch.count)
+        patch.withUnsafeBytes { buffer.append($0) }
+        return message(buffer, base: last.sequence)
+    }
+
+    /// What a message with a patch has more than one with the value.
+    private static var patchOverhead: Int { #","base":"#.utf8.count + 20 }
+
+    private func message(_ patch: borrowing ByteBuffer, base: UInt64) -> StateUpdate.Patch {
+        var message = ByteBuffer(capacity: patch.count + 128)
+        StreamDataParts.appendSuffix(sequence: version, patch: patch.bytes, base: base, into: &message)
+        return StateUpdate.Patch(base: base, suffix: SharedBytes(message.bytes))
+    }
+
+    private func coder(_ wire: ProtocolVersion) -> ValueCoder { home?.coder(for: wire) ?? ValueCoder(version: wire) }
 
     private func suffix(_ value: Value, _ wire: ProtocolVersion) throws -> SharedBytes {
         let data = try json(value, wire)
         var message = ByteBuffer(capacity: data.count + 128)
         StreamDataParts.appendSuffix(sequence: version, data: data.bytes, version: wire, into: &message)
+        if wire == .v3 { wholeByteCount = message.count }
         return SharedBytes(message.bytes)
     }
 }

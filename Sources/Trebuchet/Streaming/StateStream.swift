@@ -48,6 +48,7 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
         private let source: Source
         private var versions: StateRelay<UInt64>.Stream.Iterator?
         private var updates: StateRelay<RemoteStream.State>.Stream.Iterator?
+        private var kept: (any KeptState<Value>)?
         /// The version of the last value returned.
         private var seen: UInt64 = 0
 
@@ -55,7 +56,9 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             self.source = source
             switch source {
             case .local(let local): versions = local.versions.stream.makeAsyncIterator()
-            case .remote(let remote): updates = remote.relay.stream.makeAsyncIterator()
+            case .remote(let remote):
+                updates = remote.relay.stream.makeAsyncIterator()
+                kept = remote.kept.flatMap { $0 as? any KeptState<Value> }
             case .failed: break
             }
         }
@@ -86,14 +89,13 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             _ remote: RemoteStream, isolation actor: isolated (any Actor)?
         ) async -> Value? {
             while let state = await updates?.next(isolation: actor) {
-                guard let update = state.update, state.count > seen else {
-                    if state.outcome != nil { return nil }
-                    continue
+                if state.count > seen, let (value, count) = remote.value(Value.self, of: state, kept: kept) {
+                    // What is kept may be newer than what the relay told, but is not what this reader has got already.
+                    guard count > seen else { continue }
+                    seen = count
+                    return value
                 }
-                seen = state.count
-                if remote.isMissing(Value.self, update) { continue }
-                if let value = remote.decode(Value.self, update) { return value }
-                return nil
+                if state.outcome != nil || remote.relay.currentValue.outcome != nil { return nil }
             }
             return nil
         }

@@ -5,10 +5,15 @@ internal import TrebuchetWire
 final class StateUpdate: Sendable {
     let sequence: UInt64
     /// What follows the streamID in a `streamData` message; one for each way of writing that somebody observes with.
+    ///
+    /// `current` is nil as well when there is a `patch` that was made without the whole value, and nobody has asked for
+    /// that yet.
     let current: SharedBytes?
     let legacy: SharedBytes?
-    /// The same as `current`, as the difference from an earlier version; nil when there is none or it is no smaller.
+    /// The same as the difference from an earlier version; nil when there is none or it is no smaller.
     let patch: Patch?
+    /// How long `current` is or, when it is nil, was when it was encoded last.
+    let wholeByteCount: Int
 
     /// For those alone who have the version `base`.
     struct Patch: Sendable {
@@ -16,11 +21,19 @@ final class StateUpdate: Sendable {
         let suffix: SharedBytes
     }
 
-    init(sequence: UInt64, current: SharedBytes?, legacy: SharedBytes?, patch: Patch? = nil) {
+    init(sequence: UInt64, current: SharedBytes?, legacy: SharedBytes?, patch: Patch?, wholeByteCount: Int) {
         self.sequence = sequence
         self.current = current
         self.legacy = legacy
         self.patch = patch
+        self.wholeByteCount = wholeByteCount
+    }
+
+    /// The same without `current`, which may be large.
+    var withoutWhole: StateUpdate {
+        guard current != nil else { return self }
+        return StateUpdate(
+            sequence: sequence, current: nil, legacy: legacy, patch: patch, wholeByteCount: wholeByteCount)
     }
 
     /// What it counts in a turn's budget: as much as is sent of it.
@@ -37,6 +50,8 @@ enum StateEvent: Sendable {
     case update(StateUpdate)
     /// The first update for a node, and what came before it.
     case attached(StateUpdate, PatchHistory)
+    /// The newest update with its whole value, for a node that has asked for it.
+    case whole(StateUpdate)
     /// The state could not be encoded.
     case failed(String)
     /// The actor is gone.

@@ -5,8 +5,8 @@ import Trebuchet
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams, connections, relays and machines cost",
-        subcommands: [rpc, fanout, idle, soak, relays, qstream, echo, echoServer, autobahnClient, machines],
+        summary: "measure what calls, streams, connections, relays, changes and machines cost",
+        subcommands: [rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -145,6 +145,22 @@ enum BenchCommand {
                 readers: try arguments.int("--readers", in: 1...100_000) ?? 1000,
                 rounds: try arguments.int("--rounds", in: 1...100_000) ?? 100)
             await load.run().print(asJSON: arguments.has("--json"))
+        })
+
+    private static let delta = CommandSpec(
+        name: "bench delta",
+        summary: "one changed element of a keyed collection, from server to client, against its size",
+        options: [
+            OptionSpec(
+                "--count", "N", "elements of the collection (10, 100, 1000 and 10000, by turns)"),
+            OptionSpec("--rounds", "N", "changes with each (4000)"), json,
+        ],
+        run: { arguments in
+            let count = try arguments.int("--count", in: 1...10_000_000)
+            let load = DeltaLoad(
+                counts: count.map { [$0] } ?? [10, 100, 1_000, 10_000],
+                rounds: try arguments.int("--rounds", in: 1...1_000_000) ?? 4000)
+            try await load.run().print(asJSON: arguments.has("--json"))
         })
 
     private static let qstream = CommandSpec(

@@ -17,18 +17,7 @@ package enum JSONPatch {
         }
         var draft = JSONDraft(
             document, maximumBytes: maximumBytes, workLimit: 65_536 + 128 * (document.count + patch.count))
-        var cursor = JSONCursor(patch)
-        var number = 0
-        do throws(JSONPatchError) {
-            while let operation = try PatchOperation.next(&cursor, isFirst: number == 0) {
-                try draft.run(operation)
-                number += 1
-            }
-        } catch {
-            var error = error
-            error.operation = number
-            throw error
-        }
+        try read(patch) { (operation) throws(JSONPatchError) in try draft.run(operation) }
         return try draft.text()
     }
 
@@ -44,5 +33,24 @@ package enum JSONPatch {
         guard old.count <= Int(Int32.max), new.count <= Int(Int32.max) else { return nil }
         var difference = JSONDifference(from: old, to: new, maximumBytes: maximumBytes)
         return difference.patch()
+    }
+
+    /// Reads a patch operation by operation; their values point into it.
+    package static func read(
+        _ patch: UnsafeRawBufferPointer, _ body: (PatchOperation) throws(JSONPatchError) -> Void
+    ) throws(JSONPatchError) {
+        guard patch.count <= Int(Int32.max) else { throw JSONPatchError(.tooLarge, "a text of 2 GiB or more") }
+        var cursor = JSONCursor(patch)
+        var number = 0
+        do throws(JSONPatchError) {
+            while let operation = try PatchOperation.next(&cursor, isFirst: number == 0) {
+                try body(operation)
+                number += 1
+            }
+        } catch {
+            var error = error
+            error.operation = number
+            throw error
+        }
     }
 }

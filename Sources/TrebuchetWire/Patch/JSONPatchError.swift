@@ -19,7 +19,7 @@ package struct JSONPatchError: Error, Sendable, Equatable, CustomStringConvertib
     /// Which operation failed, counted from 0; nil when it is the patch or the result as a whole.
     package internal(set) var operation: Int?
 
-    init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }

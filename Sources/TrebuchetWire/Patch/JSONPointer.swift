@@ -5,6 +5,10 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         /// The name in UTF-8, without escapes.
         package let bytes: [UInt8]
 
+        package init(_ name: String) { bytes = Array(name.utf8) }
+
+        init(bytes: [UInt8]) { self.bytes = bytes }
+
         /// The index, when this is one: digits without a leading zero.
         package var index: Int? {
             bytes.first == 0x2D ? nil : bytes.withUnsafeBytes { JSONNumber.int($0) }
@@ -16,6 +20,8 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 
     /// None: the whole text.
     package let tokens: [Token]
+
+    package init(_ tokens: [Token]) { self.tokens = tokens }
 
     /// Nil when the text is neither empty nor begins with `/`, or has a `~` that is not followed by 0 or 1.
     package init?(_ text: String) { self.init(utf8: Array(text.utf8)) }

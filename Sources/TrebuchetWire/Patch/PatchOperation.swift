@@ -1,18 +1,18 @@
 /// One operation of a patch, read from its text.
-struct PatchOperation {
-    enum Kind: String {
+package struct PatchOperation {
+    package enum Kind: String, Sendable {
         case add, remove, replace, move, copy, test
 
         var hasValue: Bool { self == .add || self == .replace || self == .test }
         var hasFrom: Bool { self == .move || self == .copy }
     }
 
-    let kind: Kind
-    let path: JSONPointer
+    package let kind: Kind
+    package let path: JSONPointer
     /// For `move` and `copy`.
-    let from: JSONPointer?
+    package let from: JSONPointer?
     /// A value in the patch, for `add`, `replace` and `test`.
-    let value: UnsafeRawBufferPointer?
+    package let value: UnsafeRawBufferPointer?
 
     /// The operation at the cursor, which stands in the array that a patch is; nil behind the last.
     static func next(_ cursor: inout JSONCursor, isFirst: Bool) throws(JSONPatchError) -> PatchOperation? {

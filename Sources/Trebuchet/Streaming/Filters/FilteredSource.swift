@@ -53,6 +53,13 @@ final class FilteredSource: AnyStateSource, Sendable {
     func countSubscriber(_ change: Int) { base.countSubscriber(change) }
     func publish() -> Int { base.publish() }
 
+    /// Its updates are whole, all of them.
+    func whole() -> StateEvent {
+        state.withLock { $0.latest }.map { .whole(update($0)) } ?? .failed("a filter has no value yet")
+    }
+
+    func requestWhole(for node: StateNode) { node.send(whole()) }
+
     // MARK: Who observes
 
     func attach(_ node: StateNode) {
@@ -175,7 +182,7 @@ final class FilteredSource: AnyStateSource, Sendable {
         let suffix = SharedBytes(message.bytes)
         return StateUpdate(
             sequence: version.sequence, current: self.version == .v3 ? suffix : nil,
-            legacy: self.version == .v3 ? nil : suffix)
+            legacy: self.version == .v3 ? nil : suffix, patch: nil, wholeByteCount: suffix.count)
     }
 
     // MARK: The end

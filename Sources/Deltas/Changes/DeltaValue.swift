@@ -1,0 +1,54 @@
+/// A property that notes when it is set, as a part of a ``DeltaState``.
+///
+/// A change of it is sent as the whole new value, so it is meant for what is small. In JSON it is the value alone.
+@propertyWrapper
+public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
+    private var value: Value
+    private var isChanged = false
+    private var mark = ChangeMark()
+
+    public init(wrappedValue: Value) { value = wrappedValue }
+
+    public var wrappedValue: Value {
+        get { value }
+        _modify {
+            isChanged = true
+            yield &value
+        }
+    }
+
+    public init(from decoder: any Decoder) throws {
+        value = try decoder.singleValueContainer().decode(Value.self)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
+
+    public mutating func takeChanges() -> StateChanges? {
+        var changes = StateChanges()
+        changes.start = mark
+        if isChanged {
+            changes.replace(value)
+            isChanged = false
+            mark = ChangeMark()
+        }
+        changes.end = mark
+        return changes
+    }
+
+    public mutating func apply(_ changes: StateChanges) throws {
+        try changes.apply(to: &value) { _, _, _ in false }
+        (isChanged, mark) = (false, ChangeMark())
+    }
+}
+
+extension DeltaValue: Equatable where Value: Equatable {
+    /// Whether the values are equal, whatever changed before.
+    public static func == (one: DeltaValue, other: DeltaValue) -> Bool { one.value == other.value }
+}
+
+extension DeltaValue: Hashable where Value: Hashable {
+    public func hash(into hasher: inout Hasher) { value.hash(into: &hasher) }
+}

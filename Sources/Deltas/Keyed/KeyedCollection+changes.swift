@@ -1,0 +1,90 @@
+extension KeyedCollection: DeltaState {
+    /// The changes since the last call; nil when there were more than 64 and more than a quarter of the elements.
+    ///
+    /// A new or decoded collection has none. What changed travels with copies: of several, take the changes of one only.
+    public mutating func takeChanges() -> StateChanges? {
+        var changes = StateChanges()
+        changes.start = log.start
+        guard !log.isFull else {
+            log = ChangeLog()
+            return nil
+        }
+        for step in log.steps { append(step, to: &changes) }
+        if !log.steps.isEmpty { log = ChangeLog() }
+        changes.end = log.start
+        return changes
+    }
+
+    private func append(_ step: ChangeLog<Element>.Step, to changes: inout StateChanges) {
+        switch step {
+        case .add(let id, let index): changes.add(self[id: id]!, at: String(index))
+        case .addRemoved(let element, let index): changes.add(element, at: String(index))
+        case .replace(let id, let index): changes.replace(self[id: id]!, at: String(index))
+        case .remove(let index): changes.remove(at: String(index))
+        case .move(let from, let to): changes.move(from: String(from), to: String(to))
+        case .removeAll: changes.replace([Element]())
+        case .nothing: return
+        }
+    }
+
+    /// Makes changes that were taken from an equal collection.
+    ///
+    /// Throws ``StateChangesError`` when an index is none of this collection, an id would be there twice, a value is no
+    /// element, or something within an element is to be changed; the collection is as it was then.
+    public mutating func apply(_ changes: StateChanges) throws {
+        try changes.checkIsKnown()
+        var changed = store
+        for operation in changes.operations { try Self.apply(operation, to: &changed) }
+        store = changed
+        log = ChangeLog()
+    }
+
+    private static func apply(_ operation: StateChanges.Operation, to store: inout ElementStore<Element>) throws {
+        guard let last = operation.path.last else { return try replaceAll(operation, in: &store) }
+        switch operation.kind {
+        case .add:
+            let isEnd = last == "-" && operation.path.count == 1
+            let index = try isEnd ? store.count : index(operation.path, operation, below: store.count + 1)
+            let element = try operation.value(as: Element.self)
+            try checkIsNew(element.id, operation, store)
+            store.insert(element, at: index)
+        case .remove:
+            _ = store.remove(at: try index(operation.path, operation, below: store.count))
+        case .replace:
+            let index = try index(operation.path, operation, below: store.count)
+            let element = try operation.value(as: Element.self)
+            if store[index].id == element.id { return store.update(index) { $0 = element } }
+            try checkIsNew(element.id, operation, store)
+            _ = store.remove(at: index)
+            store.insert(element, at: index)
+        case .move:
+            let from = try index(operation.from ?? [], operation, below: store.count)
+            let to = try index(operation.path, operation, below: store.count)
+            store.insert(store.remove(at: from), at: to)
+        }
+    }
+
+    private static func replaceAll(
+        _ operation: StateChanges.Operation, in store: inout ElementStore<Element>
+    ) throws {
+        guard operation.kind == .replace else { throw operation.error("the whole can only be replaced") }
+        store = try operation.value(as: KeyedCollection.self).store
+    }
+
+    private static func checkIsNew(
+        _ id: Element.ID, _ operation: StateChanges.Operation, _ store: ElementStore<Element>
+    ) throws {
+        guard !store.contains(id) else { throw operation.error("the id \(id) is there already") }
+    }
+
+    /// The index that a path is, written as JSON Pointer asks for (RFC 6901): digits without a leading zero.
+    private static func index(
+        _ path: [String], _ operation: StateChanges.Operation, below limit: Int
+    ) throws -> Int {
+        guard path.count == 1 else { throw operation.error("elements are changed as a whole") }
+        guard let index = Int(path[0]), String(index) == path[0], (0..<limit).contains(index) else {
+            throw operation.error("there is no such index in \(limit) places")
+        }
+        return index
+    }
+}

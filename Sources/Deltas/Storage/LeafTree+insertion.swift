@@ -1,0 +1,126 @@
+extension LeafTree {
+    /// An element to be put in: the hash of its id, and what puts it into a leaf.
+    struct Newcomer {
+        let hash: Int
+        let insert: (AnyLeaf, _ place: Int) -> Void
+    }
+
+    enum Insertion {
+        case done
+        /// The node was full: this is the second half of it.
+        case split(LeafTree)
+        /// Nothing has happened: a leaf is full and no label is free between it and the next.
+        case noLabel
+    }
+
+    /// Where a node is among the others.
+    struct Surroundings {
+        /// No leaf comes before this node's first.
+        let isFirst: Bool
+        /// No more than the labels behind this node.
+        let end: UInt64
+
+        static let root = Surroundings(isFirst: true, end: .max)
+    }
+
+    /// The distance of labels where nothing limits it: wide enough that a leaf between two can split 40 times, and small
+    /// enough for 8 million leaves on either side of the first.
+    static let labelDistance: UInt64 = 1 << 40
+    static let firstLabel: UInt64 = 1 << 63
+
+    mutating func insert(
+        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
+    ) -> Insertion {
+        if isLeaf { return insertInLeaf(element, at: index, surroundings, &labels) }
+        let (place, rest) = child(holding: index)
+        let below = Surroundings(
+            isFirst: surroundings.isFirst && place == 0,
+            end: place + 1 < children.count ? children[place + 1].label : surroundings.end)
+        switch children[place].insert(element, at: rest, below, &labels) {
+        case .done:
+            count += 1
+            return .done
+        case .split(let half):
+            count += 1
+            children.insert(half, at: place + 1)
+            label = min(label, children[0].label)
+            return children.count > Self.mostChildren ? .split(splitNode()) : .done
+        case .noLabel:
+            guard spreadLabels(surroundings, &labels) else { return .noLabel }
+            return insert(element, at: index, surroundings, &labels)
+        }
+    }
+
+    private mutating func insertInLeaf(
+        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
+    ) -> Insertion {
+        guard count == Self.mostElements else {
+            element.insert(ownLeaf(), index)
+            count += 1
+            labels.add(label, for: element.hash)
+            return .done
+        }
+        guard let free = freeLabel(surroundings) else { return .noLabel }
+        // Who adds at one end fills leaves there, instead of leaving them half empty.
+        let quarter = Self.mostElements / 4
+        let middle = index == 0 ? quarter : index == count ? count - quarter : count / 2
+        let present = label
+        var half = LeafTree(label: max(free, present), leaf: ownLeaf().split(at: middle), count: count - middle)
+        count = middle
+        label = min(free, present)
+        for hash in (free < present ? leaf! : half.leaf!).hashes() { labels.change(present, to: free, for: hash) }
+        // Neither half is full.
+        if index < middle {
+            _ = insertInLeaf(element, at: index, surroundings, &labels)
+        } else {
+            _ = half.insertInLeaf(element, at: index - middle, surroundings, &labels)
+        }
+        return .split(half)
+    }
+
+    /// A label for another leaf: before this one when it is the first, or else behind it.
+    private func freeLabel(_ surroundings: Surroundings) -> UInt64? {
+        if surroundings.isFirst, label > Self.labelDistance { return label - Self.labelDistance }
+        let gap = surroundings.end - label
+        return gap < 2 ? nil : label + min(gap / 2, Self.labelDistance)
+    }
+
+    mutating func splitNode() -> LeafTree {
+        let middle = children.count / 2
+        let half = LeafTree(label: children[middle].label, children: Array(children[middle...]))
+        children.removeSubrange(middle...)
+        count -= half.count
+        return half
+    }
+
+    // MARK: Labels
+
+    /// Spreads the labels of all leaves below evenly; false when too few are free for it to last.
+    ///
+    /// The smallest part of the tree that has labels enough is spread, so that many elements inserted at one place cost
+    /// each of them little.
+    private mutating func spreadLabels(_ surroundings: Surroundings, _ labels: inout LabelTable) -> Bool {
+        let distance = (surroundings.end - label) / UInt64(leafCount)
+        guard distance >= 1 << 16 else { return false }
+        var next = label
+        setLabels(&next, distance: min(distance, Self.labelDistance), &labels)
+        return true
+    }
+
+    /// Spreads the labels of the whole tree, with room at both ends.
+    mutating func spreadAllLabels(_ labels: inout LabelTable) {
+        var next = Self.firstLabel / 2
+        setLabels(&next, distance: min(Self.firstLabel / UInt64(leafCount), Self.labelDistance), &labels)
+    }
+
+    private mutating func setLabels(_ next: inout UInt64, distance: UInt64, _ labels: inout LabelTable) {
+        if let leaf {
+            for hash in leaf.hashes() { labels.change(label, to: next, for: hash) }
+        }
+        label = next
+        if isLeaf { next += distance }
+        for place in children.indices { children[place].setLabels(&next, distance: distance, &labels) }
+    }
+
+    private var leafCount: Int { isLeaf ? 1 : children.reduce(0) { $0 + $1.leafCount } }
+}

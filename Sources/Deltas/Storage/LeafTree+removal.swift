@@ -1,0 +1,46 @@
+extension LeafTree {
+    /// Removes the element at an index, whose id has this hash; the body takes it out of its leaf.
+    mutating func remove<Element>(
+        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Element
+    ) -> Element {
+        count -= 1
+        if isLeaf {
+            labels.remove(label, for: hash)
+            return body(ownLeaf(), index)
+        }
+        let (place, rest) = child(holding: index)
+        let removed = children[place].remove(at: rest, hash: hash, &labels, body)
+        if children[place].partCount < children[place].mostParts / 4, children.count > 1 {
+            fill(at: max(place, 1), &labels)
+        }
+        return removed
+    }
+
+    /// Puts a child's parts to those of the child before it, and takes half of them back when they are too many.
+    private mutating func fill(at place: Int, _ labels: inout LabelTable) {
+        let right = children.remove(at: place)
+        children[place - 1].append(right, &labels)
+        guard children[place - 1].partCount > children[place - 1].mostParts else { return }
+        children.insert(children[place - 1].splitHalf(label: right.label, &labels), at: place)
+    }
+
+    /// Takes all parts of the node that comes behind this one.
+    private mutating func append(_ other: LeafTree, _ labels: inout LabelTable) {
+        if let added = other.leaf {
+            for hash in added.hashes() { labels.change(other.label, to: label, for: hash) }
+            ownLeaf().append(added)
+        }
+        children += other.children
+        count += other.count
+    }
+
+    /// The second half of this node's parts, as another node. A leaf's gets the label.
+    private mutating func splitHalf(label: UInt64, _ labels: inout LabelTable) -> LeafTree {
+        guard isLeaf else { return splitNode() }
+        let middle = count / 2
+        let half = LeafTree(label: label, leaf: ownLeaf().split(at: middle), count: count - middle)
+        count = middle
+        for hash in half.leaf!.hashes() { labels.change(self.label, to: label, for: hash) }
+        return half
+    }
+}

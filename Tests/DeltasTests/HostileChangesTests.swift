@@ -1,0 +1,98 @@
+import Deltas
+import Testing
+
+@Suite("Changes that do not fit")
+struct HostileChangesTests {
+    private static let item = #"{"id":9,"title":"x","isDone":false}"#
+    private static let present = #"{"id":2,"title":"x","isDone":false}"#
+
+    @Test(
+        "changes that do not fit throw, and leave the value as it was",
+        arguments: [
+            (#"{"op":"replace","path":"/3","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/-","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/-1","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/01","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/99999999999999999999","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/","value":\#(item)}"#, "no such index"),
+            (#"{"op":"replace","path":"/0","value":\#(present)}"#, "the id 2 is there already"),
+            (#"{"op":"replace","path":"/0","value":17}"#, "does not decode"),
+            (#"{"op":"replace","path":"","value":17}"#, "does not decode"),
+            (#"{"op":"replace","path":"","value":[\#(item),\#(item)]}"#, "two elements have the id 9"),
+            (#"{"op":"replace","path":"/0/title","value":"x"}"#, "as a whole"),
+            (#"{"op":"add","path":"/4","value":\#(item)}"#, "no such index"),
+            (#"{"op":"add","path":"/-/0","value":\#(item)}"#, "as a whole"),
+            (#"{"op":"add","path":"/0","value":\#(present)}"#, "the id 2 is there already"),
+            (#"{"op":"add","path":"","value":[]}"#, "only be replaced"),
+            (#"{"op":"add","path":"/0"}"#, "missing 'value'"),
+            (#"{"op":"remove","path":"/3"}"#, "no such index"),
+            (#"{"op":"remove","path":""}"#, "only be replaced"),
+            (#"{"op":"move","from":"/3","path":"/0"}"#, "no such index"),
+            (#"{"op":"move","from":"/0","path":"/3"}"#, "no such index"),
+            (#"{"op":"move","from":"","path":"/0"}"#, "as a whole"),
+            (#"{"op":"move","path":"/0"}"#, "missing 'from'"),
+            (#"{"op":"copy","from":"/0","path":"/1"}"#, "no 'copy'"),
+            (#"{"op":"test","path":"/0","value":1}"#, "no 'test'"),
+            (#"{"op":"swap","path":"/0"}"#, "no such 'op'"),
+            (#"{"op":"remove","path":"0"}"#, "no JSON Pointer"),
+            (#"{"path":"/0"}"#, "missing 'op'"),
+            ("17", "expected '{'"),
+        ])
+    func table(operation: String, problem: String) throws {
+        let items: KeyedCollection = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 3, title: "c")]
+        var changed = items
+        // Also when a change before it fits.
+        for patch in ["[\(operation)]", #"[{"op":"move","from":"/2","path":"/2"},\#(operation)]"#] {
+            let error = #expect(throws: StateChangesError.self) { changed = try items.applying(patch) }
+            #expect(error?.message.contains(problem) == true, "\(error!)")
+        }
+        #expect(changed == items)
+        // The same, without a copy made by the test.
+        if let changes = try? Self.changes(#"[{"op":"remove","path":"/2"},\#(operation)]"#) {
+            #expect(throws: StateChangesError.self) { try changed.apply(changes) }
+            #expect(changed == items)
+            #expect(changed.index(id: 3) == 2)
+        }
+    }
+
+    private static func changes(_ patch: String) throws -> StateChanges {
+        try Array(patch.utf8).withUnsafeBytes { try StateChanges(patch: $0) }
+    }
+
+    @Test("a patch with more operations than changes may have is refused")
+    func tooMany() throws {
+        let move = #"{"op":"move","from":"/0","path":"/0"}"#
+        let most = Array(repeating: move, count: 65_536).joined(separator: ",")
+        #expect(try Self.changes("[\(most)]").isEmpty == false)
+        #expect(throws: StateChangesError.self) { try Self.changes("[\(most),\(move)]") }
+    }
+
+    @Test("text that is no patch is refused", arguments: ["", "{}", "[", "[{}", "[]x", "[1]", "null"])
+    func noPatch(text: String) {
+        #expect(throws: StateChangesError.self) { try Self.changes(text) }
+    }
+
+    @Test(
+        "changes of a state of parts that do not fit throw, and leave it as it was",
+        arguments: [
+            (#"{"op":"replace","path":"/other","value":1}"#, "no member 'other'"),
+            (#"{"op":"remove","path":""}"#, "only be replaced"),
+            (#"{"op":"replace","path":"","value":{}}"#, "does not decode"),
+            (#"{"op":"remove","path":"/title"}"#, "only be replaced"),
+            (#"{"op":"replace","path":"/title/0","value":"x"}"#, "no member '0'"),
+            (#"{"op":"replace","path":"/title","value":1}"#, "does not decode"),
+            (#"{"op":"replace","path":"/todos/9","value":\#(item)}"#, "no such index"),
+            (#"{"op":"move","from":"/todos/0","path":"/notes/items/0"}"#, "one member to another"),
+            (#"{"op":"move","from":"","path":"/todos/0"}"#, "one member to another"),
+        ])
+    func parts(operation: String, problem: String) {
+        let board = Board(title: "t", todos: [Item(id: 1, title: "a")])
+        var changed = board
+        let error = #expect(throws: StateChangesError.self) {
+            try changed.apply(
+                Self.changes(#"[{"op":"replace","path":"/title","value":"new"},\#(operation)]"#))
+        }
+        #expect(error?.message.contains(problem) == true, "\(error!)")
+        #expect(changed == board)
+    }
+}

@@ -1,0 +1,73 @@
+import Trebuchet
+
+struct Entry: Codable, Sendable, Identifiable, Equatable {
+    let id: Int
+    var title: String
+    var isDone = false
+
+    /// So many entries, with ids from 0 on.
+    static func entries(_ count: Int) -> [Entry] { (0..<count).map { Entry(id: $0, title: "entry number \($0)") } }
+}
+
+/// A struct whose parts know what changed in them.
+struct Plan: DeltaRecord, Equatable {
+    @DeltaValue var name = ""
+    var first = KeyedCollection<Entry>()
+    var second = KeyedCollection<Entry>()
+
+    static let deltaMembers: [DeltaMember<Plan>] = [
+        DeltaMember("name", \._name), DeltaMember("first", \.first), DeltaMember("second", \.second),
+    ]
+}
+
+/// States that know what changed in them.
+@Trebuchet
+distributed actor Backlog {
+    @StreamedState var entries = KeyedCollection<Entry>()
+    @StreamedState var plan = Plan()
+
+    distributed func fill(_ count: Int) {
+        entries = KeyedCollection(Entry.entries(count))
+        plan = Plan(name: "plan", first: entries, second: [])
+    }
+
+    distributed func rename(_ id: Int, _ title: String) { entries.update(id: id) { $0.title = title } }
+    distributed func put(_ entry: Entry) { entries.updateOrAppend(entry) }
+    distributed func clear() { entries.removeAll() }
+    /// An access without a change.
+    distributed func touch() { entries.remove(id: -1) }
+    distributed func count() -> Int { entries.count }
+    distributed func all() -> [Entry] { Array(entries) }
+    distributed func name(_ name: String) { plan.name = name }
+    distributed func finish(_ id: Int) {
+        guard let entry = plan.first.remove(id: id) else { return }
+        plan.second.append(entry)
+    }
+    /// Random changes of everything, the same for the same seed.
+    distributed func shuffle(seed: UInt64, changes: Int) {
+        var random = RandomChanges(seed: seed)
+        for _ in 0..<changes {
+            random.change(&entries)
+            random.change(&plan)
+        }
+    }
+    distributed func current() -> Plan { plan }
+}
+
+/// The same on the global pool, where each change is a version of its own.
+@Trebuchet(executor: .concurrent)
+distributed actor ConcurrentBacklog {
+    @StreamedState var entries = KeyedCollection<Entry>()
+
+    distributed func fill(_ count: Int) { entries = KeyedCollection(Entry.entries(count)) }
+    distributed func rename(_ id: Int, _ title: String) { entries.update(id: id) { $0.title = title } }
+}
+
+/// A server's actor with the names of `Backlog`, whose state knows nothing of changes.
+@Trebuchet
+distributed actor PlainBacklog {
+    @StreamedState var entries: [Entry] = []
+
+    distributed func fill(_ count: Int) { entries = Entry.entries(count) }
+    distributed func rename(_ id: Int, _ title: String) { entries[id].title = title }
+}

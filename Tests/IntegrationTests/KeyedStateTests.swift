@@ -1,0 +1,294 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// States that know what changed in them: what is sent of a change, and what is encoded for it.
+@Suite(.timeLimit(.minutes(1))) struct KeyedStateTests {
+    private static let observe =
+        #"{"type":"invocation","payload":{"callID":"o","actorID":"backlog","targetIdentifier":"observeEntries"}}"#
+
+    /// A server whose backlog has so many entries.
+    private func withBacklog(
+        _ count: Int = 1_000, reactors: Int? = nil, link: TestLink = .webSocket,
+        _ body: (TrebuchetClient, Backlog, TrebuchetServer) async throws -> Void
+    ) async throws {
+        var backlog: Backlog?
+        try await withTestServer(link: link, reactors: reactors) { server in
+            let made = Backlog(actorSystem: server.actorSystem)
+            try await made.fill(count)
+            await server.expose(made, as: "backlog")
+            backlog = made
+        } body: { client, server in
+            try await body(client, #require(backlog), server)
+        }
+    }
+
+    /// A peer that observes the entries, after its first message, which is the whole value.
+    private func subscriber(_ server: TrebuchetServer) async throws -> (peer: RawPeer, first: String) {
+        let peer = try await RawPeer.connect(#require(server.address))
+        peer.send(Self.observe)
+        #expect(try #require(await peer.nextText()).contains("streamStart"))
+        return (peer, try #require(await peer.nextText()))
+    }
+
+    private func encodes(_ server: TrebuchetServer) async -> Int {
+        await server.encodeCount(of: "backlog", "observeEntries")
+    }
+
+    @Test("a changed element is sent as that element; the whole is encoded once, for who comes first")
+    func element() async throws {
+        try await withBacklog { _, backlog, server in
+            let (peer, first) = try await subscriber(server)
+            #expect(first.contains(#""data":[{"id":0,"#) || first.contains(#""data":[{"#))
+            let before = await encodes(server)
+            for number in 0..<50 {
+                try await backlog.rename(number, "new")
+                let next = try #require(await peer.nextText())
+                #expect(next.contains(#""patch":[{"op":"replace","path":"/\#(number)","value":{"#), "\(next)")
+                #expect(next.utf8.count < 300)
+            }
+            try await backlog.touch()
+            #expect(try #require(await peer.nextText()).contains(#""patch":[]"#))
+            #expect(await encodes(server) == before)
+            // Too many changes to be noted: the whole, once.
+            try await backlog.fill(1_000)
+            #expect(try #require(await peer.nextText()).contains(#""data":["#))
+            #expect(await encodes(server) == before + 1)
+            try await backlog.rename(1, "again")
+            #expect(try #require(await peer.nextText()).contains(#""patch":[{"op":"replace","path":"/1","#))
+            peer.close()
+        }
+    }
+
+    @Test("late subscribers get the value of now, encoded once for all, on whatever reactor; then what changed")
+    func late() async throws {
+        try await withBacklog(200, reactors: 2) { _, backlog, server in
+            let (first, _) = try await subscriber(server)
+            try await backlog.rename(0, "renamed")
+            _ = await first.nextText()
+            let before = await encodes(server)
+            var peers = [first]
+            for _ in 0..<12 {
+                let (peer, whole) = try await subscriber(server)
+                #expect(whole.contains(#""data":["#) && whole.contains("renamed"))
+                peers.append(peer)
+            }
+            #expect(await encodes(server) == before + 1)
+            try await backlog.rename(7, "everywhere")
+            for peer in peers {
+                #expect(try #require(await peer.nextText()).contains(#""patch":[{"op":"replace","path":"/7","#))
+                peer.close()
+            }
+            #expect(await encodes(server) == before + 1)
+        }
+    }
+
+    @Test("a subscriber that does not read gets the newest value whole when it reads again, then what changed")
+    func slow() async throws {
+        try await withBacklog(20, reactors: 1) { _, backlog, server in
+            let (slow, _) = try await subscriber(server)
+            let (quick, _) = try await subscriber(server)
+            await slow.pauseReading()
+            let padding = String(repeating: "x", count: 300 << 10)
+            let updates = 60
+            for number in 1...updates {
+                // The last is short, so that the whole value is no longer than the differences that were missed.
+                try await backlog.rename(number % 2, "\(number)" + (number < updates - 2 ? padding : "."))
+                _ = await quick.nextText()
+            }
+            await slow.resumeReading()
+            var messages: [String] = []
+            while messages.last?.contains("\"\(updates).\"") != true {
+                messages.append(try #require(await slow.nextText()))
+            }
+            #expect(messages.count < updates / 2)
+            #expect(messages.last?.contains(#""data":["#) == true)
+            try await backlog.rename(5, "and on")
+            #expect(try #require(await slow.nextText()).contains(#""patch":[{"op":"replace","path":"/5","#))
+            slow.close()
+            quick.close()
+        }
+    }
+
+    @Test("peers of older protocols get whole values, those of today what changed")
+    func legacy() async throws {
+        try await withBacklog(100) { _, backlog, server in
+            let (peer, _) = try await subscriber(server)
+            let old = try await RawPeer.connect(#require(server.address), subprotocols: [])
+            old.send(Self.observe)
+            #expect(try #require(await old.nextText()).contains("streamStart"))
+            let first = try #require(await old.nextText())
+            let before = await encodes(server)
+            for number in 1...3 {
+                try await backlog.rename(1, "renamed")
+                #expect(try #require(await peer.nextText()).contains(#""patch":[{"op":"replace","path":"/1","#))
+                #expect(abs(try #require(await old.nextText()).utf8.count - first.utf8.count) < 100)
+                #expect(await encodes(server) == before + number)
+            }
+            peer.close()
+            old.close()
+        }
+    }
+
+    @Test("a client's readers see each value; nothing is encoded whole meanwhile", arguments: TestLink.allCases)
+    func client(link: TestLink) async throws {
+        try await withBacklog(500, link: link) { client, backlog, server in
+            let remote = try client.resolve(Backlog.self, id: "backlog")
+            let stream = await remote.observeEntries()
+            var states = stream.makeAsyncIterator()
+            var expected = KeyedCollection(Entry.entries(500))
+            #expect(await states.next() == expected)
+            let before = await encodes(server)
+            // Nothing is kept of what was decoded but the value itself: a second reader begins with it.
+            var late = stream.makeAsyncIterator()
+            for number in 0..<50 {
+                try await remote.rename(number, "renamed")
+                expected.update(id: number) { $0.title = "renamed" }
+                #expect(await states.next() == expected)
+                if number % 7 == 3 { #expect(await late.next() == expected) }
+            }
+            try await remote.put(Entry(id: 777, title: "new"))
+            expected.append(Entry(id: 777, title: "new"))
+            #expect(await late.next() == expected)
+            #expect(await states.next() == expected)
+            #expect(await encodes(server) == before)
+            try await remote.clear()
+            #expect(await states.next()?.isEmpty == true)
+        }
+    }
+
+    @Test("members of a struct are sent as what changed in each", arguments: TestLink.allCases)
+    func record(link: TestLink) async throws {
+        try await withBacklog(300, link: link) { client, backlog, server in
+            let remote = try client.resolve(Backlog.self, id: "backlog")
+            var plans = await remote.observePlan().makeAsyncIterator()
+            #expect(await plans.next()?.first.count == 300)
+            let before = await server.encodeCount(of: "backlog", "observePlan")
+            try await remote.name("a new name")
+            #expect(await plans.next()?.name == "a new name")
+            try await remote.finish(17)
+            let plan = try #require(await plans.next())
+            #expect(plan.second.map(\.id) == [17])
+            #expect(plan.first.count == 299 && !plan.first.contains(id: 17))
+            #expect(await server.encodeCount(of: "backlog", "observePlan") == before)
+        }
+    }
+
+    @Test("random changes: every client ends with the server's value", arguments: TestLink.allCases, [1, 2])
+    func random(link: TestLink, reactors: Int) async throws {
+        try await withBacklog(50, reactors: reactors, link: link) { client, backlog, _ in
+            let remote = try client.resolve(Backlog.self, id: "backlog")
+            let last = Entry(id: -7, title: "the last")
+            let entries = await remote.observeEntries()
+            let readers = (0..<2).map { _ in
+                Task {
+                    var seen: KeyedCollection<Entry>?
+                    for await state in entries {
+                        seen = state
+                        if state.contains(id: last.id) { break }
+                    }
+                    return seen
+                }
+            }
+            var plans = await remote.observePlan().makeAsyncIterator()
+            for seed in 1...300 {
+                try await backlog.shuffle(seed: UInt64(seed), changes: seed % 9)
+                // Versions are skipped, and sometimes none is.
+                if seed % 3 == 0 { #expect(await plans.next() != nil) }
+            }
+            try await backlog.name("the last")
+            try await backlog.put(last)
+            let all = try await backlog.all()
+            for reader in readers { #expect(await reader.value.map { Array($0) } == all) }
+            let plan = try await backlog.current()
+            var seen = Plan()
+            while seen.name != "the last" { seen = try #require(await plans.next()) }
+            #expect(seen == plan)
+        }
+    }
+
+    @Test("who comes back gets what it missed as changes, though nobody else observes; the whole when that is too much")
+    func reconnection() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let backlog = Backlog(actorSystem: server.actorSystem)
+        try await backlog.fill(1_000)
+        await server.expose(backlog, as: "backlog")
+        let link = try FaultyLink(to: try await server.start(), seed: 1, faults: .none)
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(50)
+        let client = TrebuchetClient(
+            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        try await client.connect()
+        let remote = try client.resolve(Backlog.self, id: "backlog")
+        var states = await remote.observeEntries().makeAsyncIterator()
+        var expected = KeyedCollection(Entry.entries(1_000))
+        #expect(await states.next() == expected)
+        let before = await encodes(server)
+        for number in 0..<5 {
+            await link.cutAll(.reset)
+            #expect(await eventually { await server.subscriberCount(of: "backlog", "observeEntries") == 0 })
+            try await backlog.rename(number, "missed")
+            expected.update(id: number) { $0.title = "missed" }
+            #expect(await states.next() == expected)
+        }
+        #expect(await encodes(server) == before)
+        await link.cutAll(.reset)
+        try await backlog.fill(2_000)
+        expected = KeyedCollection(Entry.entries(2_000))
+        #expect(await states.next() == expected)
+        #expect(await encodes(server) == before + 1)
+        await client.close()
+        await link.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test(
+        "differences within an element, from a server that compares, are put together as text",
+        arguments: TestLink.allCases)
+    func comparedByServer(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            let plain = PlainBacklog(actorSystem: server.actorSystem)
+            try await plain.fill(100)
+            await server.expose(plain, as: "backlog")
+        } body: { client, server in
+            let remote = try client.resolve(Backlog.self, id: "backlog")
+            var states = await remote.observeEntries().makeAsyncIterator()
+            var expected = KeyedCollection(Entry.entries(100))
+            #expect(await states.next() == expected)
+            for number in 0..<10 {
+                try await remote.rename(number, "renamed")
+                expected.update(id: number) { $0.title = "renamed" }
+                #expect(await states.next() == expected)
+            }
+        }
+    }
+
+    @Test("an actor on the global pool, and an observer in the same process, go on as ever")
+    func elsewhere() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let backlog = ConcurrentBacklog(actorSystem: server.actorSystem)
+        try await backlog.fill(100)
+        await server.expose(backlog, as: "backlog")
+        let (peer, _) = try await {
+            _ = try await server.start()
+            return try await subscriber(server)
+        }()
+        var local = await backlog.observeEntries().makeAsyncIterator()
+        #expect(await local.next()?.count == 100)
+        let before = await encodes(server)
+        for number in 0..<20 {
+            try await backlog.rename(number, "new")
+            #expect(try #require(await peer.nextText()).contains(#""patch":[{"op":"replace","path":"/\#(number)","#))
+            #expect(await local.next()?[number].title == "new")
+        }
+        #expect(await encodes(server) == before)
+        let (late, whole) = try await subscriber(server)
+        #expect(whole.contains(#""data":["#))
+        #expect(await encodes(server) == before + 1)
+        peer.close()
+        late.close()
+        await server.shutdown(drain: .zero)
+    }
+}
