@@ -34,9 +34,26 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
+///
+/// - Parameter delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
-public macro StreamedState() = #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
+public macro StreamedState(delivery: StreamDelivery = .latest) =
+    #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
+
+/// Makes a property of a `@Trebuchet` actor a stream of events: each event goes to every subscriber, in order.
+///
+///     @StreamedEvents var moves: Move
+///
+/// `$moves.send(.left)` sends one; clients observe with `for try await move in await game.observeMoves()`. A state is what
+/// is; an event is what happened, and who begins to observe gets what happens from then on.
+///
+/// - Parameter buffer: events that are kept for subscribers who are behind, at most 16 MiB of them; who falls further
+///   behind loses the stream with the error `overflow`.
+@attached(accessor, names: named(get))
+@attached(peer, names: prefixed(`$`))
+public macro StreamedEvents(buffer: Int = 256) =
+    #externalMacro(module: "TrebuchetMacros", type: "StreamedEventsMacro")
 
 /// Where a `@Trebuchet` actor runs.
 public enum TrebuchetExecutor: Sendable {

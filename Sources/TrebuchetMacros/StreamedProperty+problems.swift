@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What can be wrong with a property marked `@StreamedState`.
+/// What can be wrong with a property marked `@StreamedState` or `@StreamedEvents`.
 extension StreamedProperty {
     /// The modifiers that contradict a streamed property, and why.
     private static let contradictions: [(keyword: Keyword, reason: String)] = [
@@ -15,31 +15,38 @@ extension StreamedProperty {
         (.distributed, "clients read a streamed property by observing it"),
     ]
 
-    static func problems(of variable: VariableDeclSyntax) -> [Diagnostic] {
+    static func problems(of variable: VariableDeclSyntax, _ kind: Kind) -> [Diagnostic] {
         var problems: [Diagnostic] = []
         let keyword = variable.bindingSpecifier
         if keyword.tokenKind == .keyword(.let) {
             let replacement = keyword.with(\.tokenKind, .keyword(.var))
             problems.append(
                 Problem.error(
-                    "let", at: keyword, "'@StreamedState' needs a 'var': a constant has no changes to stream",
+                    "let", at: keyword, "'@\(kind.attributeName)' needs a 'var': a constant has no changes to stream",
                     fixIts: [.replacing("let.fix", "change 'let' to 'var'", keyword, with: replacement)]))
         }
-        problems += modifierProblems(of: variable)
-        if let problem = otherWrapper(of: variable) { problems.append(problem) }
-        if variable.bindings.count > 1 { problems.append(severalBindings(of: variable)) }
+        problems += modifierProblems(of: variable, kind)
+        if let problem = otherWrapper(of: variable, kind) { problems.append(problem) }
+        if variable.bindings.count > 1 { problems.append(severalBindings(of: variable, kind)) }
         for binding in variable.bindings {
-            if let block = binding.accessorBlock { problems.append(accessorProblem(block, of: variable)) }
+            if kind == .events, let value = binding.initializer {
+                let bare = binding.with(\.initializer, nil)
+                problems.append(
+                    Problem.error(
+                        "initial", at: value, "'@StreamedEvents' has no initial value: events are sent one by one",
+                        fixIts: [.replacing("initial.fix", "remove the value", binding, with: bare)]))
+            }
+            if let block = binding.accessorBlock { problems.append(accessorProblem(block, of: variable, kind)) }
         }
         return problems
     }
 
-    private static func modifierProblems(of variable: VariableDeclSyntax) -> [Diagnostic] {
+    private static func modifierProblems(of variable: VariableDeclSyntax, _ kind: Kind) -> [Diagnostic] {
         variable.modifiers.compactMap { modifier in
             for (keyword, reason) in contradictions where modifier.name.tokenKind == .keyword(keyword) {
                 let word = modifier.name.text
                 return Problem.error(
-                    "modifier", at: modifier.name, "'@StreamedState' cannot be '\(word)': \(reason)",
+                    "modifier", at: modifier.name, "'@\(kind.attributeName)' cannot be '\(word)': \(reason)",
                     fixIts: [
                         FixIt("modifier.fix", "remove '\(word)'", variable.removing(modifier))
                     ])
@@ -49,18 +56,20 @@ extension StreamedProperty {
     }
 
     /// Any other attribute that begins with a capital is a property wrapper, a macro or a global actor.
-    private static func otherWrapper(of variable: VariableDeclSyntax) -> Diagnostic? {
+    private static func otherWrapper(of variable: VariableDeclSyntax, _ kind: Kind) -> Diagnostic? {
         for case .attribute(let attribute) in variable.attributes {
             let name = attribute.plainName
-            guard name != attributeName, name.first?.isUppercase == true else { continue }
+            guard name != kind.attributeName, name.first?.isUppercase == true else { continue }
             return Problem.error(
-                "wrapped", at: attribute, "'@StreamedState' cannot be combined with '@\(name)' on one property",
+                "wrapped", at: attribute, "'@\(kind.attributeName)' cannot be combined with '@\(name)' on one property",
                 fixIts: [FixIt("wrapped.fix", "remove '@\(name)'", variable.removing(attribute))])
         }
         return nil
     }
 
-    private static func accessorProblem(_ block: AccessorBlockSyntax, of variable: VariableDeclSyntax) -> Diagnostic {
+    private static func accessorProblem(
+        _ block: AccessorBlockSyntax, of variable: VariableDeclSyntax, _ kind: Kind
+    ) -> Diagnostic {
         if case .accessors(let accessors) = block.accessors,
             let observer = accessors.first(where: { accessor in
                 [.keyword(.willSet), .keyword(.didSet)].contains(accessor.accessorSpecifier.tokenKind)
@@ -69,30 +78,30 @@ extension StreamedProperty {
             let word = observer.accessorSpecifier.text
             return Problem.error(
                 "observer", at: observer.accessorSpecifier,
-                "'@StreamedState' cannot have '\(word)': act in the method that changes the property")
+                "'@\(kind.attributeName)' cannot have '\(word)': act in the method that changes the property")
         }
         return Problem.error(
             "computed", at: block.leftBrace,
-            "'@StreamedState' needs a stored property: stream the state that this one is computed from",
-            fixIts: [removal(from: variable)])
+            "'@\(kind.attributeName)' needs a stored property: stream the state that this one is computed from",
+            fixIts: [removal(from: variable, kind)])
     }
 
     /// The fix-it that makes an ordinary property of a streamed one.
-    static func removal(from variable: VariableDeclSyntax) -> FixIt {
+    static func removal(from variable: VariableDeclSyntax, _ kind: Kind) -> FixIt {
         // Looked up, since the node a macro is given for its attribute is not the one inside of the declaration.
-        let attribute = variable.attributes.attribute(named: attributeName)
-        return FixIt("remove", "remove '@StreamedState'", attribute.map(variable.removing) ?? [])
+        let attribute = variable.attributes.attribute(named: kind.attributeName)
+        return FixIt("remove", "remove '@\(kind.attributeName)'", attribute.map(variable.removing) ?? [])
     }
 
-    private static func severalBindings(of variable: VariableDeclSyntax) -> Diagnostic {
+    private static func severalBindings(of variable: VariableDeclSyntax, _ kind: Kind) -> Diagnostic {
         Problem.error(
             "bindings", at: variable.bindingSpecifier,
-            "'@StreamedState' needs a declaration of its own for each property",
+            "'@\(kind.attributeName)' needs a declaration of its own for each property",
             fixIts: [FixIt("bindings.fix", "declare each property by itself", [variable.splittingBindings])])
     }
 
     static func missingType(
-        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax, guess: TypeSyntax?
+        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax, guess: TypeSyntax?, _ kind: Kind
     ) -> Diagnostic {
         let type = guess ?? TypeSyntax(MissingTypeSyntax(placeholder: .identifier("<#Type#>")))
         let annotated =
@@ -104,7 +113,7 @@ extension StreamedProperty {
                     colon: .colonToken(trailingTrivia: .space), type: type, trailingTrivia: pattern.trailingTrivia))
         return Problem.error(
             "type", at: pattern.identifier,
-            "'@StreamedState' cannot tell the type of '\(pattern.identifier.text)': write it down",
+            "'@\(kind.attributeName)' cannot tell the type of '\(pattern.identifier.text)': write it down",
             fixIts: [.replacing("type.fix", "write the type", binding, with: annotated)])
     }
 }

@@ -2,19 +2,26 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A property marked `@StreamedState`, read from its declaration.
+/// A property marked `@StreamedState` or `@StreamedEvents`, read from its declaration.
 struct StreamedProperty {
-    static let attributeName = "StreamedState"
+    enum Kind: CaseIterable {
+        case state, events
 
+        var attributeName: String { self == .state ? "StreamedState" : "StreamedEvents" }
+    }
+
+    let kind: Kind
     /// The name as written, with backticks if it has them.
     let name: TokenSyntax
     let type: TypeSyntax
     /// The level written in the declaration, or nil when none is.
     let access: AccessLevel?
+    let arguments: StreamedStateArguments
 
     /// The name without backticks.
     var plainName: String { name.plainText }
-    var cellName: String { "_\(plainName)_cell" }
+    /// What is declared beside it.
+    var cellName: String { kind == .state ? "_\(plainName)_cell" : "$\(plainName)" }
     var observationName: String { Self.observationName(of: plainName) }
 
     /// `state` is observed as `observeState`.
@@ -22,37 +29,44 @@ struct StreamedProperty {
         "observe" + property.prefix(1).uppercased() + property.dropFirst()
     }
 
+    /// How a property is marked; nil when it is not.
+    static func kind(of variable: VariableDeclSyntax) -> Kind? {
+        Kind.allCases.first { variable.attributes.attribute(named: $0.attributeName) != nil }
+    }
+
     /// Reads a property, or throws a `DiagnosticsError` that says why it cannot be streamed.
-    init(_ variable: VariableDeclSyntax) throws(DiagnosticsError) {
-        let problems = Self.problems(of: variable)
+    init(_ variable: VariableDeclSyntax, _ kind: Kind) throws(DiagnosticsError) {
+        self.kind = kind
+        let problems = Self.problems(of: variable, kind)
         guard problems.isEmpty, let binding = variable.bindings.first else {
             throw DiagnosticsError(diagnostics: problems)
         }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error("pattern", at: binding.pattern, "'@StreamedState' needs a property with one name")
+                Problem.error("pattern", at: binding.pattern, "'@\(kind.attributeName)' needs a property with one name")
             ])
         }
         name = pattern.identifier
-        type = try Self.type(of: binding, named: pattern)
+        type = try Self.type(of: binding, named: pattern, kind)
         access = AccessLevel(variable.modifiers)
+        arguments = StreamedStateArguments(variable.attributes.attribute(named: kind.attributeName))
     }
 
     private static func type(
-        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax
+        of binding: PatternBindingSyntax, named pattern: IdentifierPatternSyntax, _ kind: Kind
     ) throws(DiagnosticsError) -> TypeSyntax {
         if let written = binding.typeAnnotation?.type {
             if let problem = UnstreamableType.problem(of: written) { throw DiagnosticsError(diagnostics: [problem]) }
             return written.trimmed
         }
         guard let value = binding.initializer?.value else {
-            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil)])
+            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil, kind)])
         }
         switch InitialValueType(of: value) {
         case .known(let type): return type
         case .guess(let type):
-            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: type)])
-        case .unknown: throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil)])
+            throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: type, kind)])
+        case .unknown: throw DiagnosticsError(diagnostics: [missingType(of: binding, named: pattern, guess: nil, kind)])
         }
     }
 }

@@ -13,7 +13,7 @@ extension StreamedStateMacro: AccessorMacro {
     ) throws -> [AccessorDeclSyntax] {
         guard let variable = declaration.as(VariableDeclSyntax.self) else { return [] }
         // What is wrong with the property is reported once, by the peer.
-        guard let property = try? property(variable, marked: node, in: context) else {
+        guard let property = try? StreamedProperty.inActor(variable, .state, marked: node, in: context) else {
             return placeholders(for: variable)
         }
         // An observer that does not look at the old value: a change in place, as `state.todos.append(x)`, copies nothing.
@@ -39,22 +39,32 @@ extension StreamedStateMacro: PeerMacro {
                 Problem.error("property", at: node, "'@StreamedState' can only be attached to a property")
             ])
         }
-        let property = try property(variable, marked: node, in: context)
-        return ["private let \(raw: property.cellName): Trebuchet.StateCell<\(raw: property.type)> = .init()"]
+        let property = try StreamedProperty.inActor(variable, .state, marked: node, in: context)
+        return [
+            """
+            private let \(raw: property.cellName): Trebuchet.StateCell<\(raw: property.type)> = \
+            .init(\(raw: property.arguments.initializerArgument))
+            """
+        ]
     }
+}
 
-    private static func property(
-        _ variable: VariableDeclSyntax, marked node: AttributeSyntax, in context: some MacroExpansionContext
+extension StreamedProperty {
+    /// Reads a property of an actor that serves streams.
+    static func inActor(
+        _ variable: VariableDeclSyntax, _ kind: Kind, marked node: AttributeSyntax,
+        in context: some MacroExpansionContext
     ) throws(DiagnosticsError) -> StreamedProperty {
         // Streams are served by what `@Trebuchet` generates.
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
         guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
-                    "place", at: node, "'@StreamedState' works only inside a distributed actor marked '@Trebuchet'",
-                    fixIts: [StreamedProperty.removal(from: variable)])
+                    "place", at: node,
+                    "'@\(kind.attributeName)' works only inside a distributed actor marked '@Trebuchet'",
+                    fixIts: [removal(from: variable, kind)])
             ])
         }
-        return try StreamedProperty(variable)
+        return try StreamedProperty(variable, kind)
     }
 }

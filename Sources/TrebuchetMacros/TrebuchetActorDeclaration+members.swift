@@ -51,13 +51,7 @@ extension TrebuchetActorDeclaration {
             let entry = DispatchEntry(member.value, of: name.text, inPlace: executor == .reactor)
             return Conditional(entry.source, if: member.condition)
         }
-        let streams = servedStreams.map { stream in
-            let entry = """
-                .state("\(stream.value.observationName)") { actor in actor.\(stream.value.cellName) } value: { actor in \
-                actor.\(stream.value.name.text) } change: { actor, body in body(&actor.\(stream.value.name.text)) }
-                """
-            return Conditional(entry, if: stream.condition)
-        }
+        let streams = servedStreams.map { Conditional(streamEntry($0.value), if: $0.condition) }
         let conditional =
             additions(to: "methods", methods) + additions(to: "streams", streams)
         let body =
@@ -81,6 +75,15 @@ extension TrebuchetActorDeclaration {
             """
     }
 
+    private func streamEntry(_ stream: StreamedProperty) -> String {
+        let cell = "{ actor in actor.\(stream.cellName) }"
+        guard stream.kind == .state else { return ".events(\"\(stream.observationName)\") \(cell)" }
+        return """
+            .state("\(stream.observationName)") \(cell) value: { actor in actor.\(stream.name.text) } \
+            change: { actor, body in body(&actor.\(stream.name.text)) }
+            """
+    }
+
     private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }
 
     /// An array literal of the entries that are always there.
@@ -98,10 +101,11 @@ extension TrebuchetActorDeclaration {
 
     private func observation(of stream: Conditional<StreamedProperty>) -> DeclSyntax {
         let property = stream.value
+        let arguments = property.arguments.initializerArgument
         let source = """
             \(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
-            Trebuchet.StateObservation<\(name), \(property.type)> {
-                .init(self, "\(property.observationName)")
+            Trebuchet.\(property.kind == .state ? "State" : "Event")Observation<\(name), \(property.type)> {
+                .init(self, "\(property.observationName)"\(arguments.isEmpty ? "" : ", " + arguments))
             }
             """
         return "\(raw: stream.guarded(source))"

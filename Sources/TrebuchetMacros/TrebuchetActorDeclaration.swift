@@ -45,9 +45,9 @@ struct TrebuchetActorDeclaration {
             case .functionDecl(let function) where function.modifiers.isDistributed:
                 distributed.append(Conditional(try DistributedMember(function), if: condition))
             case .variableDecl(let variable):
-                if variable.attributes.attribute(named: StreamedProperty.attributeName) != nil {
-                    // What is wrong with it is reported by `@StreamedState`.
-                    guard let stream = try? StreamedProperty(variable) else { return }
+                if let kind = StreamedProperty.kind(of: variable) {
+                    // What is wrong with it is reported by its own macro.
+                    guard let stream = try? StreamedProperty(variable, kind) else { return }
                     streams.append(Conditional(stream, if: condition))
                 } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
                     distributed.append(Conditional(property, if: condition))

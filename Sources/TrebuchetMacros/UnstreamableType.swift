@@ -42,7 +42,7 @@ enum UnstreamableType {
     private static func report(_ type: TypeSyntax, _ kind: String, hint: String = "") -> Diagnostic {
         Problem.error(
             "uncodable", at: type,
-            "'@StreamedState' needs a type that is Codable and Sendable; '\(type.trimmedDescription)' is \(kind)\(hint)"
+            "a stream needs a type that is Codable and Sendable; '\(type.trimmedDescription)' is \(kind)\(hint)"
         )
     }
 }

@@ -57,7 +57,7 @@ package enum EnvelopeWriter {
 
     package static func streamStart(
         streamID: [UInt8], callID: UnsafeRawBufferPointer, actorID: String, target: String, epoch: String,
-        version: ProtocolVersion, into buffer: inout ByteBuffer
+        sequence: UInt64? = nil, version: ProtocolVersion, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamStart","payload":{"streamID":"# as StaticString)
         identifier(streamID, into: &buffer)
@@ -76,6 +76,10 @@ package enum EnvelopeWriter {
         if version == .v3 {
             buffer.append(#","epoch":"# as StaticString)
             JSONString.append(epoch, to: &buffer)
+            if let sequence {
+                buffer.append(#","sequenceNumber":"# as StaticString)
+                buffer.append(decimal: sequence)
+            }
         }
         buffer.append("}}" as StaticString)
     }

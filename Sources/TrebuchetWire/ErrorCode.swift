@@ -14,6 +14,7 @@ package struct ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let cancelled = ErrorCode(rawValue: "cancelled")
     package static let unavailable = ErrorCode(rawValue: "unavailable")
     package static let unknownOutcome = ErrorCode(rawValue: "unknownOutcome")
+    package static let overflow = ErrorCode(rawValue: "overflow")
     package static let application = ErrorCode(rawValue: "application")
     package static let `internal` = ErrorCode(rawValue: "internal")
     package static let malformedEnvelope = ErrorCode(rawValue: "malformedEnvelope")

@@ -64,21 +64,21 @@ struct DiagnosticsTests {
             message: "'@StreamedState' needs a property with one name", token: "("),
         Case(
             source: "@StreamedState var a: [() -> Void] = []",
-            message: "'@StreamedState' needs a type that is Codable and Sendable; '() -> Void' is a function",
+            message: "a stream needs a type that is Codable and Sendable; '() -> Void' is a function",
             token: "("),
         Case(
             source: "@StreamedState var a: (Int, Int) = (1, 2)",
             message:
-                "'@StreamedState' needs a type that is Codable and Sendable; '(Int, Int)' is a tuple; use a struct",
+                "a stream needs a type that is Codable and Sendable; '(Int, Int)' is a tuple; use a struct",
             token: "("),
         Case(
             source: "@StreamedState var a: [String: any Codable] = [:]",
-            message: "'@StreamedState' needs a type that is Codable and Sendable; 'any Codable' is an existential; "
+            message: "a stream needs a type that is Codable and Sendable; 'any Codable' is an existential; "
                 + "use an enum with a case for each type, or a concrete type",
             token: "any"),
         Case(
             source: "@StreamedState var a: Set<AnyObject>? = nil",
-            message: "'@StreamedState' needs a type that is Codable and Sendable; 'AnyObject' is an existential; "
+            message: "a stream needs a type that is Codable and Sendable; 'AnyObject' is an existential; "
                 + "use a concrete type",
             token: "AnyObject"),
     ]
@@ -88,7 +88,7 @@ struct DiagnosticsTests {
         // Asked directly: the expansion in the tests refuses such a declaration itself, the one in the compiler asks us.
         let declaration: DeclSyntax = "    @StreamedState var a: Int = 1, b, c: String"
         let variable = try #require(declaration.as(VariableDeclSyntax.self))
-        let error = #expect(throws: DiagnosticsError.self) { try StreamedProperty(variable) }
+        let error = #expect(throws: DiagnosticsError.self) { try StreamedProperty(variable, .state) }
         let problem = try #require(error?.diagnostics.first)
         #expect(error?.diagnostics.count == 1)
         #expect(problem.message == "'@StreamedState' needs a declaration of its own for each property")

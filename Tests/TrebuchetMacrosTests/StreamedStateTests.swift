@@ -51,10 +51,12 @@ struct StreamedStateTests {
         #expect(expansion.contains("case observeDefault"))
     }
 
-    @Test("ignores arguments, which a later form has")
-    func arguments() {
-        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(delivery: .latest) var a = 1 }")
-        #expect(expansion.contains("case observeA"))
+    @Test("hands its delivery on to the cell and to those who observe")
+    func delivery() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(delivery: .every(buffer: 8)) var a = 1 }")
+        #expect(expansion.contains("private let _a_cell: Trebuchet.StateCell<Int> = .init(delivery: .every(buffer: 8))"))
+        #expect(expansion.contains(#".init(self, "observeA", delivery: .every(buffer: 8))"#))
         #expect(expansion.findings.isEmpty)
     }
 }

@@ -7,15 +7,15 @@ import TrebuchetWire
 /// Which messages of a stream count, without a connection.
 @Suite struct StreamRegistryTests {
     private var registry = StreamRegistry()
-    private let relay = StateRelay(RemoteStream.State())
+    private let stream = RemoteStream(filter: nil, userInfo: [:]) {}
 
     init() {
         registry.createRemoteStream(
-            callNumber: 1, target: StreamTarget(actorID: "a", name: "observeState"), relay: relay)
+            callNumber: 1, target: StreamTarget(actorID: "a", name: "observeState"), sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }
 
-    private var value: String? { relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) } }
+    private var value: String? { stream.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) } }
 
     private mutating func data(_ sequence: UInt64, _ text: String) {
         Array(text.utf8).withUnsafeBytes { _ = registry.handleStreamData(streamID: "s1", sequence: sequence, data: $0) }
@@ -63,7 +63,7 @@ import TrebuchetWire
         data(3, "[1,2]")
         registry.createRemoteStream(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
-            relay: StateRelay(RemoteStream.State()))
+            sink: StreamSink(of: RemoteStream(filter: nil, userInfo: [:]) {}))
         let beginnings = registry.beginAnew()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(
@@ -76,10 +76,10 @@ import TrebuchetWire
         #expect(value == "[1,2]", "of the old connection")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(3, "[1,2]")
-        #expect(relay.currentValue.count == 1, "it has that")
+        #expect(stream.relay.currentValue.count == 1, "it has that")
         data(4, "[3]")
         #expect(value == "[3]")
         registry.handleStreamEnd(streamID: "s1", reason: .serverDraining)
-        #expect(relay.currentValue.outcome == nil, "it goes on elsewhere")
+        #expect(stream.relay.currentValue.outcome == nil, "it goes on elsewhere")
     }
 }

@@ -29,6 +29,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public static let unavailable = Code(.unavailable)
         /// The connection broke before the answer came. The call may have had its effect.
         public static let unknownOutcome = Code(.unknownOutcome)
+        /// Updates of a stream that leaves nothing out were missed: somebody was too slow, or away for too long.
+        public static let overflow = Code(.overflow)
         /// The actor's method threw an error.
         public static let application = Code(.application)
         /// A fault of the framework or of the server's configuration.

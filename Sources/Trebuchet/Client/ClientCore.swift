@@ -164,18 +164,20 @@ final class ClientCore: @unchecked Sendable {
     /// Begins to observe a state. The stream fails when there is no connection and none is being made.
     ///
     /// - Parameter kept: Where the value is kept, when its type knows its changes.
-    func observe(_ target: StreamTarget, kept: (any KeptState)? = nil) -> RemoteStream {
+    func observe(
+        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil
+    ) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let stream = RemoteStream(filter: target.filter, kept: kept, userInfo: userInfo) {
+        let stream = RemoteStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
             self.restart(number)
         } release: {
             self.stopObserving(number)
         }
-        let relay = stream.relay
+        let sink = StreamSink(of: stream)
         let message = OutgoingMessage.beginning(number, .invocation(target))
         reactor.run {
-            guard self.link != nil || self.connection.isExpected else { return relay.fail(self.notConnected) }
-            self.streams.createRemoteStream(callNumber: number, target: target, relay: relay, kept: kept)
+            guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
+            self.streams.createRemoteStream(callNumber: number, target: target, sink: sink)
             self.link?.send(message)
         }
         return stream
@@ -220,7 +222,7 @@ final class ClientCore: @unchecked Sendable {
         case .streamStart:
             let stale = streams.handleStreamStart(
                 callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
-                epoch: text(envelope.epoch, message))
+                epoch: text(envelope.epoch, message), position: envelope.sequenceNumber)
             if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
         case .streamData:
             receiveStreamData(message)

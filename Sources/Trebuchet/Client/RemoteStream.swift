@@ -1,6 +1,16 @@
 internal import Relays
 internal import TrebuchetWire
 
+/// How a stream is read.
+enum StreamReading {
+    /// The newest value.
+    case latest
+    /// Each value, from the newest on; so many may be unread.
+    case every(buffer: Int)
+    /// Each event; so many may be unread.
+    case events(buffer: Int)
+}
+
 /// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
 /// lets go of it, whoever sends the values is told.
 final class RemoteStream: Sendable {
@@ -13,7 +23,18 @@ final class RemoteStream: Sendable {
         var outcome: StreamOutcome?
     }
 
+    /// One value, in JSON.
+    struct Taken: Sendable {
+        let text: [UInt8]
+        let count: UInt64
+    }
+
     let relay: StateRelay<State>
+    /// Set when each value counts; of events nothing else is kept.
+    let each: EventRelay<Taken>?
+    /// The reader of events, there before the first of them.
+    let events: EventSubscription<Taken>?
+    private let reading: StreamReading
     /// Of a state that knows its changes: the value, to which they are applied.
     let kept: (any KeptState)?
     private let filter: StreamFilter?
@@ -25,11 +46,20 @@ final class RemoteStream: Sendable {
     ///   - restart: asks for a whole value, because changes do not fit the one that is kept.
     ///   - release: called when nobody reads any more.
     init(
-        relay: StateRelay<State> = StateRelay(State()), filter: StreamFilter?, kept: (any KeptState)? = nil,
-        userInfo: [CodingUserInfoKey: any Sendable], restart: @escaping @Sendable () -> Void = {},
+        relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest, filter: StreamFilter?,
+        kept: (any KeptState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
+        restart: @escaping @Sendable () -> Void = {},
         release: @escaping @Sendable () -> Void
     ) {
         self.relay = relay
+        self.reading = reading
+        switch reading {
+        case .latest: (each, events) = (nil, nil)
+        case .every: (each, events) = (EventRelay(), nil)
+        case .events(let buffer):
+            let relay = EventRelay<Taken>()
+            (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
+        }
         self.kept = kept
         self.filter = filter
         self.userInfo = userInfo
@@ -38,6 +68,17 @@ final class RemoteStream: Sendable {
     }
 
     deinit { release() }
+
+    /// The newest value, and all that come after it; nil when the newest alone counts.
+    func subscribeToEach(
+        onOverflow policy: EventOverflowPolicy = .fail
+    ) -> (first: Taken?, rest: EventSubscription<Taken>)? {
+        guard case .every(let buffer) = reading, let each else { return nil }
+        // In this order: what comes in between is in both, and counted.
+        let rest = each.subscribe(bufferLimit: buffer, onOverflow: policy)
+        let state = relay.currentValue
+        return (state.update.map { Taken(text: $0, count: state.count) }, rest)
+    }
 
     /// Whether a value says that the part which is asked for does not exist, to a reader who has no word for that.
     func isMissing<Value>(_ type: Value.Type, _ update: [UInt8]) -> Bool {
@@ -61,7 +102,7 @@ final class RemoteStream: Sendable {
         return nil
     }
 
-    private func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
+    func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
         if isMissing(type, update) { return nil }
         let coder = ValueCoder(version: .v3, userInfo: userInfo)
         do {

@@ -1,4 +1,3 @@
-internal import Relays
 internal import TrebuchetWire
 
 /// What a stream is of.
@@ -21,10 +20,8 @@ struct StreamRegistry {
     }
 
     private struct Entry {
-        let relay: StateRelay<RemoteStream.State>
+        var sink: StreamSink
         let target: StreamTarget
-        /// Takes the values, when their type knows its changes.
-        var kept: (any KeptState)?
         /// Known once the server has started the stream.
         var streamID: String?
         var epoch = ""
@@ -38,10 +35,8 @@ struct StreamRegistry {
     /// Streams that have not ended.
     var count: Int { entries.count }
 
-    mutating func createRemoteStream(
-        callNumber: UInt64, target: StreamTarget, relay: StateRelay<RemoteStream.State>, kept: (any KeptState)? = nil
-    ) {
-        entries[callNumber] = Entry(relay: relay, target: target, kept: kept)
+    mutating func createRemoteStream(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
+        entries[callNumber] = Entry(sink: sink, target: target)
     }
 
     /// There is a new connection: what to ask for on it, in the order in which the streams were made.
@@ -61,10 +56,14 @@ struct StreamRegistry {
 
     /// The server has started a stream, or begins it anew with another epoch. Returns the streamID when nobody wants
     /// it any more, so that the server can be told.
-    mutating func handleStreamStart(callNumber: UInt64, streamID: String, epoch: String) -> String? {
+    ///
+    /// - Parameter position: the number of the last event before those that come.
+    mutating func handleStreamStart(
+        callNumber: UInt64, streamID: String, epoch: String, position: UInt64? = nil
+    ) -> String? {
         guard var entry = entries[callNumber] else { return streamID }
         entry.streamID = streamID
-        if entry.epoch != epoch { entry.lastSequence = 0 }
+        if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
         entry.epoch = epoch
         entries[callNumber] = entry
         numbers[streamID] = callNumber
@@ -77,13 +76,15 @@ struct StreamRegistry {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return false
         }
-        entries[number]?.lastSequence = sequence
-        // A filter that was forgotten while the connection was away may send what it has sent before.
-        if entry.target.filter?.skipsEqual == true, entry.relay.currentValue.update?.elementsEqual(data) == true {
+        if entry.sink.isEvents, sequence != entry.lastSequence + 1 {
+            let text = "the events \(entry.lastSequence + 1) to \(sequence - 1) did not come"
+            end(number, .failed(TrebuchetError(.overflow, text)))
             return false
         }
-        entry.kept?.take(Array(data))
-        entry.relay.take(entry.kept == nil ? Array(data) : nil)
+        entries[number]?.lastSequence = sequence
+        // A filter that was forgotten while the connection was away may send what it has sent before.
+        if entry.target.filter?.skipsEqual == true, entry.sink.newest?.elementsEqual(data) == true { return false }
+        entry.sink.take(Array(data))
         return true
     }
 
@@ -95,17 +96,16 @@ struct StreamRegistry {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return nil
         }
-        if let kept = entry.kept {
-            if base == entry.lastSequence, kept.take(changes: Array(patch)) {
+        if base == entry.lastSequence, entry.sink.kept != nil {
+            if entry.sink.take(changes: Array(patch)) {
                 entries[number]?.lastSequence = sequence
-                entry.relay.take(nil)
                 return nil
             }
-        } else if base == entry.lastSequence, let old = entry.relay.currentValue.update,
+        } else if base == entry.lastSequence, let old = entry.sink.newest,
             let new = try? old.withUnsafeBytes({ try JSONPatch.apply(patch, to: $0, maximumBytes: maximumBytes) })
         {
             entries[number]?.lastSequence = sequence
-            entry.relay.take(new)
+            entry.sink.take(new)
             return nil
         }
         return beginAnew(number, streamID)
@@ -114,8 +114,8 @@ struct StreamRegistry {
     /// The changes of a stream do not fit the value that its readers have: it begins anew, and its values are put together
     /// as JSON from now on. Returns how to ask for that, when there is something to ask.
     mutating func stopKeeping(_ number: UInt64) -> (callNumber: UInt64, beginning: Beginning)? {
-        guard let entry = entries[number], entry.kept != nil else { return nil }
-        entries[number]?.kept = nil
+        guard let entry = entries[number], entry.sink.kept != nil else { return nil }
+        entries[number]?.sink.stopKeeping()
         // Without a connection, or when it begins anew already, it will come whole.
         entries[number]?.epoch = ""
         entries[number]?.lastSequence = 0
@@ -168,12 +168,12 @@ struct StreamRegistry {
         let ended = entries.values
         entries = [:]
         numbers = [:]
-        for entry in ended { entry.relay.fail(error) }
+        for entry in ended { entry.sink.end(.failed(error)) }
     }
 
     private mutating func end(_ number: UInt64, _ outcome: StreamOutcome) {
         guard let entry = entries.removeValue(forKey: number) else { return }
         if let streamID = entry.streamID { numbers[streamID] = nil }
-        entry.relay.end(outcome)
+        entry.sink.end(outcome)
     }
 }

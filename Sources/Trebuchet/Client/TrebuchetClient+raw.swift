@@ -7,16 +7,19 @@ extension TrebuchetClient {
         try await core.call(actorID: actor, target: target, CallRequest(arguments: arguments, generics: []))
     }
 
-    /// Observes a state by name; its values come in JSON.
-    package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStateStream {
-        RawStateStream(stream: core.observe(StreamTarget(actorID: actor, name: stream, filter: filter)))
+    /// Observes a state, or events, by name; the values come in JSON.
+    package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStream {
+        let target = StreamTarget(actorID: actor, name: stream, filter: filter)
+        return RawStream(stream: core.observe(target, reading: .every(buffer: RawStream.buffer)))
     }
 }
 
-/// The values of a state in JSON, the newest each time. Throws a `TrebuchetError` when the stream ends other than in
-/// order.
-package struct RawStateStream: AsyncSequence {
+/// What comes of a stream, in JSON: the oldest of it is skipped by a reader who leaves more than 4,096 values unread. Throws
+/// a `TrebuchetError` when the stream ends other than in order.
+package struct RawStream: AsyncSequence {
     package typealias Element = [UInt8]
+
+    static let buffer = 4_096
 
     let stream: RemoteStream
 
@@ -24,21 +27,27 @@ package struct RawStateStream: AsyncSequence {
 
     package struct Iterator: AsyncIteratorProtocol {
         private let stream: RemoteStream
-        private var states: StateRelay<RemoteStream.State>.Stream.Iterator
+        private var first: RemoteStream.Taken?
+        private var rest: EventSubscription<RemoteStream.Taken>.Iterator?
         private var seen: UInt64 = 0
 
         init(_ stream: RemoteStream) {
             self.stream = stream
-            states = stream.relay.stream.makeAsyncIterator()
+            let each = stream.subscribeToEach(onOverflow: .dropOldest)
+            first = each?.first
+            rest = each?.rest.makeAsyncIterator()
         }
 
         package mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
-            while let state = await states.next(isolation: actor) {
-                if let update = state.update, state.count > seen {
-                    seen = state.count
-                    return update
-                }
-                if state.outcome != nil { break }
+            if let first {
+                seen = first.count
+                self.first = nil
+                return first.text
+            }
+            while let taken = try await rest?.next(isolation: actor) {
+                guard taken.count > seen else { continue }
+                seen = taken.count
+                return taken.text
             }
             if case .failed(let error) = stream.relay.currentValue.outcome { throw error }
             return nil

@@ -83,7 +83,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in cell(actor).source(home: home, access: access(actor, value)) },
-            encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
+            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
 
     /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
@@ -109,7 +109,19 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
                 }
                 return cell(actor).source(home: home, access: access)
             },
-            encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
+            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
+    }
+
+    /// Events, of which nobody is to miss one.
+    public static func events<Event>(
+        _ name: String, _ sender: @escaping @Sendable (isolated A) -> EventSender<Event>
+    ) -> Self {
+        Self(
+            name: name,
+            source: { actor, home in sender(actor).source(home: home) },
+            encodedValues: { actor in
+                encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
+            })
     }
 
     private static func access<Value: Codable & Sendable>(
@@ -125,14 +137,18 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             })
     }
 
-    private static func encodedValues<Value>(_ observation: StateObservation<A, Value>) -> AsyncStream<Data> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+    private static func encodedValues<Values: AsyncSequence & SendableMetatype>(
+        endsWhenFull: Bool = false, _ values: @escaping @Sendable () async -> Values
+    ) -> AsyncStream<Data> where Values.Element: Encodable, Values.AsyncIterator: SendableMetatype {
+        AsyncStream(bufferingPolicy: endsWhenFull ? .bufferingOldest(256) : .bufferingNewest(1)) { continuation in
             let task = Task {
                 let coder = ValueCoder(version: .v3)
-                for await value in await observation() {
+                var values = await values().makeAsyncIterator()
+                while let value = try? await values.next() {
                     var buffer = ByteBuffer()
                     guard (try? coder.encode(value, into: &buffer)) != nil else { break }
-                    continuation.yield(Data(buffer.bytes))
+                    let outcome = continuation.yield(Data(buffer.bytes))
+                    if case .dropped = outcome, endsWhenFull { break }
                 }
                 continuation.finish()
             }

@@ -85,9 +85,10 @@ extension Session {
         beginning.insert(streamID)
         record.executeStreamingTarget(stream) { source in
             let outcome = Result { try source.map { try session.view(of: $0, through: filter) } }
+            let position = (source as? any PositionedSource)?.position()
             session.shard.reactor.run {
                 session.subscribe(
-                    to: outcome, record, stream: stream, streamID: streamID, callID: callID, seen: seen)
+                    to: outcome, at: position, record, stream: stream, streamID: streamID, callID: callID, seen: seen)
             }
         }
     }
@@ -102,8 +103,8 @@ extension Session {
     }
 
     private func subscribe(
-        to outcome: Result<(any AnyStateSource)?, any Error>, _ record: ActorRecord, stream: String, streamID: [UInt8],
-        callID: [UInt8], seen: Seen?
+        to outcome: Result<(any AnyStateSource)?, any Error>, at position: UInt64?, _ record: ActorRecord,
+        stream: String, streamID: [UInt8], callID: [UInt8], seen: Seen?
     ) {
         beginning.remove(streamID)
         let source: any AnyStateSource
@@ -121,13 +122,18 @@ extension Session {
             callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
                     streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    version: version, into: &buffer)
+                    sequence: position, version: version, into: &buffer)
             }
         }
         let (node, isNew) = shard.states.node(for: source, version: version)
         let subscription = StreamSubscription(streamID: streamID, node: node, session: self)
+        if let position { subscription.sent = position }
         if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
         streams[streamID] = subscription
+        if let seen, position != nil, seen.epoch != source.epoch {
+            let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
+            return endStream(subscription, reason: .error, error: error)
+        }
         node.add(subscription)
         guard isNew else { return }
         record.executeStreamingTarget(stream) { source in
@@ -163,14 +169,14 @@ extension Session {
     }
 
     /// Says that a stream has ended, and forgets it.
-    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: String?) {
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         forget(subscription)
         guard isOpen else { return }
         let streamID = subscription.streamID
         link.send {
             if let error {
                 EnvelopeWriter.streamError(
-                    streamID: streamID, message: error, code: .internal, version: version, into: &$0)
+                    streamID: streamID, message: error.message, code: error.code.wire, version: version, into: &$0)
             } else {
                 EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, version: version, into: &$0)
             }

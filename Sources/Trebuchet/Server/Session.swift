@@ -177,7 +177,7 @@ final class Session: @unchecked Sendable {
         running = [:]
         let ended = streams.values
         streams = [:]
-        for subscription in ended { subscription.node.remove(subscription) }
+        for subscription in ended { subscription.node.remove(subscription, isLost: true) }
         shard.remove(self)
         caller?.connection.didClose()
     }

@@ -9,7 +9,9 @@ public final class StateCell<Value: Codable & Sendable> {
     private var source: StateSource<Value>?
     private var isNoting = true
 
-    public init() {}
+    private let delivery: StreamDelivery
+
+    public init(delivery: StreamDelivery = .latest) { self.delivery = delivery }
 
     deinit { source?.end() }
 
@@ -31,7 +33,7 @@ public final class StateCell<Value: Codable & Sendable> {
     /// The source, made at the first use.
     func source(home: ReactorShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
         if let source { return source }
-        let made = StateSource(version: version, home: home, access: access())
+        let made = StateSource(version: version, home: home, delivery: delivery, access: access())
         source = made
         return made
     }

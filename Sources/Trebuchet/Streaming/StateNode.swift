@@ -14,6 +14,8 @@ final class StateNode: @unchecked Sendable {
     private let shard: ReactorShard
     private var latest: StateUpdate?
     private var history = PatchHistory()
+    /// The last updates, where none may be left out; there once the source has sent it.
+    private var backlog: Backlog?
     /// What came in this turn, oldest first, when it is more than `latest` alone.
     private var fresh: [StateUpdate] = []
     private var freshBytes = 0
@@ -24,8 +26,10 @@ final class StateNode: @unchecked Sendable {
     /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
     /// different reactors.
     var isDetached = false
+    /// Whether somebody's connection has broken: they may come back.
+    private(set) var wasLost = false
     /// Set when the source has nothing more to say.
-    private var end: (reason: StreamEndReason, error: String?)?
+    private var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
     init(_ source: any AnyStateSource, version: ProtocolVersion, shard: ReactorShard) {
         self.source = source
@@ -47,13 +51,18 @@ final class StateNode: @unchecked Sendable {
             guard update.sequence > latest?.sequence ?? 0 else { return }
             latest = update
             if version == .v3 { history.remember(update) }
+            backlog?.append(update)
             keep(update)
             mark()
-        case .attached(let update, let history):
+        case .attached(let update, let history, let backlog):
             guard update.sequence > latest?.sequence ?? 0 else { return }
             latest = update
             self.history = history
+            self.backlog = backlog
             keep(update)
+            mark()
+        case .joined(let backlog):
+            self.backlog = backlog
             mark()
         case .whole(let update):
             awaitsWhole = false
@@ -62,7 +71,7 @@ final class StateNode: @unchecked Sendable {
             // Now: at the end of the turn there may be a newer update, whose whole value would have to be asked for.
             flush()
         case .failed(let message):
-            finish(.error, message)
+            finish(.error, TrebuchetError(.internal, message))
         case .ended:
             finish(.actorTerminated, nil)
         }
@@ -97,6 +106,7 @@ final class StateNode: @unchecked Sendable {
 
     /// Brings one subscriber up to date, if it can be written to.
     func catchUp(_ subscription: StreamSubscription) {
+        if let ordering = source.ordering { return catchUp(subscription, on: ordering) }
         guard let latest, latest.sequence > subscription.sent else { return }
         guard subscription.session.isWritable else { return subscription.session.fellBehind() }
         if subscription.sent > 0, let updates = history.updates(since: subscription.sent) {
@@ -105,6 +115,24 @@ final class StateNode: @unchecked Sendable {
             for update in fresh { send(update, to: subscription) }
         }
         if subscription.sent < latest.sequence { sendWhole(latest, to: subscription) }
+    }
+
+    /// The same where nothing may be left out.
+    private func catchUp(_ subscription: StreamSubscription, on ordering: StreamOrdering) {
+        guard let backlog, ordering.isEvents || latest != nil else { return }
+        if subscription.sent == 0, !ordering.isEvents, let latest {
+            guard subscription.session.isWritable else { return subscription.session.fellBehind() }
+            return sendWhole(latest, to: subscription)
+        }
+        guard let missed = backlog.updates(after: subscription.sent) else {
+            let text =
+                "more than \(backlog.count) updates were missed: the connection is too slow, or was away too long"
+            return subscription.session.endStream(subscription, reason: .error, error: TrebuchetError(.overflow, text))
+        }
+        for update in missed {
+            guard subscription.session.isWritable else { return subscription.session.fellBehind() }
+            send(update, to: subscription)
+        }
     }
 
     /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
@@ -116,6 +144,9 @@ final class StateNode: @unchecked Sendable {
             return source.requestWhole(for: self)
         }
         switch source.whole() {
+        case .joined(let backlog):
+            self.backlog = backlog
+            mark()
         case .whole(let update):
             latest = update
             send(update, to: subscription)
@@ -143,7 +174,10 @@ final class StateNode: @unchecked Sendable {
     }
 
     /// Forgets a subscriber; the last one in the list takes its place.
-    func remove(_ subscription: StreamSubscription) {
+    ///
+    /// - Parameter isLost: whether its connection has broken, and it may come back.
+    func remove(_ subscription: StreamSubscription, isLost: Bool = false) {
+        if isLost { wasLost = true }
         let place = subscription.place
         guard place >= 0, place < subscriptions.count, subscriptions[place] === subscription else { return }
         let last = subscriptions.removeLast()
@@ -156,7 +190,7 @@ final class StateNode: @unchecked Sendable {
         if subscriptions.isEmpty { shard.release(self) }
     }
 
-    private func finish(_ reason: StreamEndReason, _ error: String?) {
+    private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
         end = (reason, error)
         let ended = subscriptions
         subscriptions = []

@@ -9,10 +9,13 @@ where A.ActorSystem == TrebuchetActorSystem {
     private let actor: A
     /// `observeState`
     public let name: String
+    private let delivery: StreamDelivery
 
-    public init(_ actor: A, _ name: String) {
+    /// - Parameter delivery: that of the property; `.latest` gives the newest values of any.
+    public init(_ actor: A, _ name: String, delivery: StreamDelivery = .latest) {
         self.actor = actor
         self.name = name
+        self.delivery = delivery
     }
 
     /// Begins to observe. The stream gives the current value first, then what is newer than what its reader has seen.
@@ -24,6 +27,9 @@ where A.ActorSystem == TrebuchetActorSystem {
             return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name)
+        if case .every(let buffer) = delivery {
+            return StateStream(remote: caller.observe(target, reading: .every(buffer: max(1, buffer))))
+        }
         return StateStream(remote: caller.observe(target, kept: KeptStates.make(for: Value.self)))
     }
 
@@ -64,7 +70,11 @@ extension DistributedActor where ActorSystem == TrebuchetActorSystem {
     ///     extension TodoListing {
     ///         nonisolated var observeState: StateObservation<Self, ListState> { observation("observeState") }
     ///     }
-    public nonisolated func observation<Value: Codable & Sendable>(_ name: String) -> StateObservation<Self, Value> {
-        StateObservation(self, name)
+    ///
+    /// - Parameter delivery: that of the property; with `.latest` a slow reader skips versions whatever the property says.
+    public nonisolated func observation<Value: Codable & Sendable>(
+        _ name: String, delivery: StreamDelivery = .latest
+    ) -> StateObservation<Self, Value> {
+        StateObservation(self, name, delivery: delivery)
     }
 }

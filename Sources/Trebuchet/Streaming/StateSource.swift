@@ -8,6 +8,8 @@ internal import TrebuchetWire
 protocol AnyStateSource: AnyObject, Sendable {
     /// Changes whenever the state may have been built anew.
     var epoch: String { get }
+    /// Set when nothing may be left out.
+    var ordering: StreamOrdering? { get }
     /// The reactor that the state's actor lives on; nil when it runs on the global pool.
     var home: ReactorShard? { get }
     /// How many streams carry this state over the network now.
@@ -43,6 +45,12 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     let home: ReactorShard?
     private let nodes = Mutex<[StateNode]>([])
     let filters = FilterList()
+    let ordering: StreamOrdering?
+    private let memory = StreamMemory()
+    /// The last updates, where none may be left out.
+    private var backlog: Backlog?
+    /// Each version for readers in this process, where none may be left out; nil until there is one.
+    private var localEach: LocalObservation<Value>.Each?
     private let subscribers = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
 
@@ -59,7 +67,16 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     private static var smallestPatched: Int { 128 }
     private var isMarked = false
 
-    init(version: UInt64, home: ReactorShard?, access: StateAccess<Value>) {
+    init(version: UInt64, home: ReactorShard?, delivery: StreamDelivery = .latest, access: StateAccess<Value>) {
+        var access = access
+        if case .every(let buffer) = delivery {
+            ordering = StreamOrdering(buffer: max(1, buffer), isEvents: false)
+            backlog = Backlog(limit: buffer, position: version)
+            // A version is made while the property is being changed: nothing can be taken out of it then.
+            access.takeChanges = nil
+        } else {
+            ordering = nil
+        }
         self.version = version
         self.home = home
         self.access = access
@@ -70,6 +87,15 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if let localVersions { return localVersions }
         let made = StateRelay(version)
         localVersions = made
+        return made
+    }
+
+    /// What readers in this process follow when nothing may be left out. In the actor's isolation.
+    var each: LocalObservation<Value>.Each? {
+        guard let ordering else { return nil }
+        if let localEach { return localEach }
+        let made = LocalObservation<Value>.Each(relay: EventRelay(), buffer: ordering.buffer)
+        localEach = made
         return made
     }
 
@@ -86,6 +112,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)
+        if ordering != nil { return didChangeOnce() }
         guard !isMarked else { return }
         if let home {
             isMarked = true
@@ -95,21 +122,30 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         }
     }
 
+    /// Each change is a version, also within one call.
+    private func didChangeOnce() {
+        if let localEach, let value = access.read() {
+            localEach.relay.send(LocalObservation<Value>.Version(value: value, version: version))
+        }
+        publish()
+    }
+
     @discardableResult
     func publish() -> Int {
         isMarked = false
         guard published < version else { return 0 }
         let nodes = self.nodes.withLock { $0 }
         let filters = self.filters.current
-        if nodes.isEmpty {
+        let isKept = nodes.isEmpty && memory.isKept
+        if nodes.isEmpty, !isKept {
             // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
             if access.takeChanges == nil { forgetLast() } else { last = last?.withoutWhole }
         }
-        guard !nodes.isEmpty || !filters.isEmpty, let value = access.read() else { return 0 }
+        guard !nodes.isEmpty || !filters.isEmpty || isKept, let value = access.read() else { return 0 }
         published = version
         feed(filters, value)
-        guard !nodes.isEmpty else { return ReactorShard.leastEagerBytes }
-        let event = encode(value, for: nodes)
+        guard !nodes.isEmpty || isKept else { return ReactorShard.leastEagerBytes }
+        let event = encode(value, for: nodes, isKept: isKept)
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
@@ -130,10 +166,10 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if node.version == .v3, let last, last.sequence == version {
             event = .update(last)
         } else {
-            event = encode(value, for: [node])
+            event = encode(value, for: [node], isKept: false)
         }
         guard node.version == .v3, case .update(let update) = event else { return node.send(event) }
-        node.send(.attached(update, history))
+        node.send(.attached(update, history, backlog))
     }
 
     func detach(_ node: StateNode) {
@@ -141,11 +177,13 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
             node.isDetached = true
             nodes.removeAll { $0 === node }
         }
+        if node.wasLost { memory.keep() }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.
     func end() {
         localVersions?.finish()
+        localEach?.relay.finish()
         let nodes = self.nodes.withLock { nodes in
             defer { nodes = [] }
             return nodes
@@ -212,9 +250,9 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if let home { home.reactor.run(work) } else { access.enter(work) }
     }
 
-    private func encode(_ value: Value, for nodes: [StateNode]) -> StateEvent {
+    private func encode(_ value: Value, for nodes: [StateNode], isKept: Bool) -> StateEvent {
         do {
-            let isObserved = nodes.contains { $0.version == .v3 }
+            let isObserved = isKept || nodes.contains { $0.version == .v3 }
             let recorded = isObserved ? recordedPatch() : nil
             let current = isObserved && recorded == nil ? try suffix(value, .v3) : nil
             let update = StateUpdate(
@@ -224,6 +262,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
             if isObserved {
                 last = update
                 history.remember(update)
+                backlog?.append(update)
             }
             return .update(update)
         } catch {
@@ -234,6 +273,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     private func forgetLast() {
         last = nil
         history = PatchHistory()
+        backlog?.removeAll()
     }
 
     private func failure(_ error: any Error) -> StateEvent {

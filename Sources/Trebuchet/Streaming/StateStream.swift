@@ -34,7 +34,12 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     /// Why the stream ended; nil while it goes on.
     public var outcome: StreamOutcome? {
         switch source {
-        case .local(let local): local.versions.isFinished ? .failed(Self.actorGone) : nil
+        case .local(let local):
+            if let overflow = local.each?.overflow.currentValue {
+                .failed(overflow)
+            } else {
+                local.versions.isFinished ? .failed(Self.actorGone) : nil
+            }
         case .remote(let remote): remote.relay.currentValue.outcome
         case .failed(let error): .failed(error)
         }
@@ -49,23 +54,28 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
         private var versions: StateRelay<UInt64>.Stream.Iterator?
         private var updates: StateRelay<RemoteStream.State>.Stream.Iterator?
         private var kept: (any KeptState<Value>)?
+        private var each: EachValue<Value>.Iterator?
         /// The version of the last value returned.
         private var seen: UInt64 = 0
 
         init(_ source: Source) {
             self.source = source
             switch source {
-            case .local(let local): versions = local.versions.stream.makeAsyncIterator()
+            case .local(let local):
+                versions = local.versions.stream.makeAsyncIterator()
+                each = local.each.map { EachValue<Value>.Iterator(local, $0) }
             case .remote(let remote):
                 updates = remote.relay.stream.makeAsyncIterator()
                 kept = remote.kept.flatMap { $0 as? any KeptState<Value> }
+                each = EachValue<Value>.Iterator(remote)
             case .failed: break
             }
         }
 
         /// The newest value that was not returned yet; nil when the stream has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
-            switch source {
+            if each != nil { return await each?.next(isolation: actor) }
+            return switch source {
             case .failed: nil
             case .local(let local): await nextLocal(local, isolation: actor)
             case .remote(let remote): await nextRemote(remote, isolation: actor)

@@ -49,7 +49,9 @@ final class StateUpdate: Sendable {
 enum StateEvent: Sendable {
     case update(StateUpdate)
     /// The first update for a node, and what came before it.
-    case attached(StateUpdate, PatchHistory)
+    case attached(StateUpdate, PatchHistory, Backlog?)
+    /// Events, to a node that gets them from now on: those that are kept.
+    case joined(Backlog)
     /// The newest update with its whole value, for a node that has asked for it.
     case whole(StateUpdate)
     /// The state could not be encoded.

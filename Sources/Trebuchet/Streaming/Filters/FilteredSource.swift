@@ -45,6 +45,8 @@ final class FilteredSource: AnyStateSource, Sendable {
     }
 
     var epoch: String { base.epoch }
+    /// Of a state that leaves nothing out too, a filter gives the newest.
+    var ordering: StreamOrdering? { nil }
     var home: ReactorShard? { base.home }
     var subscriberCount: Int { base.subscriberCount }
     var encodeCount: Int { base.encodeCount }

@@ -1,0 +1,319 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Sends everything it is told: as events, and as versions of a state.
+@Trebuchet
+private distributed actor Ticker {
+    struct Tick: Codable, Sendable, Equatable {
+        var number: Int
+        var padding = ""
+    }
+
+    @StreamedEvents(buffer: 64) var ticks: Tick
+    @StreamedState(delivery: .every(buffer: 64)) var count: Int = 0
+    @StreamedState(delivery: .every(buffer: 64)) var page: [String] = []
+
+    /// That many, one after the other, in one call.
+    distributed func tick(_ times: Int, padding: Int = 0) {
+        for _ in 0..<times {
+            count += 1
+            $ticks.send(Tick(number: count, padding: String(repeating: "x", count: padding)))
+        }
+    }
+    distributed func write(_ line: String) { page.append(line) }
+}
+
+/// Cannot always be written down.
+@Trebuchet
+private distributed actor Thermometer {
+    @StreamedEvents var readings: Double
+
+    distributed func read(_ value: Double) { $readings.send(value == 0 ? .nan : value) }
+}
+
+@Trebuchet(executor: .concurrent)
+private distributed actor PoolTicker {
+    @StreamedEvents var ticks: Int
+
+    distributed func tick(_ times: Int) { for number in 1...times { $ticks.send(number) } }
+}
+
+/// Streams that leave nothing out: events, and states whose delivery is `.every`.
+@Suite(.timeLimit(.minutes(1))) struct OrderedStreamTests {
+    private func withTicker(
+        _ link: TestLink, reactors: Int = 2,
+        _ body: (Ticker, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(link: link, reactors: reactors) { server in
+            await server.expose(Ticker(actorSystem: server.actorSystem), as: "ticker")
+        } body: { client, server in
+            try await body(client.resolve(Ticker.self, id: "ticker"), client, server)
+        }
+    }
+
+    /// Waits until the server has begun as many streams.
+    private func begun(_ server: TrebuchetServer, _ count: Int, _ stream: String = "observeTicks") async {
+        #expect(await eventually { await server.subscriberCount(of: "ticker", stream) == count })
+    }
+
+    @Test("every subscriber gets every event in order, also many of one call", arguments: TestLink.allCases)
+    func events(link: TestLink) async throws {
+        try await withTicker(link) { ticker, client, server in
+            var readers: [EventStream<Ticker.Tick>.Iterator] = []
+            for _ in 0..<4 { readers.append(await ticker.observeTicks().makeAsyncIterator()) }
+            await begun(server, 4)
+            for _ in 0..<20 { try await ticker.tick(50) }
+            for index in readers.indices {
+                for number in 1...50 { #expect(try await readers[index].next()?.number == number) }
+            }
+        }
+    }
+
+    @Test("who begins to observe gets what is sent from then on", arguments: TestLink.allCases)
+    func late(link: TestLink) async throws {
+        try await withTicker(link) { ticker, _, server in
+            var first = await ticker.observeTicks().makeAsyncIterator()
+            await begun(server, 1)
+            try await ticker.tick(3)
+            var second = await ticker.observeTicks().makeAsyncIterator()
+            await begun(server, 2)
+            try await ticker.tick(1)
+            #expect(try await second.next()?.number == 4)
+            for number in 1...4 { #expect(try await first.next()?.number == number) }
+        }
+    }
+
+    @Test("nothing is encoded while nobody observes, and once for all who do")
+    func encodes() async throws {
+        try await withTicker(.webSocket) { ticker, _, server in
+            try await ticker.tick(10)
+            #expect(await server.encodeCount(of: "ticker", "observeTicks") == 0)
+            var readers: [EventStream<Ticker.Tick>.Iterator] = []
+            for _ in 0..<8 { readers.append(await ticker.observeTicks().makeAsyncIterator()) }
+            await begun(server, 8)
+            try await ticker.tick(10)
+            for index in readers.indices { #expect(try await readers[index].next()?.number == 11) }
+            #expect(await server.encodeCount(of: "ticker", "observeTicks") == 10)
+        }
+    }
+
+    @Test("every change is a version of a state that says so, from the value of now on", arguments: TestLink.allCases)
+    func versions(link: TestLink) async throws {
+        try await withTicker(link) { ticker, _, server in
+            try await ticker.tick(5)
+            var counts = await ticker.observeCount().makeAsyncIterator()
+            #expect(await counts.next() == 5)
+            try await ticker.tick(40)
+            for count in 6...45 { #expect(await counts.next() == count) }
+            var pages = await ticker.observePage().makeAsyncIterator()
+            #expect(await pages.next() == [])
+            for line in 0..<40 { try await ticker.write("a line that is long enough for differences \(line)") }
+            for lines in 1...40 { #expect(await pages.next()?.count == lines) }
+        }
+    }
+
+    @Test("a reader that leaves more unread than the buffer holds is told so")
+    func slowReader() async throws {
+        try await withTicker(.webSocket) { ticker, client, server in
+            var ticks = await ticker.observeTicks().makeAsyncIterator()
+            let counts = await ticker.observeCount()
+            var reader = counts.makeAsyncIterator()
+            #expect(await reader.next() == 0)
+            await begun(server, 1)
+            // Each call by itself, so that the server leaves nothing out.
+            for _ in 0..<100 { try await ticker.tick(1) }
+            for number in 1...64 { #expect(try await ticks.next()?.number == number) }
+            let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
+            #expect(error?.code == .overflow)
+            for count in 1...64 { #expect(await reader.next() == count) }
+            #expect(await reader.next() == nil)
+            guard case .failed(let failure) = counts.outcome else {
+                Issue.record("the stream ended in order")
+                return
+            }
+            #expect(failure.code == .overflow)
+        }
+    }
+
+    @Test("a connection that is too slow loses the stream with an error, and nobody else does")
+    func slowConnection() async throws {
+        try await withTicker(.webSocket) { ticker, _, server in
+            let peer = try await RawPeer.connect(#require(server.address))
+            peer.send(
+                #"{"type":"invocation","payload":{"callID":"o","actorID":"ticker","targetIdentifier":"observeTicks"}}"#)
+            #expect(try #require(await peer.nextText()).contains(#""sequenceNumber":0"#))
+            var other = await ticker.observeTicks().makeAsyncIterator()
+            await begun(server, 2)
+            await peer.pauseReading()
+            // More than the kernel takes and than the server keeps.
+            for number in 1...400 {
+                try await ticker.tick(1, padding: 100_000)
+                #expect(try await other.next()?.number == number)
+            }
+            await peer.resumeReading()
+            var last = 0
+            while let text = await peer.nextText() {
+                if text.contains("streamError") {
+                    #expect(text.contains(#""code":"overflow""#))
+                    break
+                }
+                let sequence = try #require(text.firstMatch(of: /"sequenceNumber":(\d+)/).flatMap { Int($0.1) })
+                #expect(sequence == last + 1)
+                last = sequence
+            }
+            #expect(last < 400)
+            peer.close()
+        }
+    }
+
+    /// A client behind a link that can be cut.
+    private func withLink(
+        _ server: TrebuchetServer, _ body: (FaultyLink, TrebuchetClient, Ticker) async throws -> Void
+    ) async throws {
+        let link = try FaultyLink(to: #require(server.address), seed: 1, faults: .none)
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(50)
+        let client = TrebuchetClient(
+            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        try await client.connect()
+        try await body(link, client, client.resolve(Ticker.self, id: "ticker"))
+        await client.close()
+        await link.close()
+    }
+
+    @Test("events and versions of the time without a connection come after it, though nobody else observes")
+    func resumption() async throws {
+        try await withTicker(.webSocket) { ticker, _, server in
+            try await withLink(server) { link, client, far in
+                var ticks = await far.observeTicks().makeAsyncIterator()
+                var counts = await far.observeCount().makeAsyncIterator()
+                #expect(await counts.next() == 0)
+                await begun(server, 1)
+                var number = 0
+                for _ in 0..<5 {
+                    try await link.refuseConnections {
+                        await link.cutAll(.reset)
+                        await begun(server, 0)
+                        try await ticker.tick(7)
+                    }
+                    for _ in 0..<7 {
+                        number += 1
+                        #expect(try await ticks.next()?.number == number)
+                        #expect(await counts.next() == number)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("who was away for longer than the buffer reaches is told that events were missed")
+    func missed() async throws {
+        try await withTicker(.webSocket) { ticker, _, server in
+            try await withLink(server) { link, client, far in
+                var ticks = await far.observeTicks().makeAsyncIterator()
+                let stream = await far.observeCount()
+                var counts = stream.makeAsyncIterator()
+                #expect(await counts.next() == 0)
+                await begun(server, 1)
+                try await link.refuseConnections {
+                    await link.cutAll(.reset)
+                    await begun(server, 0)
+                    try await ticker.tick(65)
+                }
+                let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
+                #expect(error?.code == .overflow)
+                #expect(await counts.next() == nil)
+                #expect(
+                    stream.outcome.map { if case .failed(let error) = $0 { error.code == .overflow } else { false } }
+                        == true)
+            }
+        }
+    }
+
+    @Test("events of an actor that was made anew say so; a state begins with its new value")
+    func anew() async throws {
+        try await withTicker(.webSocket) { ticker, _, server in
+            try await withLink(server) { link, client, far in
+                var ticks = await far.observeTicks().makeAsyncIterator()
+                var counts = await far.observeCount().makeAsyncIterator()
+                #expect(await counts.next() == 0)
+                await begun(server, 1)
+                let another = Ticker(actorSystem: server.actorSystem)
+                try await another.tick(1)
+                try await link.refuseConnections {
+                    await link.cutAll(.reset)
+                    await begun(server, 0)
+                    await server.expose(another, as: "ticker")
+                }
+                let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
+                #expect(error?.code == .overflow)
+                #expect(await counts.next() == 1)
+            }
+        }
+    }
+
+    @Test("an event that cannot be encoded ends the streams, instead of being left out")
+    func unencodable() async throws {
+        try await withTestServer { server in
+            await server.expose(Thermometer(actorSystem: server.actorSystem), as: "ticker")
+        } body: { client, server in
+            let thermometer = try client.resolve(Thermometer.self, id: "ticker")
+            var readings = await thermometer.observeReadings().makeAsyncIterator()
+            await begun(server, 1, "observeReadings")
+            try await thermometer.read(1)
+            try await thermometer.read(0)
+            try await thermometer.read(2)
+            #expect(try await readings.next() == 1)
+            let error = await #expect(throws: TrebuchetError.self) { try await readings.next() }
+            #expect(error?.message.contains("an event of type Double cannot be encoded") == true)
+        }
+    }
+
+    @Test("an actor in the same process, and one on the global pool, leave nothing out either")
+    func local() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        var ticker: Ticker? = Ticker(actorSystem: server.actorSystem)
+        let begun = await ticker?.observeTicks()
+        let counted = await ticker?.observeCount()
+        var ticks = try #require(begun).makeAsyncIterator()
+        var counts = try #require(counted).makeAsyncIterator()
+        #expect(await counts.next() == 0)
+        try await ticker?.tick(60)
+        for number in 1...60 {
+            #expect(try await ticks.next()?.number == number)
+            #expect(await counts.next() == number)
+        }
+        ticker = nil
+        let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
+        #expect(error?.code == .actorNotFound)
+        #expect(await counts.next() == nil)
+
+        let pool = PoolTicker(actorSystem: server.actorSystem)
+        var numbers = await pool.observeTicks().makeAsyncIterator()
+        try await pool.tick(100)
+        for number in 1...100 { #expect(try await numbers.next() == number) }
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("events are observed by name, each of them")
+    func raw() async throws {
+        try await withTicker(.webSocket) { ticker, client, server in
+            var ticks = client.observe(actor: "ticker", stream: "observeTicks").makeAsyncIterator()
+            await begun(server, 1)
+            try await ticker.tick(3)
+            for number in 1...3 {
+                let text = try await ticks.next().map { String(decoding: $0, as: UTF8.self) }
+                #expect(text?.contains(#""number":\#(number)"#) == true)
+            }
+            let near = try Ticker.resolve(id: TrebuchetActorID("ticker"), using: server.actorSystem)
+            let encoded = await near.whenLocal { await $0._getStream(for: "ticks") } ?? nil
+            var data = try #require(encoded).makeAsyncIterator()
+            let sending = Task { while !Task.isCancelled { try await ticker.tick(1) } }
+            #expect(await data.next() != nil)
+            sending.cancel()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Testing
+
+@Suite("@StreamedEvents")
+struct StreamedEventsTests {
+    @Test("declares a sender, and a way to observe")
+    func expansion() {
+        let expansion = Expansion(
+            "@Trebuchet public distributed actor A { @StreamedEvents(buffer: 8) public var moves: [Move] }")
+        #expect(expansion.findings.isEmpty)
+        #expect(expansion.contains("let $moves: Trebuchet.EventSender<[Move]> = .init(buffer: 8)"))
+        #expect(!expansion.text.contains("public let $moves"))
+        #expect(expansion.contains("public nonisolated var observeMoves: Trebuchet.EventObservation<A, [Move]> {"))
+        #expect(expansion.contains(#".init(self, "observeMoves", buffer: 8)"#))
+        #expect(expansion.contains(#".events("observeMoves") { actor in"#))
+        #expect(expansion.contains("case observeMoves"))
+        #expect(expansion.text.contains("events are sent, with '$moves.send(_:)', and observed"))
+    }
+
+    @Test("keeps the sender of a private property private")
+    func access() {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedEvents private var moves: Move }")
+        #expect(expansion.contains("private let $moves: Trebuchet.EventSender<Move> = .init()"))
+    }
+
+    @Test(
+        "says what is wrong with a property that is none of events",
+        arguments: [
+            ("@StreamedEvents var a: Int = 1", "has no initial value: events are sent one by one", "="),
+            ("@StreamedEvents var a = 1", "has no initial value: events are sent one by one", "="),
+            ("@StreamedEvents let a: Int", "needs a 'var'", "let"),
+            ("@StreamedEvents var a: () -> Void", "is a function", "("),
+            ("@StreamedEvents @StreamedState var a: Int", "cannot be combined with '@StreamedState'", "@"),
+        ])
+    func diagnostics(line: String, message: String, token: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A {\n    \(line)\n}")
+        let finding = try #require(expansion.findings.first { $0.message.contains(message) })
+        #expect(finding.line == 2)
+        #expect(finding.token == token)
+    }
+
+    @Test("is refused outside of an actor marked @Trebuchet")
+    func place() throws {
+        let expansion = Expansion("distributed actor A { @StreamedEvents var a: Int }")
+        let finding = try #require(expansion.findings.first)
+        #expect(finding.message == "'@StreamedEvents' works only inside a distributed actor marked '@Trebuchet'")
+    }
+}
