@@ -160,24 +160,31 @@ import TrebuchetTesting
 
     @Test("of a burst of 10,000 changes the last is shown, and none is shown after a newer one")
     func burst() async throws {
-        try await withList { list, client, _ in
-            let model = TodosModel(client)
+        try await withTestServer { server in
+            await server.expose(Thermometer(0, actorSystem: server.actorSystem), as: "outside")
+        } body: { client, _ in
+            @ObservedActor("outside", observe: \Thermometer.observeDegrees, client: client) var degrees
+            let observer = $degrees
+            await untilTrue { observer.value == 0 }
             let reader = Task {
-                var counts: [Int] = []
-                for await count in Observations({ model.count }) {
-                    if let count { counts.append(count) }
-                    if count == 10_000 { break }
+                var seen: [Double] = []
+                for await degrees in Observations({ observer.value }) {
+                    seen.append(degrees ?? -1)
+                    if degrees == 10_000 { break }
                 }
-                return counts
+                return seen
             }
+            let thermometer = try #require($degrees.actor)
             await Task.detached {
                 await withDiscardingTaskGroup { group in
-                    for _ in 0..<10_000 { group.addTask { _ = try? await list.add(title: "") } }
+                    for _ in 0..<10 {
+                        group.addTask { for _ in 0..<1_000 { try? await thermometer.warm(by: 1) } }
+                    }
                 }
             }.value
-            let counts = await reader.value
-            #expect(counts.last == 10_000)
-            #expect(zip(counts, counts.dropFirst()).allSatisfy(<=))
+            let seen = await reader.value
+            #expect(seen.last == 10_000)
+            #expect(zip(seen, seen.dropFirst()).allSatisfy(<=))
         }
     }
 
