@@ -81,7 +81,9 @@ private distributed actor Counter {
             await pictures.wait(for: "[1] connecting: false")
             try await link.refuseConnections {
                 await link.cutAll()
-                await pictures.wait(for: "[1] connecting: true")
+                await pictures.wait {
+                    $0.contains("[1] connecting: false") && $0.last?.hasSuffix("connecting: true") == true
+                }
                 try await ledger.add(2)
                 #expect(observer.value == [1])
             }

@@ -184,18 +184,19 @@ where A.ActorSystem == TrebuchetActorSystem {
 
     // MARK: Following
 
-    /// Tasks that hold neither this observer nor the client: both may go while they wait.
+    /// Tasks that do not hold this observer: it may go while they wait, and cancels them then.
     private func follow(_ source: ActorSource<A>, _ run: UInt64) -> [Task<Void, Never>] {
-        let (actor, path, states) = (source.actor, path, source.connectionStates)
+        let (path, states) = (path, source.connectionStates)
         let connection = Task.detached { [weak self] in
             for await _ in states.stream { await self?.change(run) { _ in } }
         }
         // Values are decoded in this task, not on the main actor.
-        let values = Task.detached { [weak self, weak client = source.client] in
-            client?.connectIfNeeded()
+        let values = Task.detached { [weak self] in
+            // Nothing here waits for the connection itself, which cannot be cancelled.
+            source.client?.connectIfNeeded()
             while true {
                 let end: StreamOutcome
-                switch actor {
+                switch source.actor {
                 case .failure(let error): end = .failed(error)
                 case .success(let actor):
                     let stream = await actor[keyPath: path]()
