@@ -127,6 +127,32 @@ private distributed actor Counter {
         }
     }
 
+    @Test("who is not let in has an error; with another token retry() gets in")
+    func unauthenticated() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0),
+            access: AccessPolicy(authenticate: AccessPolicy.apiKeys(["right": Principal(id: "ada")])))
+        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        let tokens = Journal()
+        let client = client(to: try await server.start()) { options in
+            options.token = { tokens.entries.last ?? "wrong" }
+        }
+        @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+        let observer = $entries
+        await untilTrue { observer.error != nil }
+        #expect(observer.error?.code == .unavailable)
+        guard case .disconnected(let reason?) = observer.connectionState else {
+            Issue.record("\(observer.connectionState)")
+            return
+        }
+        #expect(reason.message.contains("401"), "\(reason)")
+        tokens.note("right")
+        observer.retry()
+        await untilTrue { observer.value == [] }
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("a server that is killed and comes back: the value stays, then it is the one of the new server")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)

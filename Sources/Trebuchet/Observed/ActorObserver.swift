@@ -89,8 +89,9 @@ where A.ActorSystem == TrebuchetActorSystem {
 
     /// Why there are no newer values; nil while they are waited for, and when the server has ended the stream in order.
     ///
-    /// `actorNotFound` and `unauthorized`, for example, last until ``retry()``. `unavailable` is there when there is no
-    /// client, or the client has given up; it goes as soon as there is one, or the client is connecting again.
+    /// `actorNotFound`, for example, lasts until ``retry()``. `unavailable` is there when there is no client, or the client
+    /// has given up, because the server is not there or does not let it in (`connectionState` has the details); it goes as
+    /// soon as there is one, or the client is connecting again.
     public var error: TrebuchetError? {
         read { contents in
             if case .ended(.failed(let error)) = contents.phase { return error }
@@ -162,7 +163,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     }
 
     /// The same, which has begun if there is a client.
-    func begun() -> Self {
+    private func begun() -> Self {
         begin()
         return self
     }

@@ -2,8 +2,8 @@
     internal import Distributed
     public import SwiftUI
 
-    /// In a view, what is observed lasts as long as the view, and its client is the one of ``SwiftUICore/View/trebuchet(_:)``
-    /// when it was given none.
+    /// In a view, the observation lasts as long as the view, and its client is the one of `.trebuchet(_:)` when it was
+    /// given none.
     extension ObservedActor: DynamicProperty {}
 
     extension View {
@@ -12,7 +12,7 @@
     }
 
     extension EnvironmentValues {
-        /// The client of ``SwiftUICore/View/trebuchet(_:)``; nil without one.
+        /// The client of `.trebuchet(_:)`; nil without one.
         public var trebuchetClient: TrebuchetClient? {
             get { self[TrebuchetClientKey.self] }
             set { self[TrebuchetClientKey.self] = newValue }

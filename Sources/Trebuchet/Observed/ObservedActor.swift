@@ -10,9 +10,9 @@ public import Distributed
 /// which only keeps `@Observable` from making the property its own. `$state` is the ``ActorObserver``: the actor to call,
 /// and how the observation goes.
 ///
-/// The observation begins when the value or `$state` is first read, or when `$state.connect(_:)` gives it a client, and
-/// ends when the last copy of the wrapper is gone. Values are set on the main actor, newest first: versions that came
-/// while it was busy are skipped, the last one never is. They may be read from anywhere.
+/// The observation begins when the value or anything of `$state` is first read, or when `$state.connect(_:)` gives it a
+/// client, and ends when the last copy of the wrapper is gone. Values are set on the main actor: versions that came while
+/// it was busy are skipped, the last one never is. They may be read from anywhere.
 ///
 /// The client is the one that was given here or to `$state.connect(_:)`, else the one of `.trebuchet(_:)` in a SwiftUI
 /// view, else `TrebuchetClient.default`. One that is not connected is connected.
@@ -51,5 +51,5 @@ where A.ActorSystem == TrebuchetActorSystem {
     public var wrappedValue: Value? { observer.value }
 
     /// The actor, and how its observation goes.
-    public var projectedValue: ActorObserver<A, Value> { observer.begun() }
+    public var projectedValue: ActorObserver<A, Value> { observer }
 }
