@@ -57,7 +57,7 @@ import TrebuchetTesting
         #expect(await states.next() == [1, 2])
         // One that missed nothing gets nothing until there is something new.
         await scene.link.cutAll(cut)
-        try await scene.ledger.add(3)
+        _ = try await scene.server.actorSystem.resolveLedger().add(3)
         #expect(await states.next() == [1, 2, 3])
         #expect(scene.client.connectionState.currentValue == .connected)
         await scene.end()

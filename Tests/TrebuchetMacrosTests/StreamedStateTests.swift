@@ -55,7 +55,8 @@ struct StreamedStateTests {
     func delivery() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedState(delivery: .every(buffer: 8)) var a = 1 }")
-        #expect(expansion.contains("private let _a_cell: Trebuchet.StateCell<Int> = .init(delivery: .every(buffer: 8))"))
+        #expect(
+            expansion.contains("private let _a_cell: Trebuchet.StateCell<Int> = .init(delivery: .every(buffer: 8))"))
         #expect(expansion.contains(#".init(self, "observeA", delivery: .every(buffer: 8))"#))
         #expect(expansion.findings.isEmpty)
     }

@@ -62,6 +62,15 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
+    /// Asks for a connection when none is to be expected; nobody waits for it.
+    func connectIfNeeded(_ opener: @escaping Opener) {
+        reactor.run {
+            guard !self.isExpected else { return }
+            self.opener = opener
+            self.handle(.connectAsked)
+        }
+    }
+
     /// Returns when the last link has gone.
     func close() async {
         await withCheckedContinuation { continuation in

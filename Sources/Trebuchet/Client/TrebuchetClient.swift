@@ -67,9 +67,13 @@ public final class TrebuchetClient: Sendable {
     ///
     /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
     /// `close()`.
-    public func connect() async throws {
-        let transport = transport
-        try await core.connection.connect { [weak core] attempt in
+    public func connect() async throws { try await core.connection.connect(opener) }
+
+    /// Asks for a connection, unless there is one or one is being made, and does not wait for it.
+    func connectIfNeeded() { core.connection.connectIfNeeded(opener) }
+
+    private var opener: ClientConnection.Opener {
+        { [transport, weak core] attempt in
             guard let core else { throw CancellationError() }
             switch transport.kind {
             case .webSocket(let host, let port, let security):

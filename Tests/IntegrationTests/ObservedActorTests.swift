@@ -1,0 +1,181 @@
+import Observation
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// The actor that `trebuchet serve` has, as far as it is used here.
+@Trebuchet
+private distributed actor Counter {
+    struct State: Codable, Sendable, Equatable {
+        var count: Int
+    }
+
+    @StreamedState var state: State = State(count: 0)
+
+    distributed func increment() -> Int {
+        state.count += 1
+        return state.count
+    }
+}
+
+/// What a view shows while the network does what it does.
+@Suite(.timeLimit(.minutes(2))) @MainActor struct ObservedActorTests {
+    /// What the observer has to show at one moment, and no more of the errors than their codes.
+    private struct Picture: Equatable, Sendable {
+        var value: [Int]?
+        var isConnecting: Bool
+        var error: TrebuchetError.Code?
+        var isConnected: Bool
+    }
+
+    private func picture(of observer: ActorObserver<Ledger, [Int]>) -> Picture {
+        Picture(
+            value: observer.value, isConnecting: observer.isConnecting, error: observer.error?.code,
+            isConnected: observer.connectionState == .connected)
+    }
+
+    private func untilTrue(_ condition: @escaping @MainActor () -> Bool) async {
+        for await isTrue in Observations({ condition() }) where isTrue { return }
+    }
+
+    private func client(
+        to address: SocketAddress, _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
+    ) -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(50)
+        change(&options)
+        return TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options)
+    }
+
+    private func withLedger(
+        _ change: (inout TrebuchetClient.Options) -> Void = { _ in },
+        _ body: (TrebuchetClient, FaultyLink, Ledger) async throws -> Void
+    ) async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let ledger = Ledger(actorSystem: server.actorSystem)
+        await server.expose(ledger, as: "ledger")
+        let link = try FaultyLink(to: try await server.start(), seed: 1)
+        let client = client(to: link.address, change)
+        try await body(client, link, ledger)
+        await client.close()
+        await link.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("a connection that breaks is told, and the value stays until there is a newer one")
+    func reconnection() async throws {
+        try await withLedger { client, link, ledger in
+            @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+            let observer = $entries
+            let pictures = Journal()
+            let watch = Task {
+                var last: Picture?
+                for await picture in Observations({ self.picture(of: observer) }) where picture != last {
+                    last = picture
+                    pictures.note("\(picture.value.map { "\($0)" } ?? "-") connecting: \(picture.isConnecting)")
+                    #expect(picture.error == nil)
+                }
+            }
+            try await ledger.add(1)
+            await pictures.wait(for: "[1] connecting: false")
+            try await link.refuseConnections {
+                await link.cutAll()
+                await pictures.wait {
+                    $0.contains("[1] connecting: false") && $0.last?.hasSuffix("connecting: true") == true
+                }
+                try await ledger.add(2)
+                #expect(observer.value == [1])
+            }
+            await pictures.wait(for: "[1, 2] connecting: false")
+            watch.cancel()
+            await watch.value
+            let values = pictures.entries.map { $0.prefix { $0 != "c" } }
+            let first = try #require(values.firstIndex { $0 != "- " })
+            #expect(
+                values[first...].allSatisfy { $0 == "[1] " || $0 == "[1, 2] " || $0 == "[] " }, "\(pictures.entries)")
+            #expect(observer.connectionState == .connected)
+        }
+    }
+
+    @Test("a client that has given up is an error that goes when somebody connects it again, or retries")
+    func givingUp() async throws {
+        for retries in [true, false] {
+            try await withLedger({ $0.reconnect = .never }) { client, link, ledger in
+                @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+                let observer = $entries
+                try await link.refuseConnections {
+                    await self.untilTrue { observer.error != nil }
+                    #expect(observer.error?.code == .unavailable)
+                    #expect(!observer.isConnecting)
+                    guard case .disconnected(.some) = observer.connectionState else {
+                        Issue.record("\(observer.connectionState)")
+                        return
+                    }
+                }
+                try await ledger.add(1)
+                if retries { observer.retry() } else { try await client.connect() }
+                await self.untilTrue { observer.value == [1] }
+                #expect(observer.error == nil)
+                await link.cutAll()
+                await self.untilTrue { observer.error != nil }
+                #expect(observer.value == [1])
+                try await ledger.add(2)
+                if retries { observer.retry() } else { observer.connect(client) }
+                await self.untilTrue { observer.value == [1, 2] }
+            }
+        }
+    }
+
+    @Test("who is not let in has an error; with another token retry() gets in")
+    func unauthenticated() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0),
+            access: AccessPolicy(authenticate: AccessPolicy.apiKeys(["right": Principal(id: "ada")])))
+        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        let tokens = Journal()
+        let client = client(to: try await server.start()) { options in
+            options.token = { tokens.entries.last ?? "wrong" }
+        }
+        @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+        let observer = $entries
+        await untilTrue { observer.error != nil }
+        #expect(observer.error?.code == .unavailable)
+        guard case .disconnected(let reason?) = observer.connectionState else {
+            Issue.record("\(observer.connectionState)")
+            return
+        }
+        #expect(reason.message.contains("401"), "\(reason)")
+        tokens.note("right")
+        observer.retry()
+        await untilTrue { observer.value == [] }
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("a server that is killed and comes back: the value stays, then it is the one of the new server")
+    func killedServer() async throws {
+        let port = Int.random(in: 20_000..<30_000)
+        let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        try #require(await first.nextLine()?.contains("\(port)") == true)
+        let client = client(to: try #require(SocketAddress(literal: "127.0.0.1", port: port)))
+        @ObservedActor("counter", observe: \Counter.observeState, client: client) var state
+        let observer = $state
+        await untilTrue { observer.value?.count == 0 }
+        _ = try await observer.actor?.increment()
+        await untilTrue { observer.value?.count == 1 }
+        first.signal(9)
+        _ = await first.finish()
+        await untilTrue { observer.isConnecting }
+        #expect(observer.value?.count == 1)
+        #expect(observer.error == nil)
+        let second = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        try #require(await second.nextLine()?.contains("\(port)") == true)
+        await untilTrue { observer.value?.count == 0 && !observer.isConnecting }
+        _ = try await observer.actor?.increment()
+        await untilTrue { observer.value?.count == 1 }
+        await client.close()
+        second.signal(15)
+        _ = await second.finish()
+    }
+}

@@ -1,0 +1,273 @@
+import Observation
+import Testing
+@testable import Trebuchet
+import TrebuchetTesting
+
+/// A model as an app would have it.
+@MainActor @Observable private final class TodosModel {
+    @ObservationIgnored @ObservedActor("todos", observe: \TodoList.observeState) var state
+    /// One that is the model's own.
+    var filter = ""
+
+    init(_ client: TrebuchetClient? = nil) {
+        _state = ObservedActor("todos", observe: \TodoList.observeState, client: client)
+    }
+
+    var count: Int? { state?.items.count }
+}
+
+@Suite(.timeLimit(.minutes(1))) @MainActor struct ObservedActorTests {
+    private func withList(
+        _ link: TestLink = .webSocket, _ body: (TodoList, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(link: link) { server in
+            await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+        } body: { client, server in
+            try await body(client.resolve(TodoList.self, id: "todos"), client, server)
+        }
+    }
+
+    /// Waits until what is observed is as wanted; looks only when Observation tells of a change.
+    private func untilTrue(_ condition: @escaping @MainActor () -> Bool) async {
+        for await isTrue in Observations({ condition() }) where isTrue { return }
+    }
+
+    @Test("in a model the newest value is there, and each change is noticed", arguments: TestLink.allCases)
+    func model(link: TestLink) async throws {
+        try await withList(link) { list, client, _ in
+            let model = TodosModel(client)
+            #expect(model.state == nil)
+            await untilTrue { model.count == 0 }
+            for count in 1...5 {
+                _ = try await list.add(title: "x")
+                await untilTrue { model.count == count }
+            }
+            try await #expect(model.$state.actor?.add(title: "y") == 6)
+            await untilTrue { model.state?.items.last == "y" }
+        }
+    }
+
+    @Test("observers are told on the main actor, after the change, and of changes alone")
+    func notification() async throws {
+        try await withList { list, client, _ in
+            let model = TodosModel(client)
+            await untilTrue { model.count == 0 }
+            let journal = Journal()
+            withObservationTracking {
+                _ = model.state
+            } onChange: { [observer = model.$state] in
+                MainActor.preconditionIsolated()
+                journal.note("\(observer.value?.items ?? [])")
+            }
+            withObservationTracking {
+                _ = model.$state.isConnecting
+                _ = model.$state.error
+                _ = model.filter
+            } onChange: {
+                journal.note("progress")
+            }
+            _ = try await list.add(title: "x")
+            await untilTrue { model.count == 1 }
+            #expect(journal.entries == [#"["x"]"#])
+        }
+    }
+
+    @Test("how the connection is made is told: connecting, then a value, and no error")
+    func connecting() async throws {
+        try await withList { list, connected, server in
+            let address = try #require(server.address)
+            // Not connected: the observer does it.
+            let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
+            let model = TodosModel(client)
+            #expect(client.connectionState.currentValue == .disconnected(nil))
+            #expect(model.$state.isConnecting)
+            #expect(model.$state.error == nil)
+            await untilTrue { model.state != nil }
+            #expect(!model.$state.isConnecting)
+            #expect(model.$state.error == nil)
+            #expect(model.$state.connectionState == .connected)
+            await client.close()
+            await untilTrue { model.$state.error != nil }
+            #expect(model.$state.connectionState == .closed)
+            #expect(!model.$state.isConnecting)
+            #expect(model.count == 0, "the value stays")
+        }
+    }
+
+    @Test("nothing is asked of the server before the first use; with the model its subscription ends")
+    func lifetime() async throws {
+        try await withList { list, client, server in
+            var model: TodosModel? = TodosModel(client)
+            _ = try await list.add(title: "x")
+            #expect(await server.subscriberCount(of: "todos", "observeState") == 0)
+            await untilTrue { [model] in model?.count == 1 }
+            #expect(await server.subscriberCount(of: "todos", "observeState") == 1)
+            model = nil
+            #expect(await eventually { await server.subscriberCount(of: "todos", "observeState") == 0 })
+        }
+    }
+
+    @Test("an observer that goes while it connects lets go of its client")
+    func lifetimeOfClient() async throws {
+        // Nobody listens there, and the client goes on trying.
+        var options = TrebuchetClient.Options()
+        options.reconnect.retriesFirstConnection = true
+        weak var observed: TrebuchetClient?
+        do {
+            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1), options: options)
+            observed = client
+            let model = TodosModel(client)
+            await untilTrue { if case .connecting(2..., _) = model.$state.connectionState { true } else { false } }
+        }
+        #expect(await eventually { observed == nil })
+    }
+
+    @Test("after actorNotFound there is an error, and retry() finds the actor that has come since")
+    func retry() async throws {
+        try await withTestServer { _ in
+        } body: { client, server in
+            let model = TodosModel(client)
+            await untilTrue { model.$state.error != nil }
+            #expect(model.$state.error?.code == .actorNotFound)
+            #expect(!model.$state.isConnecting)
+            #expect(model.$state.connectionState == .connected)
+            await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+            model.$state.retry()
+            #expect(model.$state.error == nil)
+            #expect(model.$state.isConnecting)
+            await untilTrue { model.count == 0 }
+            model.$state.retry()
+            #expect(!model.$state.isConnecting, "there is nothing to try again")
+            #expect(await server.subscriberCount(of: "todos", "observeState") == 1)
+        }
+    }
+
+    @Test("when the actor goes the last value stays, with an error")
+    func actorGone() async throws {
+        try await withTestServer { server in
+            await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+        } body: { client, server in
+            let model = TodosModel(client)
+            await untilTrue { model.state != nil }
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "todos")
+            await untilTrue { model.$state.error != nil }
+            #expect(model.$state.error?.code == .actorNotFound)
+            #expect(model.count == 0)
+            model.$state.retry()
+            await untilTrue { model.$state.error?.code == .methodNotFound }
+        }
+    }
+
+    @Test("of a burst of 10,000 changes the last is shown, and none is shown after a newer one")
+    func burst() async throws {
+        try await withTestServer { server in
+            await server.expose(Thermometer(0, actorSystem: server.actorSystem), as: "outside")
+        } body: { client, _ in
+            @ObservedActor("outside", observe: \Thermometer.observeDegrees, client: client) var degrees
+            let observer = $degrees
+            await untilTrue { observer.value == 0 }
+            let reader = Task {
+                var seen: [Double] = []
+                for await degrees in Observations({ observer.value }) {
+                    seen.append(degrees ?? -1)
+                    if degrees == 10_000 { break }
+                }
+                return seen
+            }
+            let thermometer = try #require($degrees.actor)
+            await Task.detached {
+                await withDiscardingTaskGroup { group in
+                    for _ in 0..<10 {
+                        group.addTask { for _ in 0..<1_000 { try? await thermometer.warm(by: 1) } }
+                    }
+                }
+            }.value
+            let seen = await reader.value
+            #expect(seen.last == 10_000)
+            #expect(zip(seen, seen.dropFirst()).allSatisfy(<=))
+        }
+    }
+
+    @Test("an actor in this process is observed the same way, without a client, and kept")
+    func local() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        weak var list: TodoList?
+        do {
+            let made = TodoList(actorSystem: server.actorSystem)
+            list = made
+            @ObservedActor(made, observe: \.observeState) var state
+            #expect($state.connectionState == .connected)
+            #expect($state.isConnecting)
+            let observer = $state
+            await untilTrue { observer.value?.items == [] }
+            _ = try await $state.actor?.add(title: "x")
+            await untilTrue { observer.value?.items == ["x"] }
+            #expect(!observer.isConnecting)
+        }
+        #expect(await eventually { list == nil })
+    }
+
+    @Test("a reference to an actor elsewhere is observed through its own client")
+    func reference() async throws {
+        try await withList { list, client, server in
+            @ObservedActor(list, observe: \.observeState) var state
+            let observer = $state
+            await untilTrue { observer.value != nil }
+            #expect(await server.subscriberCount(of: "todos", "observeState") == 1)
+            await client.close()
+            await untilTrue { observer.error != nil }
+            #expect(observer.connectionState == .closed)
+        }
+    }
+
+    @Test("without a client there is an error that says so; one may come later, the default one too, and another")
+    func clients() async throws {
+        try await withList { _, first, firstServer in
+            try await withList { list, second, secondServer in
+                _ = try await list.add(title: "at the second")
+                let model = TodosModel()
+                let given = TodosModel()
+                #expect(model.$state.error?.code == .unavailable)
+                #expect(!model.$state.isConnecting)
+                #expect(model.$state.actor == nil)
+                #expect(model.$state.connectionState == .disconnected(nil))
+                given.$state.connect(second)
+                #expect(given.$state.isConnecting)
+                let waiting = Task { await untilTrue { model.state != nil } }
+                TrebuchetClient.default = first
+                await waiting.value
+                #expect(model.$state.error == nil)
+                #expect(model.count == 0)
+                await untilTrue { given.count == 1 }
+                TrebuchetClient.default = nil
+                // What a view's surroundings give counts more than the default, and less than what the user has said.
+                model.$state.use(second, .environment)
+                #expect(model.state == nil)
+                await untilTrue { model.count == 1 }
+                model.$state.connect(first)
+                model.$state.use(second, .environment)
+                await untilTrue { model.count == 0 }
+                #expect(await firstServer.subscriberCount(of: "todos", "observeState") == 1)
+                #expect(await eventually { await secondServer.subscriberCount(of: "todos", "observeState") == 1 })
+            }
+        }
+    }
+
+    @Test("observers are made for the same when their names, states and clients are the same")
+    func sameness() throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let (first, second) = (TrebuchetClient(transport: .local(server)), TrebuchetClient(transport: .local(server)))
+        typealias Observer = ActorObserver<TodoList, ListState>
+        let observer = Observer("todos", \.observeState, client: first)
+        #expect(observer.observesTheSame(as: Observer("todos", \.observeState, client: first)))
+        #expect(!observer.observesTheSame(as: Observer("others", \.observeState, client: first)))
+        #expect(!observer.observesTheSame(as: Observer("todos", \.observeState, client: second)))
+        #expect(!observer.observesTheSame(as: Observer("todos", \.observeState, client: nil)))
+        #expect(!observer.observesTheSame(as: Observer("todos", \.observeOther, client: first)))
+        #expect(observer.observesTheSame(as: Observer(try first.resolve(TodoList.self, id: "todos"), \.observeState)))
+    }
+}
+
+extension TodoList {
+    fileprivate nonisolated var observeOther: StateObservation<TodoList, ListState> { observation("observeOther") }
+}

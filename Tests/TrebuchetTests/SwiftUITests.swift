@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+/// What Trebuchet has for SwiftUI, type-checked against a module SwiftUI that has its declarations alone: Trebuchet is
+/// compiled as it would be where SwiftUI exists, and views as an app would have them against the result.
+@Suite(.timeLimit(.minutes(5))) struct SwiftUITests {
+    private typealias Outcome = ChildProcess.Outcome
+
+    private let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    private let samples = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "SwiftUI")
+    private let products = URL(filePath: ServeProcess.tool).deletingLastPathComponent()
+
+    /// A folder that is gone when the test is over.
+    private func withFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "SwiftUITests-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder)
+    }
+
+    private func swiftc(_ module: String, _ files: [URL], in folder: URL, _ flags: [String]) async throws -> Outcome {
+        // As SwiftPM names the package of a checkout.
+        let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
+        var arguments = ["swiftc", "-module-name", module, "-parse-as-library", "-swift-version", "6"]
+        // Not the build's own, whose modules may have been compiled by another path to the same folder.
+        let cache = products.appending(path: "SwiftUITests.modules").path
+        arguments += ["-package-name", package, "-module-cache-path", cache]
+        arguments += ["-I", folder.path, "-I", products.appending(path: "Modules").path]
+        for module in ["CEpoll", "CZlib", "COpenSSL"] {
+            let map = root.appending(path: "Sources/\(module)/module.modulemap").path
+            arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
+        }
+        let plugin = products.appending(path: "TrebuchetMacros-tool").path + "#TrebuchetMacros"
+        arguments += ["-Xfrontend", "-load-plugin-executable", "-Xfrontend", plugin]
+        return try await ChildProcess("/usr/bin/env", arguments + flags + files.map(\.path), error: .merged).finish()
+    }
+
+    private func emitStub(in folder: URL) async throws -> Outcome {
+        let path = folder.appending(path: "SwiftUI.swiftmodule").path
+        let stub = samples.appending(path: "Stub.swift")
+        return try await swiftc("SwiftUI", [stub], in: folder, ["-emit-module", "-emit-module-path", path])
+    }
+
+    /// The whole module, since its views use what is internal to it. The files in `replaced` stand for those of their names.
+    private func emitTrebuchet(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
+        let sources = root.appending(path: "Sources/Trebuchet")
+        let paths = try #require(FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String })
+        let files = paths.filter { $0.hasSuffix(".swift") }.map { path in
+            let file = sources.appending(path: path)
+            return replaced.first { $0.lastPathComponent == file.lastPathComponent } ?? file
+        }
+        let features = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
+            .flatMap { ["-enable-upcoming-feature", $0] }
+        let path = folder.appending(path: "Trebuchet.swiftmodule").path
+        return try await swiftc(
+            "Trebuchet", files, in: folder, features + ["-wmo", "-emit-module", "-emit-module-path", path])
+    }
+
+    /// Neither errors nor warnings.
+    private func expectSilence(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
+        #expect(outcome.status == 0, sourceLocation: sourceLocation)
+        #expect(outcome.output == "", sourceLocation: sourceLocation)
+    }
+
+    /// A copy of a file with something else in it.
+    private func copy(_ file: URL, replacing old: String, with new: String, in folder: URL) throws -> URL {
+        let text = try String(contentsOf: file, encoding: .utf8)
+        try #require(text.contains(old))
+        let copy = folder.appending(path: file.lastPathComponent)
+        try text.replacingOccurrences(of: old, with: new).write(to: copy, atomically: true, encoding: .utf8)
+        return copy
+    }
+
+    @Test("the property wrapper and the modifier compile where SwiftUI exists, and so do views that use them")
+    func views() async throws {
+        try await withFolder { folder in
+            expectSilence(try await emitStub(in: folder))
+            expectSilence(try await emitTrebuchet(in: folder))
+            let views = samples.appending(path: "Views.swift")
+            expectSilence(try await swiftc("App", [views], in: folder, ["-typecheck"]))
+            let broken = try copy(views, replacing: "$state.retry()", with: "$state.repeat()", in: folder)
+            let refusal = try await swiftc("App", [broken], in: folder, ["-typecheck"])
+            #expect(refusal.status == 1)
+            #expect(refusal.output.contains("has no member 'repeat'"), "\(refusal.output)")
+        }
+    }
+
+    @Test("a mistake in the part for SwiftUI is found")
+    func brokenFile() async throws {
+        try await withFolder { folder in
+            #expect(try await emitStub(in: folder).status == 0)
+            let file = root.appending(path: "Sources/Trebuchet/Observed/ObservedActor+SwiftUI.swift")
+            let broken = try copy(file, replacing: "kept.observer.obs", with: "kept.obs", in: folder)
+            let outcome = try await emitTrebuchet(in: folder, replaced: [broken])
+            #expect(outcome.status == 1)
+            #expect(outcome.output.contains("has no member 'observesTheSame'"), "\(outcome.output)")
+        }
+    }
+}
