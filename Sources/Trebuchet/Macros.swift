@@ -29,6 +29,15 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 @attached(peer, names: arbitrary)
 public macro StreamedState() = #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 
+/// Has the client repeat a call of this `distributed func` when the connection broke before the answer came.
+///
+/// The method runs at most once all the same: the server keeps its answers, for 60 seconds unless
+/// `ServerLimits.answerTime` says otherwise, and gives a call that it has seen the answer of the first time. Where it
+/// cannot know whether it has seen a call, as after a restart, the call ends with `unknownOutcome`, like those of all other
+/// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
+@attached(peer)
+public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
+
 /// Where a `@Trebuchet` actor runs.
 public enum TrebuchetExecutor: Sendable {
     /// On one reactor: calls run in place, without a hop. Methods must not block.

@@ -13,7 +13,10 @@ struct Plugin {
 
 struct Provider: PluginProvider {
     private static var macros: [String: any Macro.Type] {
-        ["TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self]
+        [
+            "TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self,
+            "IdempotentMacro": IdempotentMacro.self,
+        ]
     }
 
     func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {

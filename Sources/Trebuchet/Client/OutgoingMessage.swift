@@ -6,12 +6,14 @@ struct InvocationMessage {
     let bytes: [UInt8]
 
     init(
-        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil
+        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
+        session: String? = nil, isRepeat: Bool = false
     ) {
         var buffer = ByteBuffer(capacity: 160)
         EnvelopeWriter.invocation(
             callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
-            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, into: &buffer)
+            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds,
+            session: session, isRepeat: isRepeat, into: &buffer)
         bytes = Array(buffer.bytes)
     }
 }
