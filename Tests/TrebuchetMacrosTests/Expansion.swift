@@ -29,6 +29,7 @@ struct Expansion {
         let specs = [
             "Trebuchet": MacroSpec(type: TrebuchetMacro.self, conformances: ["TrebuchetActor", "StreamingActor"]),
             "StreamedState": MacroSpec(type: StreamedStateMacro.self),
+            "Idempotent": MacroSpec(type: IdempotentMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())

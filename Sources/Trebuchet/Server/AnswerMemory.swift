@@ -84,7 +84,8 @@ struct AnswerMemory<Call> {
         }
         var session = sessions[name.session] ?? Session(principal: request.principal, isOpen: !request.isRepeat)
         guard session.entries.count < limits.answersPerSession else {
-            let text = "the server keeps \(limits.answersPerSession) answers of this connection already; try again later"
+            let text =
+                "the server keeps \(limits.answersPerSession) answers of this connection already; try again later"
             return .refused(TrebuchetError(.rateLimited, text))
         }
         session.entries[name.number] = Entry(digest: request.digest, state: .runs([call]))
