@@ -55,6 +55,15 @@ public macro StreamedState(delivery: StreamDelivery = .latest) =
 public macro StreamedEvents(buffer: Int = 256) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedEventsMacro")
 
+/// Has the client repeat a call of this `distributed func` when the connection broke before the answer came.
+///
+/// The method runs at most once all the same: the server keeps its answers, for 60 seconds unless
+/// `ServerLimits.answerTime` says otherwise, and gives a call that it has seen the answer of the first time. Where it
+/// cannot know whether it has seen a call, as after a restart, the call ends with `unknownOutcome`, like those of all other
+/// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
+@attached(peer)
+public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
+
 /// Where a `@Trebuchet` actor runs.
 public enum TrebuchetExecutor: Sendable {
     /// On one reactor: calls run in place, without a hop. Methods must not block.

@@ -149,8 +149,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         let request = invocation.finish(on: Act.self)
         invocation.giveBackCoder(to: self)
         do {
+            let method = caller.method(target, of: Act.self)
             return try await caller.call(
-                actorID: actor.id.id, target: caller.name(of: target, on: Act.self), request)
+                actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
         } catch let error as TrebuchetError where error.code == .application {
             throw caller.errors.typed(error, thrownBy: Act.self)
         }

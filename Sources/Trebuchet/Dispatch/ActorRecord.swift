@@ -12,14 +12,17 @@ final class ActorMethod: Sendable {
     let index: Int
     let arguments: Int
     let generics: Int
+    /// Whether its answers are kept for clients that ask for it.
+    let isIdempotent: Bool
     /// Set when it is synchronous and may run in place.
     let body: Body?
 
-    init(name: String, index: Int, arguments: Int, generics: Int, body: Body?) {
+    init(name: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool, body: Body?) {
         self.name = name
         self.index = index
         self.arguments = arguments
         self.generics = generics
+        self.isIdempotent = isIdempotent
         self.body = body
     }
 }

@@ -42,21 +42,28 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
     let arguments: Int
     let generics: Int
     let errorType: (any Error.Type)?
+    /// Whether a client may send it again when it does not know what became of it.
+    let isIdempotent: Bool
     let body: Body
 
     /// A synchronous method: it runs in place, on the actor's reactor.
     public static func sync(
-        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, _ body: @escaping InPlace
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
+        _ body: @escaping InPlace
     ) -> Self {
-        Self(name: name, arguments: arguments, generics: generics, errorType: throwing, body: .inPlace(body))
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .inPlace(body))
     }
 
     /// A method that may suspend: its arguments are decoded first, then the operation runs in a task.
     public static func async(
-        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil,
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
         _ prepare: @escaping Prepare
     ) -> Self {
-        Self(name: name, arguments: arguments, generics: generics, errorType: throwing, body: .suspending(prepare))
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .suspending(prepare))
     }
 }
 

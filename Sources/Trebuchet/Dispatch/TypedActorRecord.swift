@@ -19,7 +19,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
                 name: method.name, index: index, arguments: method.arguments, generics: method.generics,
-                body: home == nil ? nil : Self.body(method))
+                isIdempotent: method.isIdempotent, body: home == nil ? nil : Self.body(method))
         }
         super.init(
             name: name, home: home, methods: methods, streamNames: table.streams.map(\.name),

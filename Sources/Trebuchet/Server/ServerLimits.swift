@@ -30,6 +30,17 @@ public struct ServerLimits: Sendable {
     /// Connections from one address at a time, apart from this machine's own. Default 1,000.
     public var connectionsPerAddress = 1_000
 
+    /// How long the answers of `@Idempotent` calls are kept, for clients whose connection broke before they came. Default
+    /// 60 seconds.
+    public var answerTime = Duration.seconds(60)
+    /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
+    /// is forgotten too early would let a call run twice. Default 500,000.
+    public var answers = 500_000
+    /// The same for the calls that came over one connection. Default 50,000.
+    public var answersPerConnection = 50_000
+    /// Bytes of all these answers, each counted with 256 more. Default 256 MiB.
+    public var answerBytes = 256 << 20
+
     public init() {}
 
     var hasRates: Bool {

@@ -47,8 +47,10 @@ public final class TrebuchetServer: Sendable {
         system.serve(directory)
         actorSystem = system
         self.directory = directory
-        shards = system.shards.map {
-            ServerShard(states: $0, directory: directory, limits: limits, system: system)
+        let answers = RememberedAnswers(reactors: system.shards.count, limits: limits)
+        shards = system.shards.enumerated().map { index, states in
+            ServerShard(
+                states: states, index: index, directory: directory, answers: answers, limits: limits, system: system)
         }
         for shard in shards {
             shard.siblings = shards
@@ -194,12 +196,15 @@ public final class TrebuchetServer: Sendable {
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
-        let connection = LocalConnection(serverReactor: shard.reactor, core: core, number: attempt)
+        let connection = LocalConnection(shard, core: core, number: attempt)
         await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
         await core.reactor.perform { core.connection.opened(connection.clientEnd, number: attempt) }
     }
 
     // MARK: Looking inside
+
+    /// How many answers of `@Idempotent` calls are kept now.
+    package var rememberedAnswerCount: Int { shards[0].answers.count }
 
     /// How many streams carry a state of an exposed actor over the network now.
     package func subscriberCount(of name: String, _ stream: String) async -> Int {

@@ -35,6 +35,7 @@ public distributed actor TodoList {
 
     @StreamedState public var state: State = State()
 
+    @Idempotent
     public distributed func addTodo(title: String) -> TodoItem {
         let todo = TodoItem(title: title)
         state.todos.append(todo)
