@@ -57,13 +57,18 @@ enum BenchCommand {
                 "--url", "URL", "a server started with 'serve --bench'; without it one is started in this process"),
             OptionSpec("--subscribers", "N", "subscribers (1000)"),
             OptionSpec("--rate", "N", "updates per second (500)"),
-            OptionSpec("--size", "BYTES", "of the encoded state (200)"), seconds, json,
+            OptionSpec("--size", "BYTES", "of the encoded state (200)"),
+            OptionSpec("--stalled", "N", "so many of the subscribers read nothing while it is measured (0)"),
+            OptionSpec("--pid", "PID", "the server's process, to show its memory"), seconds, json,
         ],
         run: { arguments in
             let server = try await LocalServer(arguments)
+            let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
             let load = FanoutLoad(rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500)
             try await load.run(
-                url: server.url, subscribers: try arguments.int("--subscribers", in: 1...19_000) ?? 1000,
+                url: server.url, subscribers: subscribers,
+                stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
+                pid: try arguments.int("--pid", in: 1...Int(Int32.max)).map { Int32($0) },
                 size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200,
                 seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 5
             ).print(asJSON: arguments.has("--json"))
