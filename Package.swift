@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "Loading", targets: ["Loading"]),
         .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
+        .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
     ],
@@ -54,6 +55,7 @@ let package = Package(
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library("Bytes"),
         .macro(
             name: "TrebuchetMacros",
@@ -78,6 +80,8 @@ let package = Package(
         library(
             "Trebuchet",
             ["Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "TrebuchetMacros", "COpenSSL"]),
+        // Floor 4
+        library("TrebuchetStore", ["Trebuchet", "CEpoll", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
@@ -85,7 +89,8 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes",
+                "Trebuchet", "TrebuchetStore", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire",
+                "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -111,6 +116,7 @@ let package = Package(
         test(
             "TrebuchetTests",
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
+        test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

@@ -25,9 +25,13 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
+///
+/// - Parameter persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and
+///   updates leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
-public macro StreamedState() = #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
+public macro StreamedState(persisted: Bool = false) =
+    #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 
 /// Where a `@Trebuchet` actor runs.
 public enum TrebuchetExecutor: Sendable {

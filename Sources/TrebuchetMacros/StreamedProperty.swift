@@ -11,6 +11,7 @@ struct StreamedProperty {
     let type: TypeSyntax
     /// The level written in the declaration, or nil when none is.
     let access: AccessLevel?
+    let arguments: StreamedStateArguments
 
     /// The name without backticks.
     var plainName: String { name.plainText }
@@ -36,6 +37,7 @@ struct StreamedProperty {
         name = pattern.identifier
         type = try Self.type(of: binding, named: pattern)
         access = AccessLevel(variable.modifiers)
+        arguments = try StreamedStateArguments(variable.attributes.attribute(named: Self.attributeName))
     }
 
     private static func type(

@@ -51,13 +51,7 @@ extension TrebuchetActorDeclaration {
             let entry = DispatchEntry(member.value, of: name.text, inPlace: executor == .reactor)
             return Conditional(entry.source, if: member.condition)
         }
-        let streams = servedStreams.map { stream in
-            let entry = """
-                .state("\(stream.value.observationName)") { actor in actor.\(stream.value.cellName) } value: { actor in \
-                actor.\(stream.value.name.text) }
-                """
-            return Conditional(entry, if: stream.condition)
-        }
+        let streams = servedStreams.map { Conditional(streamEntry($0.value), if: $0.condition) }
         let conditional =
             additions(to: "methods", methods) + additions(to: "streams", streams)
         let body =
@@ -78,6 +72,16 @@ extension TrebuchetActorDeclaration {
             \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
             \(raw: body.indented(by: 4))
             }
+            """
+    }
+
+    private func streamEntry(_ stream: StreamedProperty) -> String {
+        let cell = "{ actor in actor.\(stream.cellName) }"
+        let value = "value: { actor in actor.\(stream.name.text) }"
+        guard stream.arguments.isPersisted else { return ".state(\"\(stream.observationName)\") \(cell) \(value)" }
+        return """
+            .persisted("\(stream.observationName)", property: "\(stream.plainName)") \(cell) \(value) \
+            load: { actor, value in actor.\(stream.name.text) = value }
             """
     }
 

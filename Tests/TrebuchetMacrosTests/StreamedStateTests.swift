@@ -51,6 +51,36 @@ struct StreamedStateTests {
         #expect(expansion.contains("case observeDefault"))
     }
 
+    @Test("a persisted state has an entry that can set it")
+    func persisted() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(persisted: true) var `default` = 1 }")
+        #expect(expansion.findings.isEmpty)
+        #expect(
+            expansion.contains(
+                ".persisted(\"observeDefault\", property: \"default\") { actor in actor._default_cell } "
+                    + "value: { actor in actor.`default` } load: { actor, value in actor.`default` = value }"))
+        let plain = Expansion("@Trebuchet distributed actor A { @StreamedState(persisted: false) var a = 1 }")
+        #expect(plain.contains(".state(\"observeA\")"))
+        #expect(plain.findings.isEmpty)
+    }
+
+    @Test("persisted is a literal, since the macro reads it")
+    func persistedLiteral() {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(persisted: yes) var a = 1 }")
+        #expect(expansion.findings.count == 1)
+        #expect(expansion.findings.first?.message.contains("'true' or 'false'") == true)
+        #expect(expansion.findings.first?.token == "yes")
+    }
+
+    @Test("a concurrent actor has no persisted states")
+    func persistedConcurrent() {
+        let expansion = Expansion(
+            "@Trebuchet(executor: .concurrent) distributed actor A { @StreamedState(persisted: true) var a = 1 }")
+        #expect(expansion.findings.count == 1)
+        #expect(expansion.findings.first?.message.contains("'executor: .concurrent'") == true)
+    }
+
     @Test("ignores arguments, which a later form has")
     func arguments() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(delivery: .latest) var a = 1 }")

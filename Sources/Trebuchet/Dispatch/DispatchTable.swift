@@ -65,6 +65,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// Set for a state that is kept in the server's store.
+    let persistence: StatePersistence<A>?
     /// The values in JSON, the newest for whoever asks.
     let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
@@ -77,6 +79,23 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value
     ) -> Self {
+        state(name, cell, value: value, persistence: nil)
+    }
+
+    /// A state that is kept in the server's store under the actor's name and `property`.
+    ///
+    /// - Parameter load: sets the property to what was kept.
+    public static func persisted<Value>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self {
+        state(name, cell, value: value, persistence: StatePersistence(property: property, load))
+    }
+
+    private static func state<Value>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, persistence: StatePersistence<A>?
+    ) -> Self {
         Self(
             name: name,
             source: { actor, home in
@@ -85,6 +104,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
                     actor.map { $0.assumeIsolated { value($0) } }
                 }
             },
+            persistence: persistence,
             encodedValues: { actor in encodedValues(StateObservation<A, Value>(actor, name)) })
     }
 

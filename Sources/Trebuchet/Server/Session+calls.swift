@@ -60,6 +60,7 @@ extension Session {
             envelope.pointee.genericSubstitutions.count == method.generics
         else { return failCounts(method, message) }
         if method.runsInPlace, record.home === shard.states, record.starting == 0 {
+            guard record.persisted == nil else { return callPersisted(record, method, message) }
             callInPlace(record, method, message)
         } else {
             start(record, method, message)
@@ -80,6 +81,17 @@ extension Session {
         succeed(callID, result.isEmpty ? nil : result)
     }
 
+    /// The same for an actor whose states are kept in a store.
+    private func callPersisted(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
+        guard let call = begin(message) else { return }
+        let session = self
+        let outcome = Result<CallResult, any Error> {
+            try asCaller { try shard.callInPlace(record, method, message, version) }
+            return CallResult(encoded: Array(shard.reply.pointee.bytes))
+        }
+        record.whenWritten(outcome) { session.finish(call, $0) }
+    }
+
     // MARK: In a task, or on another reactor
 
     private func start(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
@@ -91,7 +103,9 @@ extension Session {
             home.reactor.execute {
                 guard let shard = session.shard.sibling(on: home) else { return }
                 session.asCaller {
-                    shard.run(record, method, copy, version, call) { session.finish(call, $0, publishing: home) }
+                    shard.run(record, method, copy, version, call) { outcome in
+                        record.whenWritten(outcome) { session.finish(call, $0, publishing: home) }
+                    }
                 }
             }
             return
@@ -103,7 +117,11 @@ extension Session {
         } catch {
             return finish(call, .failure(error))
         }
-        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: home) } }
+        asCaller {
+            CallTask.start(record, operation, call) { outcome in
+                record.whenWritten(outcome) { session.finish(call, $0, publishing: home) }
+            }
+        }
     }
 
     /// Calls a method that no dispatch table has. False when the actor has none of that name.
@@ -129,7 +147,11 @@ extension Session {
             fail(call.callID, refusal)
             return true
         }
-        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) } }
+        asCaller {
+            CallTask.start(record, operation, call) { outcome in
+                record.whenWritten(outcome) { session.finish(call, $0, publishing: nil) }
+            }
+        }
         return true
     }
 

@@ -27,21 +27,24 @@ protocol AnyStateSource: AnyObject, Sendable {
 
 /// Encodes a state once per version and hands it to one node per reactor.
 ///
-/// `@unchecked Sendable`: `read`, `localVersions`, `version`, `published` and `isMarked` are touched in the isolation of
-/// the state's actor alone; the rest is constant or has a lock.
+/// `@unchecked Sendable`: `subscribers`, `encodes` and `nodes` may be used from anywhere, `epoch` and `home` are constant;
+/// all else is touched in the isolation of the state's actor alone.
 final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
     /// The value; nil once the actor is gone, which may be while an update is under way.
-    private let read: () -> Value?
+    let read: () -> Value?
     let home: ReactorShard?
-    private let nodes = Mutex<[StateNode]>([])
+    let nodes = Mutex<[StateNode]>([])
     private let subscribers = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
 
     /// Versions for observers in this process, who fetch the value themselves; nil until there is one.
     private var localVersions: StateRelay<UInt64>?
-    private var version: UInt64
+    private(set) var version: UInt64
     private var published: UInt64 = 0
+    /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
+    var persistence: PersistedStates?
+    var captured: UInt64 = 0
     /// What the next version may be sent as the difference from, while somebody observes.
     private var last: StateUpdate?
     private var history = PatchHistory()
@@ -76,6 +79,7 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)
+        if let persistence { return persistence.didChange() }
         guard !isMarked else { return }
         if let home {
             isMarked = true
@@ -88,16 +92,13 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
     @discardableResult
     func publish() -> Int {
         isMarked = false
-        guard published < version else { return 0 }
+        guard published < version, persistence == nil else { return 0 }
         let nodes = self.nodes.withLock { $0 }
         guard !nodes.isEmpty, let value = read() else {
-            last = nil
-            history = PatchHistory()
+            forgetUpdates()
             return 0
         }
-        published = version
-        let event = encode(value, for: nodes)
-        if case .update(let update) = event { history.remember(update) }
+        let event = update(of: value, for: nodes)
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
@@ -114,14 +115,16 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
         }
         guard isAttached else { return }
         published = version
-        let event: StateEvent
+        var event: StateEvent
         if node.version == .v3, let last, last.sequence == version {
             event = .update(last)
         } else {
             event = encode(value, for: [node])
         }
-        guard node.version == .v3, case .update(let update) = event else { return node.send(event) }
-        node.send(.attached(update, history))
+        if node.version == .v3, case .update(let update) = event { event = .attached(update, history) }
+        guard let persistence else { return node.send(event) }
+        let ready = event
+        persistence.show { node.send(ready) }
     }
 
     func detach(_ node: StateNode) {
@@ -139,6 +142,20 @@ final class StateSource<Value: Codable & Sendable>: AnyStateSource, @unchecked S
             return nodes
         }
         for node in nodes { node.send(.ended) }
+    }
+
+    /// Nobody observes any more.
+    func forgetUpdates() {
+        last = nil
+        history = PatchHistory()
+    }
+
+    /// The current version for all who observe it.
+    func update(of value: Value, for nodes: [StateNode]) -> StateEvent {
+        published = version
+        let event = encode(value, for: nodes)
+        if case .update(let update) = event { history.remember(update) }
+        return event
     }
 
     private func encode(_ value: Value, for nodes: [StateNode]) -> StateEvent {
