@@ -56,12 +56,18 @@ struct StreamedStateTests {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedState(persisted: true) var `default` = 1 }")
         #expect(expansion.findings.isEmpty)
-        #expect(
-            expansion.contains(
-                ".persisted(\"observeDefault\", property: \"default\") { actor in actor._default_cell } "
-                    + "value: { actor in actor.`default` } load: { actor, value in actor.`default` = value }"))
+        let entry = """
+            .persisted("observeDefault", property: "default") { actor in
+                actor._default_cell
+            } value: { actor in
+                actor.`default`
+            } load: { actor, value in
+                actor.`default` = value
+            }
+            """
+        #expect(expansion.contains(entry))
         let plain = Expansion("@Trebuchet distributed actor A { @StreamedState(persisted: false) var a = 1 }")
-        #expect(plain.contains(".state(\"observeA\")"))
+        #expect(plain.contains(".state(\"observeA\") { actor in"))
         #expect(plain.findings.isEmpty)
     }
 

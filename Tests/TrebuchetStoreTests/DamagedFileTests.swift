@@ -82,11 +82,13 @@ import TrebuchetTesting
             for index in start..<start + length { bytes[index] = .random(in: 0...255, using: &random) }
             FileBytes.write(bytes, folder.file())
             for name in ["data.db-wal", "data.db-shm"] { unlink(folder.file(name)) }
-            if let found = error(opening: folder.file()) {
-                #expect([.damaged, .notAStore, .newerSchema].contains(found.code), "\(found.code): \(found)")
+            let store: SQLiteStore
+            do throws(StateStoreError) {
+                store = try SQLiteStore(path: folder.file())
+            } catch {
+                #expect([.damaged, .notAStore, .newerSchema].contains(error.code), "\(error.code): \(error)")
                 continue
             }
-            let store = try SQLiteStore(path: folder.file())
             let entries = try await store.list("n")
             #expect(entries.count == 200, "seed \(seed), \(length) bytes at \(start)")
             for entry in entries {

@@ -122,14 +122,14 @@ import TrebuchetTesting
             store.close()
             let call = Task { try await diary.write("a") }
             await store.journal.wait(for: "write 1")
-            // One who comes now gets nothing either.
+            // One who comes now gets what is written, if anything.
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()
             let seen = Mutex<[[String]]>([])
             let late = Task {
                 for await pages in await (try other.resolve(Diary.self, id: "diary")).observePages() {
                     seen.withLock { $0.append(pages) }
-                    break
+                    if pages == ["a"] { break }
                 }
             }
             // The state that is not persisted does not wait.
@@ -137,12 +137,12 @@ import TrebuchetTesting
             #expect(await readers.next() == 0)
             try await roundTrips(client)
             try await roundTrips(other)
-            #expect(seen.withLock { $0 } == [])
+            #expect(!seen.withLock { $0.contains(["a"]) })
             store.open()
             #expect(try await call.value == 1)
             #expect(await pages.next() == ["a"])
             try await late.value
-            #expect(seen.withLock { $0 } == [["a"]])
+            #expect(seen.withLock { $0.last } == ["a"])
             await other.close()
         }
     }

@@ -31,12 +31,13 @@ struct StoreLoad {
             }
             await store.close()
         }
+        report.add("memory_calls_per_second_1x1", try await callRate(nil, 1, 1))
         report.add("memory_calls_per_second_64x16", try await callRate(nil, 64, 16))
         report.add("fdatasync_per_second_at_the_end", try await rawRate(path + ".raw"))
         return report
     }
 
-    /// One block after the other, each on the disk before the next.
+    /// One block after the other of a file that is there, each on the disk before the next: as SQLite writes its log.
     private func rawRate(_ path: String) async throws -> Double {
         let seconds = seconds
         return try await Blocking.run {
@@ -44,10 +45,13 @@ struct StoreLoad {
             guard descriptor >= 0 else { throw UsageError("\(path): \(String(cString: strerror(errno)))") }
             defer { close(descriptor) }
             let block = [UInt8](repeating: 0x61, count: 4096)
+            let blocks = 1_000
+            for _ in 0..<blocks { _ = write(descriptor, block, block.count) }
+            fsync(descriptor)
             let start = MonotonicClock.now
             var count = 0
             repeat {
-                _ = write(descriptor, block, block.count)
+                _ = pwrite(descriptor, block, block.count, count % blocks * block.count)
                 fdatasync(descriptor)
                 count += 1
             } while Double(MonotonicClock.now - start) < seconds * 1e9
@@ -55,17 +59,18 @@ struct StoreLoad {
         }
     }
 
-    /// Each writer waits for its write before the next, as callers do.
+    /// Each writer waits for its write before the next, as callers do. All together write 10,000 keys.
     private func writeRate(_ store: SQLiteStore, writers: Int) async throws -> Double {
         let start = MonotonicClock.now
         let end = start + UInt64(seconds * 1e9)
         let value = [UInt8](repeating: 0x61, count: size)
+        let keys = max(1, 10_000 / writers)
         let count = try await withThrowingTaskGroup(of: Int.self) { group in
             for writer in 0..<writers {
                 group.addTask {
                     var count = 0
                     while MonotonicClock.now < end {
-                        try await store.put(value, StateKey("bench", "\(writer)/\(count % 100)"))
+                        try await store.put(value, StateKey("bench", "\(writer)/\(count % keys)"))
                         count += 1
                     }
                     return count
