@@ -35,10 +35,13 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
 ///
-/// - Parameter delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
+/// - Parameters:
+///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version. Not for persisted states.
+///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
+///     leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
-public macro StreamedState(delivery: StreamDelivery = .latest) =
+public macro StreamedState(delivery: StreamDelivery = .latest, persisted: Bool = false) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 
 /// Makes a property of a `@Trebuchet` actor a stream of events: each event goes to every subscriber, in order.

@@ -66,7 +66,7 @@ distributed actor Mirror {
         } catch {
             // With the words around it: an address may have the same digits in it.
             let text = "\(error)"
-            return [401, 403, 503].first { text.contains("answered \($0) instead of 101") } ?? 0
+            return ([401, 403, 503] as [Int]).first { text.contains("answered \($0) instead of 101") } ?? 0
         }
     }
 

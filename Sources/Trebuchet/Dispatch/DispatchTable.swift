@@ -73,6 +73,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// Set for a state that is kept in the server's store.
+    let persistence: StatePersistence<A>?
     /// The values in JSON, the newest for whoever asks.
     let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
@@ -87,10 +89,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        Self(
-            name: name,
-            source: { actor, home in cell(actor).source(home: home, access: access(actor, value)) },
-            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
+        state(name, cell, persistence: nil) { access($0, value) }
     }
 
     /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
@@ -99,23 +98,41 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
+        state(name, cell, persistence: nil) { actor in
+            var access = access(actor, value)
+            var reader = ChangeReader()
+            access.takeChanges = { [weak actor] coder in
+                var changes: StateChanges?
+                // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
+                actor?.assumeIsolated { actor in
+                    cell(actor).withoutNoting {
+                        change(actor) { changes = reader.take(from: &$0, with: coder) }
+                    }
+                }
+                return changes
+            }
+            return access
+        }
+    }
+
+    /// A state that is kept in the server's store under the actor's name and `property`.
+    ///
+    /// - Parameter load: sets the property to what was kept.
+    public static func persisted<Value>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self {
+        state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
+    }
+
+    private static func state<Value>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
+    ) -> Self {
         Self(
             name: name,
-            source: { actor, home in
-                var access = access(actor, value)
-                var reader = ChangeReader()
-                access.takeChanges = { [weak actor] coder in
-                    var changes: StateChanges?
-                    // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
-                    actor?.assumeIsolated { actor in
-                        cell(actor).withoutNoting {
-                            change(actor) { changes = reader.take(from: &$0, with: coder) }
-                        }
-                    }
-                    return changes
-                }
-                return cell(actor).source(home: home, access: access)
-            },
+            source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
+            persistence: persistence,
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
 
@@ -126,6 +143,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in sender(actor).source(home: home) },
+            persistence: nil,
             encodedValues: { actor in
                 encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
             })

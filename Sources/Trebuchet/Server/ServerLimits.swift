@@ -13,6 +13,9 @@ public struct ServerLimits: Sendable {
     public var actorsOnDemand = 100_000
     /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
     public var messageSize = 1 << 20
+    /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
+    /// written until it is smaller again. Default 64 MiB.
+    public var persistedStateSize = 64 << 20
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
 

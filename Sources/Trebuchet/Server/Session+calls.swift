@@ -54,6 +54,7 @@ extension Session {
         if method.isIdempotent, !shard.envelope.pointee.session.isAbsent { return callOnce(record, method, message) }
         guard isAdmissible(record, method, message) else { return }
         if method.runsInPlace, record.home === shard.states, record.starting == 0 {
+            guard record.persisted == nil else { return callPersisted(record, method, message) }
             callInPlace(record, method, message)
         } else {
             start(record, method, message)
@@ -92,6 +93,17 @@ extension Session {
         succeed(callID, result.isEmpty ? nil : result)
     }
 
+    /// The same for an actor whose states are kept in a store.
+    private func callPersisted(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
+        guard let call = begin(message) else { return }
+        let session = self
+        let outcome = Result<CallResult, any Error> {
+            try asCaller { try shard.callInPlace(record, method, message, version) }
+            return CallResult(encoded: Array(shard.reply.pointee.bytes))
+        }
+        record.whenWritten(outcome) { session.finish(call, $0) }
+    }
+
     // MARK: In a task, or on another reactor
 
     private func start(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
@@ -105,9 +117,13 @@ extension Session {
         _ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer, _ call: RunningCall,
         _ completion: @escaping @Sendable (Result<CallResult, any Error>) -> Void
     ) {
+        var completion = completion
+        if record.persisted != nil {
+            completion = { [completion] outcome in record.whenWritten(outcome, completion) }
+        }
         if let home = record.home, home !== shard.states {
             let copy = Array(message)
-            let (session, version) = (self, version)
+            let (session, version, completion) = (self, version, completion)
             home.reactor.execute {
                 guard let shard = session.shard.sibling(on: home) else { return }
                 session.asCaller { shard.run(record, method, copy, version, call, completion) }
@@ -145,7 +161,11 @@ extension Session {
             fail(call.callID, refusal)
             return true
         }
-        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) } }
+        asCaller {
+            CallTask.start(record, operation, call) { outcome in
+                record.whenWritten(outcome) { session.finish(call, $0, publishing: nil) }
+            }
+        }
         return true
     }
 

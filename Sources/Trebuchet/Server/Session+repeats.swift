@@ -43,11 +43,11 @@ extension Session {
         guard method.runsInPlace, home === shard.states, record.starting == 0 else {
             return start(record, method, message, run, complete)
         }
-        complete(
-            Result {
-                try asCaller { try shard.callInPlace(record, method, message, version) }
-                return CallResult(encoded: Array(shard.reply.pointee.bytes))
-            })
+        let outcome = Result<CallResult, any Error> {
+            try asCaller { try shard.callInPlace(record, method, message, version) }
+            return CallResult(encoded: Array(shard.reply.pointee.bytes))
+        }
+        record.whenWritten(outcome, complete)
     }
 
     // MARK: Again
