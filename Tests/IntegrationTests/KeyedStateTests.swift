@@ -40,7 +40,7 @@ import TrebuchetTesting
     func element() async throws {
         try await withBacklog { _, backlog, server in
             let (peer, first) = try await subscriber(server)
-            #expect(first.contains(#""data":[{"id":0,"#) || first.contains(#""data":[{"#))
+            #expect(first.contains(#""data":[{"#))
             let before = await encodes(server)
             for number in 0..<50 {
                 try await backlog.rename(number, "new")
@@ -335,7 +335,9 @@ import TrebuchetTesting
                 + #""targetIdentifier":"observeEntries","epoch":"\#(epoch)","lastSequence":\#(seen)}}"#)
         #expect(try #require(await peer.nextText()).contains("streamStart"))
         let next = try #require(await peer.nextText())
-        #expect(next.contains(#"{"id":3,"value":7}"#), "\(next.prefix(300))")
+        // The order of members is not promised.
+        let has = next.contains(#"{"id":3,"value":7}"#) || next.contains(#"{"value":7,"id":3}"#)
+        #expect(has, "\(next.prefix(300))")
         peer.close()
         await server.shutdown(drain: .zero)
     }
