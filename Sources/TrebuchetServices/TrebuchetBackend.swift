@@ -6,13 +6,17 @@ public import Trebuchet
 ///     TrebuchetBackend.use(TrebuchetBackend(client: client))
 public final class TrebuchetBackend: Sendable {
     public let client: TrebuchetClient
+    let rooms: JoinedRooms
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Goes before the one of the process; for tests, and for apps that speak to several servers.
     @TaskLocal private static var scoped: TrebuchetBackend?
 
     /// - Parameter client: connected by whatever is used first, if it is not yet.
-    public init(client: TrebuchetClient) { self.client = client }
+    public init(client: TrebuchetClient) {
+        self.client = client
+        rooms = JoinedRooms(client)
+    }
 
     /// The backend of keys that name none.
     public static var current: TrebuchetBackend? { scoped ?? standard.withLock { $0 } }
