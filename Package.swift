@@ -90,7 +90,8 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes",
+                "Trebuchet", "TrebuchetServices", "SharedState", "StateMachines", "QStream", "WebSockets", "Networking",
+                "TrebuchetWire", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -116,7 +117,8 @@ let package = Package(
         test(
             "TrebuchetTests",
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
-        test("TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
+        test(
+            "TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

@@ -31,6 +31,19 @@ public final class TrebuchetBackend: Sendable {
         _ = before
     }
 
+    /// Returns when the client has left all rooms and the server knows, or after `limit`. For apps that end: once they have
+    /// let go of the values that show rooms, the others need not wait for the grace to be over.
+    public func leaveRooms(within limit: Duration = .seconds(2)) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [rooms] in
+                for await count in rooms.count.stream where count == 0 { return }
+            }
+            group.addTask { try? await Task.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
     /// Runs `body` with a backend that its keys use.
     public func scope<Result>(_ body: () throws -> Result) rethrows -> Result {
         try Self.$scoped.withValue(self, operation: body)

@@ -72,7 +72,9 @@ extension JSONValue: Codable {
 extension JSONValue {
     /// What a value is in JSON. Throws `EncodingError`.
     public init(encoding value: some Encodable) throws {
-        self = try Self.bytes(of: value).withUnsafeBytes { try ValueCoder(version: .v3).decode(JSONValue.self, from: $0) }
+        self = try Self.bytes(of: value).withUnsafeBytes {
+            try ValueCoder(version: .v3).decode(JSONValue.self, from: $0)
+        }
     }
 
     /// The value that this JSON is. Throws when it is not one of that type.

@@ -39,7 +39,7 @@ extension Shared {
     /// Publishes an event and returns when the server has handed it on. Cancelling the task takes it back, unless it has
     /// been sent.
     @MainActor
-    public func publishAsync<Payload>(_ payload: Payload) async throws where Value == TopicChannel<Payload> {
+    public func publish<Payload>(_ payload: Payload) async throws where Value == TopicChannel<Payload> {
         try await publish(payload).value
     }
 

@@ -25,7 +25,8 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
 
     /// A channel as it is before it is connected.
     var initialValue: Value {
-        var channel = TopicChannel<Payload>(isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
+        var channel = TopicChannel<Payload>(
+            isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
         channel.line = backend.map { TopicLine(rooms: $0.rooms, room: room, topic: topic) }
         return channel
     }

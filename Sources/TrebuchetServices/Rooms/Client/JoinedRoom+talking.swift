@@ -53,7 +53,9 @@ extension JoinedRoom {
         }
     }
 
-    private func take(_ step: RoomPlan.Step, _ room: Room, presence: JSONValue?, _ publication: Publication?) async throws {
+    private func take(_ step: RoomPlan.Step, _ room: Room, presence: JSONValue?, _ publication: Publication?)
+        async throws
+    {
         switch step {
         case .join(let shown, let token):
             let ticket = try await room.join(presence: shown, token: token)
@@ -140,7 +142,9 @@ extension JoinedRoom {
                 defer { contents.saves = [] }
                 return contents.saves
             }
-            guard let last = contents.saves.lastIndex(where: { contents.plan.isSettled($0.presence) }) else { return [] }
+            guard let last = contents.saves.lastIndex(where: { contents.plan.isSettled($0.presence) }) else {
+                return []
+            }
             defer { contents.saves.removeFirst(last + 1) }
             return Array(contents.saves[...last])
         }

@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 internal import Trebuchet
 
@@ -5,6 +6,8 @@ internal import Trebuchet
 final class JoinedRooms: Sendable {
     private let client: TrebuchetClient
     private let rooms = Mutex<[String: JoinedRoom]>([:])
+    /// How many there are, those that the server is still to be told to leave too.
+    let count = StateRelay(0)
 
     init(_ client: TrebuchetClient) { self.client = client }
 
@@ -19,16 +22,21 @@ final class JoinedRooms: Sendable {
             rooms[name] = room
             return (room, room.add(feed, presence: presence), known == nil)
         }
-        if isNew { room.start(in: self) }
+        if isNew {
+            count.update { $0 += 1 }
+            room.start(in: self)
+        }
         return (room, number)
     }
 
     /// Forgets a room that has come to its end; false when somebody has begun to use it again.
     func forget(_ room: JoinedRoom) -> Bool {
-        rooms.withLock { rooms in
+        let isForgotten = rooms.withLock { rooms in
             guard !room.isUsed else { return false }
-            if rooms[room.name] === room { rooms[room.name] = nil }
+            rooms[room.name] = nil
             return true
         }
+        if isForgotten { count.update { $0 -= 1 } }
+        return isForgotten
     }
 }

@@ -53,7 +53,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
 
 /// How rooms are named at the server.
 enum RoomName {
-    static func of(type: String, id: String) -> String { "rooms/\(type)-\(id)" }
+    static func of(type: String, id: String) -> String { "\(RoomHost.name)/\(type)-\(id)" }
 }
 
 extension SharedReaderKey {

@@ -11,7 +11,7 @@ distributed actor Room {
     /// What the members show each other.
     @StreamedState var roster: Roster = Roster()
     /// What was published last.
-    @StreamedState var events: EventWindow = EventWindow(maximumEvents: 64, maximumBytes: 64 << 10)
+    @StreamedState var events: EventWindow = EventWindow(maximumEvents: 32, maximumBytes: 32 << 10)
 
     private let name: String
     private let host: RoomHost

@@ -4,6 +4,9 @@ public import Trebuchet
 /// Hosts the rooms of a server, each under `rooms/<type>-<id>`, made when somebody first calls it and gone with its last
 /// member.
 public final class RoomHost: Sendable {
+    /// The name of the service, and the beginning of its rooms' names.
+    public static let name = "rooms"
+
     private struct Contents {
         var rooms = 0
         var guests: [CallerConnection: RoomGuest] = [:]
@@ -24,7 +27,7 @@ public final class RoomHost: Sendable {
     public static func expose(on server: TrebuchetServer, limits: RoomLimits = RoomLimits()) -> RoomHost {
         let host = RoomHost(server, limits)
         let system = server.actorSystem
-        server.expose(Room.self, as: "rooms/*") { try host.makeRoom($0, in: system) }
+        server.expose(Room.self, as: "\(name)/*") { try host.makeRoom($0, in: system) }
         return host
     }
 
