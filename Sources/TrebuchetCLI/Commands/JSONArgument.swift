@@ -14,11 +14,11 @@ enum JSONArgument {
         }
     }
 
-    /// An object on one line, with its names in order.
-    static func text(_ members: [String: JSONValue]) -> String {
+    /// JSON on one line.
+    static func text(_ value: JSONValue) -> String {
         var buffer = ByteBuffer()
         // JSON always has a form in JSON.
-        try? ValueCoder(version: .v3).encode(JSONValue.object(members), into: &buffer)
+        try? ValueCoder(version: .v3).encode(value, into: &buffer)
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 }

@@ -48,8 +48,8 @@ enum PresenceCommand {
             reporter.report(isConnected: value.isConnected, value.error)
             guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
             shown = value.peersList
-            let peers = value.peersList.map { JSONValue.object(["id": .string($0.id), "data": $0.data]) }
-            print(JSONArgument.text(["peers": .array(peers)]))
+            let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }
+            print(#"{"peers":[\#(peers.joined(separator: ","))]}"#)
             printed += 1
             if printed == count { return }
         }

@@ -74,7 +74,7 @@ enum TopicCommand {
                 return channel.events
             }
             for event in events {
-                print(JSONArgument.text(["peer": .string(event.peerId), "data": event.data]))
+                print(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#)
                 printed += 1
                 if printed == count { return }
             }

@@ -3,8 +3,7 @@ internal import TrebuchetWire
 
 /// Any JSON: what a service keeps and hands on without knowing its type.
 ///
-/// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles. Objects are written with their names in
-/// order, so that equal values are equal bytes.
+/// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles.
 public enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -51,6 +50,7 @@ extension JSONValue: Codable {
     public func encode(to encoder: any Encoder) throws {
         if case .object(let members) = self {
             var object = encoder.container(keyedBy: Name.self)
+            // In order: an encoder that is given the same writes the same, and differences stay small.
             for (name, value) in members.sorted(by: { $0.key < $1.key }) {
                 try object.encode(value, forKey: Name(stringValue: name))
             }

@@ -2,7 +2,7 @@
 public enum RoomError: Error, Codable, Sendable, Hashable {
     /// The server does not know its callers' connections: it needs `access.identifiesCallers = true`.
     case unknownCaller
-    /// The name of the room or topic is empty or too long.
+    /// The name of the room or topic is empty or too long, or the attempt of a join too short.
     case invalidName
     /// The connection is not in the room, or another one has taken its session over.
     case notJoined
@@ -37,7 +37,8 @@ extension RoomError: CustomStringConvertible {
         switch self {
         case .unknownCaller:
             "the server does not know its callers: it needs an AccessPolicy with identifiesCallers = true"
-        case .invalidName: "the name is empty or longer than \(RoomLimits.longestName) bytes"
+        case .invalidName:
+            "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt shorter than 16"
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no session of the room has this token; join without one"
         case .notYours: "the session belongs to somebody else"

@@ -16,16 +16,21 @@ import TrebuchetTesting
     func impersonation() async throws {
         try await RoomWorld.run { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
-            let ticket = try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil)
+            let ticket = try await ada.room().join(
+                presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             let room = try eve.room()
             for token in [ticket.session, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
-                await #expect(throws: RoomError.unknownToken) { try await room.join(presence: nil, token: token) }
+                await #expect(throws: RoomError.unknownToken) {
+                    try await room.join(presence: nil, token: token, attempt: nil)
+                }
                 await #expect(throws: RoomError.unknownToken) { try await room.leave(token: token) }
             }
             await #expect(throws: RoomError.notJoined) { try await room.setPresence(.object([:])) }
             await #expect(throws: RoomError.notJoined) { try await room.patchPresence(.object([:])) }
             await #expect(throws: RoomError.notJoined) { try await room.publish(topic: "emoji", payload: .null) }
-            #expect(try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil) == ticket)
+            #expect(
+                try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
+                    == ticket)
             #expect(try await world.roster().members.map(\.id) == [ticket.session])
         }
     }
@@ -34,9 +39,11 @@ import TrebuchetTesting
     func takenOver() async throws {
         try await RoomWorld.run { world in
             let (old, new) = (try await connected(world), try await connected(world))
-            let ticket = try await old.room().join(presence: .object(["name": .string("Ada")]), token: nil)
+            let ticket = try await old.room().join(
+                presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             #expect(
-                try await new.room().join(presence: .object(["name": .string("Ada")]), token: ticket.token) == ticket)
+                try await new.room().join(
+                    presence: .object(["name": .string("Ada")]), token: ticket.token, attempt: nil) == ticket)
             let room = try old.room()
             await #expect(throws: RoomError.notJoined) { try await room.setPresence(.null) }
             await old.client.close()
@@ -83,7 +90,7 @@ import TrebuchetTesting
             let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
             await wait(for: bob) { $0.isConnected }
             let room = try eve.room()
-            _ = try await room.join(presence: nil, token: nil)
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
             var refusals = 0
             for number in 1...500 {
                 do {
@@ -137,7 +144,8 @@ import TrebuchetTesting
                     group.addTask {
                         try await guest.client.connect()
                         for number in 0..<100 {
-                            _ = try await guest.room("\(index)-\(number)").join(presence: .object([:]), token: nil)
+                            _ = try await guest.room("\(index)-\(number)").join(
+                                presence: .object([:]), token: nil, attempt: nil)
                         }
                     }
                 }
@@ -147,17 +155,17 @@ import TrebuchetTesting
             let last = try #require(guests.last)
             let shared = try last.room("0-0")
             await #expect(throws: RoomError.tooManyRooms(limit: 100)) {
-                try await shared.join(presence: nil, token: nil)
+                try await shared.join(presence: nil, token: nil, attempt: nil)
             }
             let eve = try await connected(world)
             let another = try eve.room("another")
             await #expect(throws: RoomError.serverFull(limit: 10_000)) {
-                try await another.join(presence: nil, token: nil)
+                try await another.join(presence: nil, token: nil, attempt: nil)
             }
-            _ = try await eve.room("0-0").join(presence: nil, token: nil)
+            _ = try await eve.room("0-0").join(presence: nil, token: nil, attempt: nil)
             for guest in guests { await guest.client.close() }
             #expect(await eventually(within: .seconds(30)) { world.host.roomCount == 1 })
-            _ = try await another.join(presence: nil, token: nil)
+            _ = try await another.join(presence: nil, token: nil, attempt: nil)
         }
     }
 
@@ -179,7 +187,9 @@ import TrebuchetTesting
             #expect(error.code == .actorNotFound)
             #expect(world.host.roomCount == 0)
             let long = try guest.room(String(repeating: "x", count: 300))
-            await #expect(throws: RoomError.invalidName) { try await long.join(presence: nil, token: nil) }
+            await #expect(throws: RoomError.invalidName) {
+                try await long.join(presence: nil, token: nil, attempt: nil)
+            }
         }
     }
 
@@ -205,7 +215,7 @@ import TrebuchetTesting
         let guest = Guest(TrebuchetClient(transport: .local(server)))
         try await guest.client.connect()
         let room = try guest.room()
-        await #expect(throws: RoomError.unknownCaller) { try await room.join(presence: nil, token: nil) }
+        await #expect(throws: RoomError.unknownCaller) { try await room.join(presence: nil, token: nil, attempt: nil) }
         await guest.client.close()
         await server.shutdown(drain: .zero)
     }

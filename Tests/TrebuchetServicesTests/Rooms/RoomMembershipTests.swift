@@ -61,6 +61,18 @@ import Testing
         #expect(membership.isEmpty)
     }
 
+    @Test(
+        "a join that is tried again with the same attempt makes no second session, whichever connection it comes over")
+    mutating func lostAnswer() throws {
+        let identity = { Membership.Identity(session: "s", token: "t") }
+        let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
+        let again = try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
+        #expect(first.isNew && again == .init(identity: identity(), isNew: false, replaced: 1))
+        membership.end("s")
+        #expect(try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity).isNew)
+        #expect(membership.count == 1)
+    }
+
     @Test("what is no token of the room joins nothing: neither a guess nor the id of a session")
     mutating func guessed() throws {
         _ = try join(1)

@@ -94,7 +94,7 @@ import TrebuchetTesting
             let ada = world.guest().presence("Ada")
             let other = world.guest()
             try await other.client.connect()
-            _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil)
+            _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil, attempt: nil)
             let listener = world.guest().emoji()
             await wait(for: listener) { $0.isConnected }
             let bob = world.guest().presence("Bob")

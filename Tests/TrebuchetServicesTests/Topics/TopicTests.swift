@@ -39,7 +39,7 @@ import TrebuchetTesting
             let carol = world.guest()
             let room = try carol.room()
             try await carol.client.connect()
-            let session = try await room.join(presence: nil, token: nil).session
+            let session = try await room.join(presence: nil, token: nil, attempt: nil).session
             await wait(for: emoji) { $0.isConnected }
             await wait(for: bob) { $0.isConnected }
             try await room.publish(topic: "other", payload: .object(["name": .string("no")]))
@@ -66,7 +66,7 @@ import TrebuchetTesting
             try await guest.client.connect()
             let room = try guest.room()
             await #expect(throws: RoomError.notJoined) { try await room.history(topic: nil, after: nil, limit: nil) }
-            _ = try await room.join(presence: nil, token: nil)
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
             for number in 1...8 {
                 try await room.publish(topic: number % 2 == 0 ? "even" : "odd", payload: .integer(Int64(number)))
             }
@@ -88,7 +88,7 @@ import TrebuchetTesting
             let ada = world.guest()
             try await ada.client.connect()
             let room = try ada.room()
-            _ = try await room.join(presence: nil, token: nil)
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
             await wait(for: bob) { $0.isConnected }
             bob.withLock { $0.maxEvents = 1_000 }
             for count in [150, 450] {
@@ -123,12 +123,16 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a publish that finds no server in time fails, and a closed client fails all that wait") @MainActor
+    @Test("a publish that finds no server in time fails, so does one too many, and a closed client fails all that wait")
+    @MainActor
     func noServer() async throws {
         var options = TrebuchetClient.Options()
         options.callTimeout = .milliseconds(50)
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1), options: options)
         let channel = Guest(client).emoji()
+        let calls = (1...257).map { channel.publish(Emoji(name: "\($0)")) }
+        await #expect(throws: RoomError.tooManyWaiting(limit: 256)) { try await calls[256].value }
+        for call in calls.dropLast() { await #expect(throws: TrebuchetError.self) { try await call.value } }
         let error = await #expect(throws: TrebuchetError.self) { try await channel.publish(Emoji(name: "x")) }
         #expect(error?.code == .timeout)
         await client.close()

@@ -58,7 +58,8 @@ extension JoinedRoom {
     {
         switch step {
         case .join(let shown, let token):
-            let ticket = try await room.join(presence: shown, token: token)
+            let attempt = contents.withLock { $0.plan.attempt }
+            let ticket = try await room.join(presence: shown, token: token, attempt: attempt)
             change { contents in
                 contents.sessions.insert(ticket.session)
                 contents.plan.joined(ticket, showing: shown)

@@ -15,7 +15,7 @@ final class JoinedRoom: Sendable {
     }
 
     struct Contents {
-        var plan = RoomPlan()
+        var plan = RoomPlan(attempt: RoomSecret.make())
         var feeds: [Int: any RoomFeed] = [:]
         var presenceFeeds: Set<Int> = []
         var lastFeed = 0

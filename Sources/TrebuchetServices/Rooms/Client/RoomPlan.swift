@@ -29,6 +29,8 @@ struct RoomPlan {
     /// Whether the present connection has its session.
     private(set) var isJoined = false
     private(set) var ticket: RoomTicket?
+    /// Shown with each join, so that one whose answer was lost makes no second session.
+    private(set) var attempt: String?
     /// What is wrong, until it works again.
     private(set) var error: (any Error)?
     private var shown = Shown.unknown
@@ -38,6 +40,8 @@ struct RoomPlan {
     private var isHeldBack = false
     private var failures = 0
     private var didJustShow = false
+
+    init(attempt: String? = nil) { self.attempt = attempt }
 
     /// - Parameter hasEvents: whether there is something to publish.
     func next(hasEvents: Bool) -> Step {
@@ -127,8 +131,13 @@ struct RoomPlan {
             // The session is not there any more, which is what was wanted.
             left()
             return nil
-        case (_, .unknownToken?), (_, .notYours?):
+        case (_, .unknownToken?):
             ticket = nil
+            isJoined = false
+        case (_, .notYours?):
+            // Somebody else has signed in, and joins as such.
+            ticket = nil
+            attempt = nil
             isJoined = false
         case (_, .notJoined?):
             isJoined = false

@@ -39,7 +39,12 @@ distributed actor Room {
     /// - Parameters:
     ///   - presence: what the others see of it; nil for nothing.
     ///   - token: of the session that it had over another connection, which loses it at once.
-    distributed func join(presence: JSONValue?, token: String?) throws(RoomError) -> RoomTicket {
+    ///   - attempt: a secret of the caller's making, at least 16 bytes, the same each time it tries: a join whose answer was
+    ///     lost made a session of which it has no token. Nil for none.
+    distributed func join(
+        presence: JSONValue?, token: String?, attempt: String?
+    ) throws(RoomError) -> RoomTicket {
+        guard (16...RoomLimits.longestName).contains(attempt?.utf8.count ?? 16) else { throw .invalidName }
         let guest = try host.guest()
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
@@ -50,7 +55,8 @@ distributed actor Room {
         let joined: RoomMembership<RoomGuest>.Joined
         do {
             joined = try membership.join(
-                guest, principal: guest.connection.principal?.id, token: token, makeIdentity: Self.makeIdentity)
+                guest, principal: guest.connection.principal?.id, token: token, attempt: attempt,
+                makeIdentity: Self.makeIdentity)
         } catch {
             if !isHere { guest.leave() }
             throw error
@@ -182,8 +188,6 @@ distributed actor Room {
     }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
-        var random = SystemRandomNumberGenerator()
-        func text() -> String { [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined() }
-        return RoomMembership.Identity(session: text(), token: text())
+        RoomMembership.Identity(session: RoomSecret.make(), token: RoomSecret.make())
     }
 }

@@ -18,6 +18,8 @@ struct RoomMembership<Guest: Hashable> {
 
     private struct Session {
         let identity: Identity
+        /// What its client can show besides the token, which it may never have got.
+        let attempt: String?
         var principal: String?
         /// Nil within the grace.
         var guest: Guest?
@@ -27,8 +29,8 @@ struct RoomMembership<Guest: Hashable> {
     let limit: Int
     let grace: UInt64
     private var sessions: [String: Session] = [:]
-    /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens.
-    private var sessionsByToken: [String: String] = [:]
+    /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
+    private var sessionsBySecret: [String: String] = [:]
     private var sessionsByGuest: [Guest: String] = [:]
 
     init(limit: Int, grace: UInt64) {
@@ -48,13 +50,14 @@ struct RoomMembership<Guest: Hashable> {
         return session
     }
 
-    /// Gives a connection its session: the one that it has, the one that its token proves, or a new one.
+    /// Gives a connection its session: the one that it has, the one that its token proves, the one that it made with the same
+    /// attempt, or a new one.
     mutating func join(
-        _ guest: Guest, principal: String?, token: String?, makeIdentity: () -> Identity
+        _ guest: Guest, principal: String?, token: String?, attempt: String? = nil, makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
         let own = sessionsByGuest[guest]
-        if let token {
-            guard let id = sessionsByToken[token], var session = sessions[id] else { throw .unknownToken }
+        if let secret = token ?? attempt.flatMap({ sessionsBySecret[$0] == nil ? nil : $0 }) {
+            guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
             if let before = session.principal, let principal, before != principal { throw .notYours }
             let replaced = session.guest == guest ? nil : session.guest
@@ -71,15 +74,17 @@ struct RoomMembership<Guest: Hashable> {
         }
         guard sessions.count < limit else { throw .roomFull(limit: limit) }
         let identity = makeIdentity()
-        sessions[identity.session] = Session(identity: identity, principal: principal, guest: guest)
-        sessionsByToken[identity.token] = identity.session
+        sessions[identity.session] = Session(
+            identity: identity, attempt: attempt, principal: principal, guest: guest)
+        sessionsBySecret[identity.token] = identity.session
+        if let attempt { sessionsBySecret[attempt] = identity.session }
         sessionsByGuest[guest] = identity.session
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
     /// The session that a token proves to be one's own.
     func session(provedBy token: String) throws(RoomError) -> String {
-        guard let session = sessionsByToken[token] else { throw .unknownToken }
+        guard let session = sessionsBySecret[token] else { throw .unknownToken }
         return session
     }
 
@@ -87,7 +92,8 @@ struct RoomMembership<Guest: Hashable> {
     @discardableResult
     mutating func end(_ id: String) -> Guest? {
         guard let session = sessions.removeValue(forKey: id) else { return nil }
-        sessionsByToken[session.identity.token] = nil
+        sessionsBySecret[session.identity.token] = nil
+        if let attempt = session.attempt { sessionsBySecret[attempt] = nil }
         if let guest = session.guest { sessionsByGuest[guest] = nil }
         return session.guest
     }
