@@ -63,8 +63,7 @@ extension JoinedRoom {
         var lost = 0
         if let missed = progress.missed {
             // The room remembers more than it streams. Before the others: these are older.
-            let found = try? await room.history(topic: nil, after: missed.lowerBound - 1, limit: nil)
-            let known = (found ?? []).filter { missed.contains($0.number) }
+            let known = await remembered(after: missed.lowerBound - 1, room).filter { missed.contains($0.number) }
             events.insert(contentsOf: known, at: 0)
             lost = missed.count - known.count
         }
@@ -75,6 +74,20 @@ extension JoinedRoom {
             if missed > 0 { contents.arrived.append(.missed(missed)) }
             contents.arrived += arrived.map { .event($0) }
         }
+    }
+
+    /// What the room remembers. Only members are told: after a reconnect the stream may go on before the room is joined.
+    private func remembered(after number: Int, _ room: Room) async -> [RoomEvent] {
+        for await _ in changes.stream where contents.withLock({ $0.plan.isJoined }) {
+            do {
+                return try await room.history(topic: nil, after: number, limit: nil)
+            } catch let error as RoomError where error != .notJoined {
+                return []
+            } catch {
+                // The connection was another one, or has gone: the next change tells.
+            }
+        }
+        return []
     }
 
     // MARK: Showing
