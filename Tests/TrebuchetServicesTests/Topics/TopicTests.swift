@@ -65,8 +65,13 @@ import TrebuchetTesting
             let guest = world.guest()
             try await guest.client.connect()
             let room = try guest.room()
-            await #expect(throws: RoomError.notJoined) { try await room.history(topic: nil, after: nil, limit: nil) }
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            let stranger = world.guest()
+            try await stranger.client.connect()
+            let unjoined = try stranger.room()
+            await #expect(throws: RoomError.notJoined) {
+                try await unjoined.history(topic: nil, after: nil, limit: nil)
+            }
             for number in 1...8 {
                 try await room.publish(topic: number % 2 == 0 ? "even" : "odd", payload: .integer(Int64(number)))
             }
