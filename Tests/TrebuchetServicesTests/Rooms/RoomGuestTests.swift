@@ -23,7 +23,7 @@ import Trebuchet
             #expect((90_000...100_000).contains(milliseconds))
             let other = world.guest()
             try await other.client.connect()
-            _ = try await other.room("4").join(presence: nil, token: nil, attempt: nil)
+            _ = try await other.room("1").join(presence: nil, token: nil, attempt: nil)
         }
     }
 }
