@@ -19,7 +19,7 @@ enum ServeCommand {
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
-        ],
+        ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
@@ -46,13 +46,17 @@ enum ServeCommand {
         var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
+        let services = try HostedServices(arguments)
         let store = try arguments.string("--data").map { try SQLiteStore(path: $0) }
-        let server = TrebuchetServer(transport: transport, reactors: reactors, store: store)
+        let server = TrebuchetServer(
+            transport: transport, reactors: reactors, access: services.access, store: store)
         await expose(on: server, withBoard: arguments.has("--bench"))
+        services.expose(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
-        print("trebuchet serves todos, counter and game on \(url) (health: \(health))")
+        let names = (["todos", "counter", "game"] + services.names).joined(separator: ", ")
+        print("trebuchet serves \(names) on \(url) (health: \(health))")
         print(
             store.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
