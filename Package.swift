@@ -82,13 +82,14 @@ let package = Package(
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
         // Floor 4: what a backend needs, made of actors.
-        library("TrebuchetServices", ["Trebuchet", "SharedState", "Relays"]),
+        library("TrebuchetServices", ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Relays", "Bytes",
+                "Trebuchet", "TrebuchetServices", "StateMachines", "QStream", "WebSockets", "Networking",
+                "TrebuchetWire", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -114,7 +115,9 @@ let package = Package(
         test(
             "TrebuchetTests",
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
-        test("TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
+        test(
+            "TrebuchetServicesTests",
+            ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

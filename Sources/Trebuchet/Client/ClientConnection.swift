@@ -62,6 +62,14 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
+    /// Connects without anybody who waits for it.
+    func begin(_ opener: @escaping Opener) {
+        reactor.run {
+            self.opener = opener
+            self.handle(.connectAsked)
+        }
+    }
+
     /// Returns when the last link has gone.
     func close() async {
         await withCheckedContinuation { continuation in

@@ -37,10 +37,19 @@ public final class TrebuchetClient: Sendable {
             case fail
         }
 
-        /// Gives the bearer token that the server is shown, asked anew for each connection. Default nil: none.
+        /// Gives the bearer token that the server is shown, asked anew for each connection. An empty one is not
+        /// sent. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
 
         public init() {}
+
+        /// What the header `Authorization` says of the token; nil without one.
+        var authorization: String? {
+            get async throws {
+                guard let token = try await token?(), !token.isEmpty else { return nil }
+                return "Bearer \(token)"
+            }
+        }
     }
 
     public let actorSystem: TrebuchetActorSystem
@@ -67,9 +76,18 @@ public final class TrebuchetClient: Sendable {
     ///
     /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
     /// `close()`.
-    public func connect() async throws {
+    public func connect() async throws { try await core.connection.connect(opener) }
+
+    /// Connects as `connect()` does when nothing has yet, and does not wait. Calls that are made after this wait for the
+    /// connection.
+    package func beginConnecting() {
+        guard case .disconnected = connectionState.currentValue else { return }
+        core.connection.begin(opener)
+    }
+
+    private var opener: ClientConnection.Opener {
         let transport = transport
-        try await core.connection.connect { [weak core] attempt in
+        return { [weak core] attempt in
             guard let core else { throw CancellationError() }
             switch transport.kind {
             case .webSocket(let host, let port, let security):
