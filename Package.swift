@@ -88,7 +88,7 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "StateMachines", "QStream", "WebSockets", "Networking",
+                "Trebuchet", "TrebuchetServices", "SharedState", "StateMachines", "QStream", "WebSockets", "Networking",
                 "TrebuchetWire", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
@@ -117,7 +117,7 @@ let package = Package(
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
         test(
             "TrebuchetServicesTests",
-            ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Relays"]),
+            ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Bytes", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

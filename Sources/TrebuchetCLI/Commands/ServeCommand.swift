@@ -16,10 +16,11 @@ enum ServeCommand {
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
-        ],
+        ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
+            With --services auth, clients sign in; codes go by --mail-command, --smtp, or are printed.
             """,
         run: run)
 
@@ -43,12 +44,16 @@ enum ServeCommand {
         var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
-        let server = TrebuchetServer(transport: transport, reactors: reactors)
+        let services = try await HostedServices(arguments)
+        let server = TrebuchetServer(transport: transport, reactors: reactors, access: services.access)
         await expose(on: server, withBoard: arguments.has("--bench"))
+        await services.expose(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
-        print("trebuchet serves todos, counter and game on \(url) (health: \(health))")
+        print(
+            "trebuchet serves \((["todos", "counter", "game"] + services.names).joined(separator: ", ")) on \(url) (health: \(health))"
+        )
         print(
             "try: trebuchet observe --url \(url) todos observeState    "
                 + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")

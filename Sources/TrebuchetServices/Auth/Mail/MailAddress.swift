@@ -1,16 +1,19 @@
 /// A mail address as codes are sent to, in lower case: the plain form of RFC 5321 §4.1.2, without quotes and comments.
 ///
 /// What could end a line, a header or an argument, or begin another one, is in none. At most 254 bytes.
-struct MailAddress: Hashable, Sendable {
-    let text: String
+package struct MailAddress: Hashable, Sendable {
+    package let text: String
 
-    init(_ text: String) throws(AuthError) {
+    package init(_ text: String) throws(AuthError) {
         let bytes = Array(text.utf8)
         guard bytes.count <= 254, let at = bytes.lastIndex(of: UInt8(ascii: "@")),
             Self.isLocalPart(bytes[..<at]), Self.isDomain(bytes[(at + 1)...])
         else { throw .invalidAddress }
         self.text = text.lowercased()
     }
+
+    /// Whether codes can be sent to this address, or from it.
+    package static func isValid(_ text: String) -> Bool { (try? MailAddress(text)) != nil }
 
     /// Letters, digits and some signs, in parts between single dots. The first is no dash: some programs take that for an
     /// option.
