@@ -212,7 +212,7 @@ import TrebuchetTesting
     @Test("a server without the accounts' access policy refuses to sign anybody in")
     func withoutPolicy() async throws {
         let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
-        try await withTestServer { server in
+        let _: Void = try await withTestServer { server in
             await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         } body: { client, _ in
             await #expect(throws: AuthError.withoutAccessPolicy) { try await client.auth.signInAsGuest() }

@@ -131,7 +131,7 @@ struct AuthServiceTests {
         "a session that the server does not know any more is forgotten, and the client is nobody",
         arguments: TestLink.allCases)
     func rejected(link: TestLink) async throws {
-        try await withServer { server in
+        try await withServer { server async throws in
             let unknown = Credential(refreshToken: RefreshToken.random().text, user: User(id: "1", email: "ada@b.c"))
             let credentials = InMemoryCredentialStore(unknown)
             let backend = server.backend(link, credentials: credentials)
