@@ -134,7 +134,10 @@ let package = Package(
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "QStream", "Relays", "StateMachines"],
+            name: "SeedExampleTests",
+            dependencies: [
+                "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
+            ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]

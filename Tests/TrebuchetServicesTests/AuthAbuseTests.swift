@@ -156,6 +156,36 @@ import TrebuchetTesting
         }
     }
 
+    @Test("mails that are handed over at once are bounded")
+    func mailsInFlight() async throws {
+        var limits = AuthLimits()
+        limits.mailsInFlight = 1
+        try await withServer(limits: limits) { server in
+            let client = try await server.client()
+            server.part.update(.held)
+            let outcomes = await withTaskGroup(of: AuthError?.self) { group in
+                for address in ["ada@b.c", "bob@b.c"] {
+                    group.addTask {
+                        do {
+                            _ = try await client.auth.sendMagicCode(to: address)
+                            return nil
+                        } catch {
+                            return error as? AuthError
+                        }
+                    }
+                }
+                var outcomes: [AuthError?] = []
+                for await outcome in group {
+                    outcomes.append(outcome)
+                    server.part.update(.working)
+                }
+                return outcomes
+            }
+            #expect(outcomes == [.limitReached("mailsInFlight"), nil])
+            await client.close()
+        }
+    }
+
     @Test("who makes guests without end is refused")
     func guestFlood() async throws {
         var limits = AuthLimits()

@@ -20,7 +20,7 @@ public enum AuthError: Error, Codable, Sendable, Hashable {
     case sessionEnded
     /// There is nobody to sign out.
     case notSignedIn
-    /// A limit of the server is reached: `pendingCodes`, `accounts`, `waiting`.
+    /// A limit of the server is reached: `pendingCodes`, `mailsInFlight`, `accounts`, `waiting`.
     case limitReached(String)
     /// What the server keeps accounts in does not answer.
     case unavailable
