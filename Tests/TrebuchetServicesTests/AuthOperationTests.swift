@@ -167,6 +167,20 @@ struct AuthOperationTests {
         }
     }
 
+    @Test("a value without a key is served by the current backend; what a call came to is in it by the callbacks")
+    func withoutKey() async throws {
+        try await withWorld { world in
+            let auth = Shared(value: AuthSession())
+            let seen = Journal()
+            let call = world.backend.scope {
+                auth.signInAsGuest(onSuccess: { seen.note(auth.wrappedValue.user == $0 ? "the user" : "nobody") })
+            }
+            let user = try await call.value
+            #expect(seen.entries == ["the user"])
+            #expect(auth.wrappedValue.state == .guest(user))
+        }
+    }
+
     @Test("without callbacks a method only changes the value, and without a backend it fails")
     func bare() async throws {
         try await withWorld { world in
