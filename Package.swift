@@ -94,13 +94,14 @@ let package = Package(
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
-            ["Trebuchet", "SharedState", "Relays", "Networking", "TrebuchetWire", "Bytes"]),
+            ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "TrebuchetWire", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream", "WebSockets",
+                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
+                "WebSockets",
                 "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
@@ -132,7 +133,8 @@ let package = Package(
             exclude: ["SwiftUI"]),
         test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test(
-            "TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
+            "TrebuchetServicesTests",
+            ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Bytes", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
@@ -149,7 +151,10 @@ let package = Package(
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
-            name: "SeedExampleTests", dependencies: ["Trebuchet", "Loading", "QStream", "Relays", "StateMachines"],
+            name: "SeedExampleTests",
+            dependencies: [
+                "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
+            ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]

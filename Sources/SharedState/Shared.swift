@@ -54,6 +54,9 @@ public struct Shared<Value: Sendable>: Sendable {
     /// The current value, then each newer one; see ``SharedUpdates``.
     public var updates: SharedUpdates<Value> { reference.updates }
 
+    /// The key that the value came of; what extensions of `Shared` find the other end by.
+    package var key: (any SharedReaderKey<Value>)? { reference.key }
+
     /// Loads the value anew, and returns when it is there; throws what the key fails with, which is then in `loadError`.
     ///
     /// What is set meanwhile stays. Throws `CancellationError` when the task is cancelled; the load goes on.

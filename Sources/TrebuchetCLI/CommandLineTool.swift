@@ -3,7 +3,8 @@
 /// `trebuchet`: serves, calls, observes and measures.
 package enum CommandLineTool {
     static let commands: [CommandSpec] = [
-        ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, TopicCommand.spec, PresenceCommand.spec,
+        ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
+        TopicCommand.spec, PresenceCommand.spec,
         BenchCommand.spec,
     ]
 

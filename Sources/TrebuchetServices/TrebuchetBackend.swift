@@ -3,20 +3,63 @@ public import Trebuchet
 
 /// The services of one server, as a client uses them: what the keys of `@Shared` values (`.trebuchetAuth`, …) speak to.
 ///
-///     TrebuchetBackend.use(TrebuchetBackend(client: client))
+///     TrebuchetBackend.use(
+///         TrebuchetBackend(
+///             transport: .webSocket(host: "localhost", port: 8080), credentials: FileCredentialStore(path: file)))
 public final class TrebuchetBackend: Sendable {
     public let client: TrebuchetClient
     let rooms: JoinedRooms
+    /// Who is signed in.
+    let session: SessionKeeper
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Goes before the one of the process; for tests, and for apps that speak to several servers.
     @TaskLocal private static var scoped: TrebuchetBackend?
 
-    /// - Parameter client: connected by whatever is used first, if it is not yet.
-    public init(client: TrebuchetClient) {
-        self.client = client
+    /// A backend that shows its server who is signed in with each connection, and remembers it.
+    ///
+    /// - Parameters:
+    ///   - credentials: where the session is kept, to go on after a restart. Default: in memory.
+    ///   - options: of the client; their `token` is not used. Default: ``options``.
+    public convenience init(
+        transport: TrebuchetTransport, credentials: any CredentialStore = InMemoryCredentialStore(),
+        options: TrebuchetClient.Options = TrebuchetBackend.options
+    ) {
+        self.init(transport: transport, credentials: credentials, options: options) { try await Task.sleep(for: $0) }
+    }
+
+    /// - Parameter sleep: waits until a session is to be renewed.
+    package init(
+        transport: TrebuchetTransport, credentials: any CredentialStore, options: TrebuchetClient.Options,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        let session = SessionKeeper(transport: transport, credentials: credentials, sleep: sleep)
+        var options = options
+        options.token = { try await session.token() }
+        client = TrebuchetClient(transport: transport, options: options)
+        session.use(client)
+        self.session = session
         rooms = JoinedRooms(client)
     }
+
+    /// A backend with a client of one's own, connected by whatever is used first if it is not yet. Who is signed in is not
+    /// remembered, and a connection that was made again is signed in a moment later, by a call.
+    public init(client: TrebuchetClient) {
+        self.client = client
+        session = SessionKeeper()
+        session.use(client)
+        rooms = JoinedRooms(client)
+    }
+
+    /// Those of a client, except that its first connection is tried again too when it fails.
+    public static var options: TrebuchetClient.Options {
+        var options = TrebuchetClient.Options()
+        options.reconnect.retriesFirstConnection = true
+        return options
+    }
+
+    /// Connects the client if nothing has yet, and does not wait.
+    package func connect() { client.connectIfNeeded() }
 
     /// The backend of keys that name none.
     public static var current: TrebuchetBackend? { scoped ?? standard.withLock { $0 } }

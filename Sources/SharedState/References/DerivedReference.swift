@@ -33,6 +33,7 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
     var saveError: (any Error)? { parent.saveError }
     var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, path) }
     @MainActor var operations: OperationRecords { parent.operations.ofPart(path) }
+    var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         try parent.change(saves: saves) { try body(&$0[keyPath: path]) }

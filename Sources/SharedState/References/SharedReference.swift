@@ -21,4 +21,7 @@ protocol MutableReference<Value>: SharedReference {
     func save(isolation: isolated (any Actor)?) async throws
 
     @MainActor var operations: OperationRecords { get }
+
+    /// The key of the value; nil for one without, and for a part of a value.
+    var key: (any SharedReaderKey<Value>)? { get }
 }

@@ -22,7 +22,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     let initialValue: Value
     @MainActor let operations = OperationRecords()
-    private let key: (any SharedReaderKey<Value>)?
+    let key: (any SharedReaderKey<Value>)?
     private let id: SendableKey?
     private let store: SharedStore
     private let contents: Mutex<Contents>

@@ -21,15 +21,15 @@ extension AccessPolicy {
 }
 
 /// Hashes of libcrypto.
-enum Digest {
-    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+package enum Digest {
+    package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         var digest = [UInt8](repeating: 0, count: 32)
         SHA256(bytes, bytes.count, &digest)
         return digest
     }
 
-    static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+    package static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         var digest = [UInt8](repeating: 0, count: 32)
         var count: UInt32 = 32
@@ -38,7 +38,7 @@ enum Digest {
     }
 
     /// Takes as long for equal bytes as for others of the same count.
-    static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    package static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }
 }

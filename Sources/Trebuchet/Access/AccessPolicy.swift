@@ -25,6 +25,10 @@ public struct AccessPolicy: Sendable {
     /// Tells methods who calls them (`Caller.current`) also where anybody may come in. Default false: then it costs nothing.
     public var identifiesCallers = false
 
+    /// Told of each connection that was let in, before its first call; `onClose` tells of its end. It runs on the
+    /// connection's reactor and must not block.
+    public var onConnect: (@Sendable (CallerConnection) -> Void)?
+
     public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
         self.origins = origins
         self.authenticate = authenticate
@@ -33,7 +37,7 @@ public struct AccessPolicy: Sendable {
     /// Anybody may come from anywhere.
     public static var open: AccessPolicy { AccessPolicy() }
 
-    var isOpen: Bool { origins == nil && authenticate == nil && !identifiesCallers }
+    var isOpen: Bool { origins == nil && authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// The answer to a request, or who is behind it.
     func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {

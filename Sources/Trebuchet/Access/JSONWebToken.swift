@@ -46,7 +46,7 @@ public struct JSONWebTokenVerifier: Sendable {
         try self.init(key: key, audience: audience, issuer: issuer, leeway: leeway) { Int64(time(nil)) }
     }
 
-    init(
+    package init(
         key: JSONWebTokenKey, audience: String?, issuer: String?, leeway: Duration, now: @escaping @Sendable () -> Int64
     ) throws {
         switch key {
@@ -216,8 +216,8 @@ private final class PublicKey: @unchecked Sendable {
 }
 
 /// Base64 with the letters of URLs and without padding (RFC 7515 §2).
-enum Base64URL {
-    static func decode(_ text: Substring) -> [UInt8]? {
+package enum Base64URL {
+    package static func decode(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0
@@ -243,7 +243,7 @@ enum Base64URL {
         return bytes
     }
 
-    static func encode(_ bytes: [UInt8]) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var text: [UInt8] = []
         var bits: UInt32 = 0

@@ -38,7 +38,7 @@ package struct TokenBucket {
         return Int(((1 - tokens) / limit.callsPerSecond * 1000).rounded(.up))
     }
 
-    func isFull(at now: UInt64) -> Bool {
+    package func isFull(at now: UInt64) -> Bool {
         tokens + Double(now - min(filled, now)) / 1e9 * limit.callsPerSecond >= Double(limit.burst)
     }
 }

@@ -37,10 +37,19 @@ public final class TrebuchetClient: Sendable {
             case fail
         }
 
-        /// Gives the bearer token that the server is shown, asked anew for each connection. Default nil: none.
+        /// Gives the bearer token that the server is shown, asked anew for each connection. An empty one is not
+        /// sent. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
 
         public init() {}
+
+        /// What the header `Authorization` says of the token; nil without one.
+        var authorization: String? {
+            get async throws {
+                guard let token = try await token?(), !token.isEmpty else { return nil }
+                return "Bearer \(token)"
+            }
+        }
     }
 
     public let actorSystem: TrebuchetActorSystem
@@ -69,8 +78,9 @@ public final class TrebuchetClient: Sendable {
     /// `close()`.
     public func connect() async throws { try await core.connection.connect(opener) }
 
-    /// Asks for a connection, unless there is one or one is being made, and does not wait for it.
-    func connectIfNeeded() { core.connection.connectIfNeeded(opener) }
+    /// Asks for a connection, unless there is one or one is being made, and does not wait for it. Calls that are made after
+    /// this wait for the connection.
+    package func connectIfNeeded() { core.connection.connectIfNeeded(opener) }
 
     private var opener: ClientConnection.Opener {
         { [transport, weak core] attempt in

@@ -34,7 +34,7 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
         }
         var headers = HTTPHeaders()
-        if let token = core.options.token { headers.add("Authorization", "Bearer \(try await token())") }
+        if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
         let socket = try await WebSocketClient.connect(
             to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
             limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([core.reactor])

@@ -38,6 +38,7 @@ final class Session: @unchecked Sendable {
         self.version = version
         self.shard = shard
         shard.add(self)
+        if let caller { shard.onConnect?(caller.connection) }
     }
 
     // MARK: Messages in

@@ -62,6 +62,7 @@ public final class TrebuchetServer: Sendable {
         for shard in shards {
             shard.siblings = shards
             shard.principals = principals
+            shard.onConnect = access.onConnect
         }
     }
 
@@ -224,7 +225,7 @@ public final class TrebuchetServer: Sendable {
         if !access.isOpen {
             // As if it came over the network, but from no origin and no address.
             var headers = HTTPHeaders()
-            if let token = core.options.token { headers.add("Authorization", "Bearer \(try await token())") }
+            if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
             } catch let denied as AccessDenied {

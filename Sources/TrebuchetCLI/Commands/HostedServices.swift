@@ -1,33 +1,53 @@
 import Trebuchet
 import TrebuchetServices
 
-/// The services that `serve --services` hosts beside the example actors.
+/// The services that `serve` hosts: all of them, unless `--services` names some, or the server is there to be measured.
 struct HostedServices {
     static let options = [
         OptionSpec(
-            "--services", "NAMES", "services to host too, separated by commas: \(known.joined(separator: ", "))")
+            "--services", "NAMES",
+            "the services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+        OptionSpec("--mail-command", "COMMAND", "auth: hand mails with codes to this program, as 'sendmail -t'"),
+        OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
+        OptionSpec("--mail-from", "ADDRESS", "auth: the sender of mails (trebuchet@localhost)"),
     ]
 
-    private static let known = [RoomHost.name]
+    private static let known = [AuthService.name, RoomHost.name]
 
     let names: [String]
+    private let accounts: Accounts?
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        names = try Self.names(arguments.string("--services") ?? "")
+    /// - Parameter store: where accounts are kept.
+    init(_ arguments: ParsedArguments, store: any StateStore) async throws {
+        let all = arguments.has("--bench") ? "none" : Self.known.joined(separator: ",")
+        names = try Self.names(arguments.string("--services") ?? all)
+        guard names.contains(AuthService.name) else {
+            if let option = ["--mail-command", "--smtp", "--mail-from"].first(where: arguments.has) {
+                throw UsageError("\(option) belongs to --services auth")
+            }
+            accounts = nil
+            return
+        }
+        let mailer = try Self.mailer(arguments)
+        accounts = try await Accounts(store: store, mailer: mailer) { Console.error("trebuchet serve: \($0)") }
     }
 
     /// What the server is made with.
     var access: AccessPolicy {
-        var access = AccessPolicy.open
-        access.identifiesCallers = names.contains(RoomHost.name)
+        var access = accounts?.accessPolicy ?? .open
+        if names.contains(RoomHost.name) { access.identifiesCallers = true }
         return access
     }
 
-    func expose(on server: TrebuchetServer) {
+    func expose(on server: TrebuchetServer) async {
+        if let accounts {
+            await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        }
         if names.contains(RoomHost.name) { RoomHost.expose(on: server) }
     }
 
-    private static func names(_ list: String) throws(UsageError) -> [String] {
+    static func names(_ list: String) throws(UsageError) -> [String] {
+        if list == "none" { return [] }
         var names: [String] = []
         for name in list.split(separator: ",").map(String.init) where !names.contains(name) {
             guard known.contains(name) else {
@@ -37,5 +57,28 @@ struct HostedServices {
             names.append(name)
         }
         return names
+    }
+
+    private static func mailer(_ arguments: ParsedArguments) throws(UsageError) -> any MagicCodeMailer {
+        let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
+        guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): this is no mail address") }
+        switch (arguments.string("--mail-command"), arguments.string("--smtp")) {
+        case (.some, .some): throw UsageError("--mail-command and --smtp: one of them")
+        case (let command?, nil):
+            let words = command.split(separator: " ").map(String.init)
+            guard !words.isEmpty else { throw UsageError("--mail-command names a program") }
+            return CommandMailer(words, sender: sender)
+        case (nil, let relay?):
+            let problem = UsageError("--smtp \(relay): give a host and a port, as 127.0.0.1:25")
+            guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),
+                (1...65535).contains(port), colon > relay.startIndex
+            else { throw problem }
+            let host = relay[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
+            return SMTPMailer(host: String(host), port: port, sender: sender)
+        case (nil, nil):
+            Console.error(
+                "trebuchet serve: codes to sign in are printed here; to send them, use --mail-command or --smtp")
+            return ClosureMailer { code, address in Console.error("trebuchet serve: code for \(address): \(code)") }
+        }
     }
 }

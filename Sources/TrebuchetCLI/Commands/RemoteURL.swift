@@ -1,4 +1,5 @@
 import Trebuchet
+import TrebuchetServices
 
 /// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com`.
 struct RemoteURL {
@@ -52,17 +53,27 @@ struct RemoteURL {
         isSecure ? .webSocket(host: host, port: port, tls: tls) : .webSocket(host: host, port: port)
     }
 
-    /// A client that is connected to the server that `--url` names.
+    /// A client that is connected to the server that `--url` names, as who was signed in there last.
     static func connect(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
+        try await connectedBackend(arguments).client
+    }
+
+    /// The same with what signs in and out.
+    static func connectedBackend(_ arguments: ParsedArguments) async throws -> TrebuchetBackend {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
         let transport = url.transport(trust(arguments))
-        let client = TrebuchetClient(transport: arguments.has("--compression") ? transport.compressed() : transport)
+        let credentials = CredentialFile.store(for: url)
+        // A file that is no good is an error, not a call by nobody.
+        _ = try credentials.load()
+        let backend = TrebuchetBackend(
+            transport: arguments.has("--compression") ? transport.compressed() : transport, credentials: credentials,
+            options: TrebuchetClient.Options())
         do {
-            try await client.connect()
+            try await backend.client.connect()
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
                 .refused, "\(error.message)\nis a server running there? start one with: trebuchet serve", cause: error)
         }
-        return client
+        return backend
     }
 }

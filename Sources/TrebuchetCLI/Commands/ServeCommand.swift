@@ -2,11 +2,11 @@ import Glibc
 import Trebuchet
 import TrebuchetStore
 
-/// `trebuchet serve`: hosts the example actors.
+/// `trebuchet serve`: hosts the services and the example actors.
 enum ServeCommand {
     static let spec = CommandSpec(
         name: "serve",
-        summary: "host the example actors todos, counter and game",
+        summary: "host the services, and the example actors todos, counter and game",
         options: [
             OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
@@ -17,12 +17,14 @@ enum ServeCommand {
                 "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
-            OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
+            OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
+            OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url', and no services"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
         ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
+            Codes to sign in with go by --mail-command or --smtp, or are printed on standard error.
             """,
         run: run)
 
@@ -46,23 +48,26 @@ enum ServeCommand {
         var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
-        let services = try HostedServices(arguments)
-        let store = try arguments.string("--data").map { try SQLiteStore(path: $0) }
+        let file = try arguments.string("--data").map { try SQLiteStore(path: $0) }
+        let services = try await HostedServices(arguments, store: file ?? MemoryStore())
         let server = TrebuchetServer(
-            transport: transport, reactors: reactors, access: services.access, store: store)
-        await expose(on: server, withBoard: arguments.has("--bench"))
-        services.expose(on: server)
+            transport: transport, reactors: reactors, access: services.access, store: file)
+        let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
+        if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
+        await services.expose(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
-        let names = (["todos", "counter", "game"] + services.names).joined(separator: ", ")
-        print("trebuchet serves \(names) on \(url) (health: \(health))")
+        let names = (hostsExamples ? ["todos", "counter", "game"] : []) + services.names
+        print("trebuchet serves \(names.joined(separator: ", ")) on \(url) (health: \(health))")
         print(
-            store.map { "state: persisted in \($0.path)" }
+            file.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
-        print(
-            "try: trebuchet observe --url \(url) todos observeState    "
-                + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
+        if hostsExamples {
+            print(
+                "try: trebuchet observe --url \(url) todos observeState    "
+                    + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
+        }
         if tls != nil {
             signals.onHangUp {
                 do {
@@ -78,6 +83,6 @@ enum ServeCommand {
             await server.shutdown(drain: .seconds(drain))
         }
         try await server.run()
-        await store?.close()
+        await file?.close()
     }
 }

@@ -87,6 +87,8 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.publishes = RateLimit(callsPerSecond: 1_000, burst: 10_000)
         limits.historyEvents = 200
+        // However long the publishing takes: bob is to come back as himself.
+        limits.grace = .seconds(600)
         try await RoomWorld.run(limits) { world in
             let link = try FaultyLink(to: world.address, seed: 1)
             let bob = world.guest(through: link).emoji()

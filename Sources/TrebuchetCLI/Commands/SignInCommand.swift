@@ -1,0 +1,65 @@
+@preconcurrency import Glibc
+import SharedState
+import Trebuchet
+import TrebuchetServices
+
+/// `trebuchet sign-in` and `sign-out`: who the other commands are at a server.
+enum SignInCommand {
+    static let spec = CommandSpec(
+        name: "sign-in",
+        summary: "sign in at a server as a guest, or with a code that comes by mail",
+        options: RemoteURL.options + [
+            OptionSpec("--email", "ADDRESS", "have a code sent to this address, and ask for it; without it a guest"),
+            OptionSpec("--code", "CODE", "the code, if it was sent before"),
+        ],
+        discussion: """
+            A guest who signs in with an address stays the same user, if nobody has signed in with it before. The session is
+            kept in ~/.local/state/trebuchet (or $XDG_STATE_HOME/trebuchet), in a file for each server that you alone can
+            read; the commands that have --url use it.
+            The server needs 'serve --services auth'.
+            """,
+        run: run)
+
+    static let signOut = CommandSpec(
+        name: "sign-out", summary: "end the session at a server", options: RemoteURL.options,
+        run: { arguments in
+            let backend = try await RemoteURL.connectedBackend(arguments)
+            let auth = backend.scope { Shared(.trebuchetAuth) }
+            try await auth.signOut()
+            print("signed out")
+            await backend.client.close()
+        })
+
+    private static func run(_ arguments: ParsedArguments) async throws {
+        let email = arguments.string("--email")
+        if email == nil, arguments.has("--code") { throw UsageError("--code belongs to --email") }
+        let backend = try await RemoteURL.connectedBackend(arguments)
+        let auth = backend.scope { Shared(.trebuchetAuth) }
+        if let user = try await signIn(auth, email: email, code: arguments.string("--code")) {
+            print("signed in as \(user.email ?? "a guest") (\(user.id))")
+        }
+        await backend.client.close()
+    }
+
+    /// Nil when the code has been sent and nobody is there to type it.
+    private static func signIn(_ auth: Shared<AuthSession>, email: String?, code: String?) async throws -> User? {
+        guard let email else { return try await auth.signInAsGuest() }
+        if let code { return try await auth.verifyMagicCode(email: email, code: code) }
+        let sent = try await auth.sendMagicCode(to: email)
+        print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
+        while true {
+            if isatty(STDIN_FILENO) != 0 { print("code: ", terminator: "") }
+            fflush(stdout)
+            guard let line = readLine() else {
+                print("then: trebuchet sign-in --email \(email) --code CODE")
+                return nil
+            }
+            do {
+                return try await auth.verifyMagicCode(email: email, code: String(line.filter { !$0.isWhitespace }))
+            } catch let error as AuthError {
+                guard case .wrongCode(let triesLeft) = error, triesLeft > 0 else { throw error }
+                print("\(error)")
+            }
+        }
+    }
+}

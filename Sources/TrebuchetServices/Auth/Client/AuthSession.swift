@@ -1,0 +1,47 @@
+public import SharedState
+
+/// Who is signed in at a backend, and how the last operation on that goes.
+///
+///     @Shared(.trebuchetAuth) var auth: AuthSession
+public struct AuthSession: Sendable {
+    /// Kept up to date by the backend.
+    public var state: AuthState
+    public var operationStatus: OperationStatus
+    /// Of the last operation; stays until a success or `reset()`.
+    public var error: (any Error)?
+
+    public init(
+        state: AuthState = .loading, operationStatus: OperationStatus = .idle, error: (any Error)? = nil
+    ) {
+        self.state = state
+        self.operationStatus = operationStatus
+        self.error = error
+    }
+
+    /// Whether an operation is under way.
+    public var isLoading: Bool { operationStatus == .pending }
+    public var isError: Bool { error != nil }
+    public var isSuccess: Bool { operationStatus == .success }
+    public var isIdle: Bool { operationStatus == .idle }
+
+    public var user: User? { state.user }
+    public var isSignedIn: Bool { state.isSignedIn }
+    public var isAuthenticated: Bool { state.isAuthenticated }
+    public var isGuest: Bool { state.isGuest }
+}
+
+extension AuthSession: Equatable {
+    /// Errors are the same when their types are and they say the same.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.state == right.state && left.operationStatus == right.operationStatus
+            && areEqual(left.error, right.error)
+    }
+
+    private static func areEqual(_ left: (any Error)?, _ right: (any Error)?) -> Bool {
+        switch (left, right) {
+        case (nil, nil): true
+        case (let left?, let right?): type(of: left) == type(of: right) && "\(left)" == "\(right)"
+        default: false
+        }
+    }
+}

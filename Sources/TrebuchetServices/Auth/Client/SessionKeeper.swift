@@ -1,0 +1,268 @@
+internal import QStream
+internal import Relays
+internal import Synchronization
+internal import Trebuchet
+
+/// Keeps the session of a backend: signs in and out, remembers, renews, and gives each connection its token.
+///
+/// A session is renewed over a short connection of its own. So a connection of the client always begins signed in, and
+/// renewing never waits for a connection that itself waits for a token.
+actor SessionKeeper {
+    /// A client that was made by somebody else has no token from here: then each of its connections is signed in by a call.
+    private enum Connections {
+        case ours(TrebuchetTransport)
+        case others
+    }
+
+    private struct Held {
+        /// It holds this object, by the function that gives its tokens.
+        weak var client: TrebuchetClient?
+        /// Follows the connections of others.
+        var follower: Task<Void, Never>?
+    }
+
+    /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
+    nonisolated let states: StateRelay<AuthState>
+    /// Why what was kept could not be read when this was made.
+    nonisolated let loadFailure: (any Error)?
+
+    private let credentials: any CredentialStore
+    private let connections: Connections
+    private let sleep: @Sendable (Duration) async throws -> Void
+    private let held = Mutex(Held())
+    /// Held by the operation that signs in or out.
+    private let turn = AsyncBinarySemaphore()
+
+    /// What new connections show; nil when there is none, or it is about to expire.
+    private var accessToken: String?
+    /// A credential that could not be kept.
+    private var unsaved: Credential?
+    private var renewal: Task<Void, any Error>?
+    private var timer: Task<Void, Never>?
+    /// Counts sign-ins and sign-outs: a renewal that began before one says nothing.
+    private var signIns = 0
+
+    /// For a client that is made with `token()`.
+    ///
+    /// - Parameter sleep: waits between renewals.
+    init(
+        transport: TrebuchetTransport, credentials: any CredentialStore,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.credentials = credentials
+        self.sleep = sleep
+        connections = .ours(transport)
+        do {
+            states = StateRelay(try credentials.load() == nil ? .unauthenticated : .loading)
+            loadFailure = nil
+        } catch {
+            states = StateRelay(.unauthenticated)
+            loadFailure = error
+        }
+    }
+
+    /// For a client of somebody else: nothing is kept longer than this object.
+    init() {
+        credentials = InMemoryCredentialStore()
+        sleep = { try await Task.sleep(for: $0) }
+        connections = .others
+        states = StateRelay(.unauthenticated)
+        loadFailure = nil
+    }
+
+    deinit {
+        timer?.cancel()
+        held.withLock { $0.follower }?.cancel()
+    }
+
+    /// Called once, before anything else.
+    nonisolated func use(_ client: TrebuchetClient) {
+        held.withLock { $0.client = client }
+        guard case .others = connections else { return }
+        let connectionStates = client.connectionState.stream
+        let follower = Task { [weak self] in
+            for await state in connectionStates where state == .connected { try? await self?.renewOverClient() }
+        }
+        held.withLock { $0.follower = follower }
+    }
+
+    private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
+
+    // MARK: Operations
+
+    func signInAsGuest() async throws -> User { try await signIn { try await $0.signInAsGuest() } }
+
+    func sendMagicCode(to email: String) async throws -> SendMagicCodeResponse {
+        try await service().sendMagicCode(to: email)
+    }
+
+    func verifyMagicCode(email: String, code: String) async throws -> User {
+        try await signIn { try await $0.verifyMagicCode(email: email, code: code) }
+    }
+
+    func signOut() async throws {
+        try await turn.withLock(isolation: self) {
+            guard let credential = try credential() else { throw AuthError.notSignedIn }
+            do {
+                try await service().signOut(credential.refreshToken)
+            } catch AuthError.sessionEnded {
+                // As it was to be.
+            }
+            signIns += 1
+            try forget()
+        }
+    }
+
+    private func signIn(_ call: (AuthService) async throws -> SessionGrant) async throws -> User {
+        try await turn.withLock(isolation: self) {
+            let service = try service()
+            let grant = try await call(service)
+            do {
+                try credentials.save(grant.credential)
+            } catch {
+                // A sign-in that would be gone with the process is none; the server need not remember it either.
+                try? await service.signOut(grant.refreshToken)
+                throw error
+            }
+            signIns += 1
+            unsaved = nil
+            accept(grant)
+            return grant.user
+        }
+    }
+
+    private func service() throws -> AuthService {
+        guard let client else { throw TrebuchetError(.unavailable, "the backend is gone") }
+        client.connectIfNeeded()
+        return try client.resolve(AuthService.self, id: AuthService.name)
+    }
+
+    // MARK: Tokens
+
+    /// The token for a new connection of the client; empty when nobody is signed in.
+    func token() async throws -> String {
+        if case .connecting(_, let error?) = client?.connectionState.currentValue, error.code == .handshake {
+            // It was refused, whatever the clock says: the server may have another key.
+            accessToken = nil
+        }
+        if let accessToken { return accessToken }
+        try await renew()
+        return accessToken ?? ""
+    }
+
+    /// Renews the session; several at once are one.
+    private func renew() async throws {
+        if let renewal { return try await renewal.value }
+        let task = Task { try await renewOnce() }
+        renewal = task
+        defer { renewal = nil }
+        try await task.value
+    }
+
+    private func renewOnce() async throws {
+        guard case .ours(let transport) = connections else { return }
+        let client = TrebuchetClient(transport: transport, options: Self.shortOptions)
+        do {
+            try await renew(over: client) { try await client.connect() }
+        } catch {
+            if case .loading = states.currentValue, let user = try? credential()?.user {
+                states.update(AuthState(user))
+            }
+            await client.close()
+            throw error
+        }
+        await client.close()
+    }
+
+    private static var shortOptions: TrebuchetClient.Options {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        options.whileDisconnected = .fail
+        return options
+    }
+
+    /// Signs in a connection of a client that shows no tokens.
+    private func renewOverClient() async throws {
+        guard let client, states.currentValue.isSignedIn else { return }
+        try await renew(over: client) {}
+    }
+
+    private func renew(over client: TrebuchetClient, connect: () async throws -> Void) async throws {
+        // Read anew each time: another process may have renewed it.
+        guard var credential = try credential() else { return signedOutElsewhere() }
+        try await connect()
+        let service = try client.resolve(AuthService.self, id: AuthService.name)
+        let began = signIns
+        while true {
+            do {
+                let grant = try await service.refresh(credential.refreshToken)
+                guard signIns == began else { return }
+                keep(grant.credential)
+                return accept(grant)
+            } catch AuthError.sessionEnded {
+                guard signIns == began else { return }
+                if let other = try? self.credential(), other.refreshToken != credential.refreshToken {
+                    credential = other
+                    continue
+                }
+                return try forget()
+            }
+        }
+    }
+
+    /// Renews before the token expires, as long as somebody is signed in.
+    private func scheduleRenewal(after lifetime: Duration) {
+        guard case .ours = connections else { return }
+        timer?.cancel()
+        let sleep = sleep
+        timer = Task { [weak self] in
+            var delay = lifetime * 4 / 5
+            while (try? await sleep(delay)) != nil, let self, await !self.renewInTime() { delay = lifetime / 30 }
+        }
+    }
+
+    /// False when it is to be tried again.
+    private func renewInTime() async -> Bool {
+        guard states.currentValue.isSignedIn else { return true }
+        accessToken = nil
+        // Without a connection the next one renews it.
+        guard client?.connectionState.currentValue == .connected else { return true }
+        return (try? await renew()) != nil
+    }
+
+    // MARK: What is known
+
+    private func credential() throws -> Credential? { try unsaved ?? credentials.load() }
+
+    private func keep(_ credential: Credential) {
+        do {
+            try credentials.save(credential)
+            unsaved = nil
+        } catch {
+            // The session goes on; its last token must not be lost.
+            unsaved = credential
+        }
+    }
+
+    private func accept(_ grant: SessionGrant) {
+        accessToken = grant.accessToken
+        scheduleRenewal(after: .seconds(grant.accessSeconds))
+        states.update(AuthState(grant.user))
+    }
+
+    private func forget() throws {
+        signedOutElsewhere()
+        try credentials.save(nil)
+    }
+
+    private func signedOutElsewhere() {
+        accessToken = nil
+        unsaved = nil
+        timer?.cancel()
+        states.update(.unauthenticated)
+    }
+}
+
+extension SessionGrant {
+    fileprivate var credential: Credential { Credential(refreshToken: refreshToken, user: user) }
+}

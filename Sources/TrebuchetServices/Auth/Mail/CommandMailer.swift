@@ -1,0 +1,132 @@
+internal import Synchronization
+
+#if canImport(Glibc)
+    @preconcurrency internal import Glibc
+#endif
+
+/// Hands codes to a program: it gets the mail on its standard input, with its headers, and address and code in the
+/// environment as `TREBUCHET_MAIL_TO` and `TREBUCHET_MAIL_CODE`. Nothing of a client's goes through a shell, or into arguments.
+///
+///     CommandMailer(["/usr/sbin/sendmail", "-t"])
+public struct CommandMailer: MagicCodeMailer {
+    private let command: [String]
+    private let sender: String
+    private let timeout: Duration
+
+    /// - Parameters:
+    ///   - command: the path of the program, or its name if it is on the `PATH`; then its arguments.
+    ///   - sender: the address that mails come from. Default `trebuchet@localhost`.
+    ///   - timeout: how long it may take before it is killed. Default 30 seconds.
+    public init(_ command: [String], sender: String = "trebuchet@localhost", timeout: Duration = .seconds(30)) {
+        precondition(!command.isEmpty, "a mail command names a program")
+        self.command = command
+        self.sender = sender
+        self.timeout = timeout
+    }
+
+    public func send(_ code: String, to address: String) async throws {
+        let mail = try MailMessage(code: code, from: sender, to: address)
+        let child = try Child(
+            command, input: Array(mail.text.utf8),
+            environment: ["TREBUCHET_MAIL_TO": mail.recipient, "TREBUCHET_MAIL_CODE": code])
+        let patience = Task {
+            try await Task.sleep(for: timeout)
+            child.kill()
+        }
+        defer { patience.cancel() }
+        let status = await child.end()
+        guard status == 0 else {
+            let how = status < 0 ? "was ended by signal \(-status)" : "ended with \(status)"
+            throw MailError("the mail command '\(command[0])' \(how)")
+        }
+    }
+}
+
+/// A running program.
+private final class Child: Sendable {
+    private let processID: pid_t
+    private let hasEnded = Mutex(false)
+
+    /// - Parameter input: written before the program runs, so it has to fit into a pipe: 4 KiB at the most.
+    init(_ command: [String], input: [UInt8], environment: [String: String]) throws {
+        var pipeEnds: [Int32] = [-1, -1]
+        guard pipe(&pipeEnds) == 0 else { throw MailError("there is no pipe to be had: \(Self.text(errno))") }
+        for end in pipeEnds { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        defer { close(pipeEnds[0]) }
+        let count = write(pipeEnds[1], input, input.count)
+        close(pipeEnds[1])
+        guard count == input.count else { throw MailError("the mail does not fit into a pipe") }
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, pipeEnds[0], STDIN_FILENO)
+        // What it prints is not the server's output.
+        posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+        var variables = Self.variables(with: environment)
+        defer { for text in words + variables { free(text) } }
+        var processID: pid_t = 0
+        let status = posix_spawnp(&processID, command[0], &actions, nil, &words, &variables)
+        guard status == 0 else {
+            throw MailError("the mail command '\(command[0])' does not start: \(Self.text(status))")
+        }
+        self.processID = processID
+    }
+
+    private static func variables(with added: [String: String]) -> [UnsafeMutablePointer<CChar>?] {
+        var variables: [UnsafeMutablePointer<CChar>?] = []
+        var next = environ
+        while let text = next.pointee {
+            variables.append(strdup(text))
+            next += 1
+        }
+        for (name, value) in added { variables.append(strdup("\(name)=\(value)")) }
+        return variables + [nil]
+    }
+
+    private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
+
+    /// The exit code; of a program that a signal ended, minus its number.
+    func end() async -> Int32 {
+        await withCheckedContinuation { continuation in
+            let waiter = Waiter(self, continuation)
+            var thread = pthread_t()
+            let status = pthread_create(
+                &thread, nil,
+                { raw in
+                    Unmanaged<Waiter>.fromOpaque(raw!).takeRetainedValue().run()
+                    return nil
+                }, Unmanaged.passRetained(waiter).toOpaque())
+            precondition(status == 0, "pthread_create: \(Self.text(status))")
+            pthread_detach(thread)
+        }
+    }
+
+    /// Ends it, unless it has ended: its number may be another program's by then.
+    func kill() {
+        hasEnded.withLock { hasEnded in
+            if !hasEnded { _ = Glibc.kill(processID, SIGKILL) }
+        }
+    }
+
+    private final class Waiter: Sendable {
+        private let child: Child
+        private let continuation: CheckedContinuation<Int32, Never>
+
+        init(_ child: Child, _ continuation: CheckedContinuation<Int32, Never>) {
+            self.child = child
+            self.continuation = continuation
+        }
+
+        func run() {
+            var information = siginfo_t()
+            // It is left to be waited for until nobody kills it any more.
+            while waitid(P_PID, id_t(child.processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            child.hasEnded.withLock { $0 = true }
+            var status: Int32 = 0
+            while waitpid(child.processID, &status, 0) < 0, errno == EINTR {}
+            continuation.resume(returning: status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F))
+        }
+    }
+}

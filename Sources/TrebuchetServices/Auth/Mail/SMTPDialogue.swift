@@ -1,0 +1,89 @@
+/// The client's side of SMTP (RFC 5321) for one mail. Pure: replies go in line by line, what to send comes out.
+struct SMTPDialogue {
+    enum Step: Equatable {
+        /// The reply goes on.
+        case wait
+        case send(String)
+        /// The server has taken the mail; this ends the dialogue.
+        case finish(String)
+        case fail(String)
+    }
+
+    private enum State { case greeting, hello, sender, recipient, data, message, over }
+
+    private static let longestReply = 100
+
+    private let mail: MailMessage
+    private var state = State.greeting
+    private var lines = 0
+
+    init(_ mail: MailMessage) { self.mail = mail }
+
+    /// Takes one line of a reply, without its end.
+    mutating func receive(_ line: String) -> Step {
+        let bytes = Array(line.utf8.prefix(4))
+        guard bytes.count >= 3, let code = Int(String(decoding: bytes[..<3], as: UTF8.self)),
+            (200...599).contains(code)
+        else { return fail("it answered '\(line.prefix(80))', which is no reply of SMTP") }
+        lines += 1
+        guard lines <= Self.longestReply else { return fail("its reply has more than \(Self.longestReply) lines") }
+        if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
+        lines = 0
+        guard expected.contains(code) else { return fail("it answered '\(line.prefix(200))' \(occasion)") }
+        return next()
+    }
+
+    private var expected: [Int] {
+        switch state {
+        case .greeting: [220]
+        case .recipient: [250, 251]
+        case .data: [354]
+        case .hello, .sender, .message, .over: [250]
+        }
+    }
+
+    private mutating func next() -> Step {
+        switch state {
+        case .greeting:
+            state = .hello
+            return .send("EHLO localhost\r\n")
+        case .hello:
+            state = .sender
+            return .send("MAIL FROM:<\(mail.sender)>\r\n")
+        case .sender:
+            state = .recipient
+            return .send("RCPT TO:<\(mail.recipient)>\r\n")
+        case .recipient:
+            state = .data
+            return .send("DATA\r\n")
+        case .data:
+            state = .message
+            return .send(Self.stuffed(mail.text) + ".\r\n")
+        case .message, .over:
+            state = .over
+            return .finish("QUIT\r\n")
+        }
+    }
+
+    private mutating func fail(_ reason: String) -> Step {
+        state = .over
+        return .fail(reason)
+    }
+
+    private var occasion: String {
+        switch state {
+        case .greeting: "as a greeting"
+        case .hello: "to EHLO"
+        case .sender: "to MAIL FROM"
+        case .recipient: "to RCPT TO"
+        case .data: "to DATA"
+        case .message, .over: "to the mail"
+        }
+    }
+
+    /// A line that begins with a dot gets another one (§4.5.2), so that none is taken for the end.
+    static func stuffed(_ text: String) -> String {
+        text.split(separator: "\r\n", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix(".") ? "." + $0 : String($0) }.joined(separator: "\r\n")
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+@testable import TrebuchetCLI
+
+/// `sign-in` as a user runs it, with a server and clients in processes of their own.
+@Suite(.timeLimit(.minutes(1))) struct SignInTests {
+    /// Runs the tool with a folder for its state.
+    private func trebuchet(_ folder: String, _ arguments: String...) async throws -> ChildProcess.Outcome {
+        try await ChildProcess(
+            "/usr/bin/env", ["XDG_STATE_HOME=\(folder)", ServeProcess.tool] + arguments, error: .captured
+        ).finish()
+    }
+
+    @Test("a guest signs in, becomes a user with a code that a mail command got, and signs out")
+    func signIn() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let mailer = folder + "/mailer"
+        try "#!/bin/sh\necho $TREBUCHET_MAIL_CODE > '\(folder)/code'\n".write(
+            toFile: mailer, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: mailer)
+        let server = try await ServeProcess(arguments: ["--services", "auth", "--demo", "--mail-command", mailer])
+        let url = server.url
+
+        let guest = try await trebuchet(folder, "sign-in", "--url", url)
+        #expect(guest.status == 0, "\(guest.error)")
+        #expect(guest.output.hasPrefix("signed in as a guest ("))
+        let id = guest.output.drop { $0 != "(" }
+
+        let sent = try await trebuchet(folder, "sign-in", "--url", url, "--email", "ada@b.c")
+        #expect(sent.status == 0, "\(sent.error)")
+        #expect(sent.output.contains("10 minutes") && sent.output.contains("--code"))
+        let code = try String(contentsOfFile: folder + "/code", encoding: .utf8).filter { $0.isNumber }
+        let user = try await trebuchet(folder, "sign-in", "--url", url, "--email", "ada@b.c", "--code", code)
+        #expect(user.status == 0, "\(user.error)")
+        #expect(user.output == "signed in as ada@b.c \(id)", "the guest keeps the id")
+
+        // Other commands are that user too.
+        let call = try await trebuchet(folder, "call", "--url", url, "counter", "increment()")
+        #expect(call.status == 0 && call.output == "1\n", "\(call.error)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/trebuchet/credentials")
+        #expect(files.count == 1)
+        let out = try await trebuchet(folder, "sign-out", "--url", url)
+        #expect(out.output == "signed out\n", "\(out.error)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/trebuchet/credentials").isEmpty)
+        let nobody = try await trebuchet(folder, "sign-out", "--url", url)
+        #expect(nobody.status == 1 && nobody.error.contains("nobody is signed in"))
+        #expect(await server.stop() == 0)
+    }
+
+    @Test("options of services that do not fit are wrong uses")
+    func wrongUses() async throws {
+        for (arguments, reason) in [
+            (["--services", "auht"], "did you mean 'auth'?"), (["--services", "rooms", "--smtp", "127.0.0.1:25"], "--services auth"),
+            (["--services", "auth", "--smtp", "here"], "127.0.0.1:25"),
+            (["--services", "auth", "--mail-from", "a@b.c\nX: y"], "no mail address"),
+            (["--services", "auth", "--smtp", "h:25", "--mail-command", "m"], "one of them"),
+        ] {
+            let outcome = try await ChildProcess(
+                ServeProcess.tool, ["serve", "--port", "0"] + arguments, error: .captured
+            ).finish()
+            #expect(outcome.status == 2)
+            #expect(outcome.error.contains(reason), "\(outcome.error)")
+        }
+    }
+
+    @Test("each server has a file of its own, whose name no address can choose")
+    func files() throws {
+        let names = try ["ws://a:1", "wss://a:1", "ws://a:2", "ws://A:1", "ws://[::1]:1", "ws://..%2f:1"].map {
+            CredentialFile.name(of: try RemoteURL($0))
+        }
+        #expect(names == ["ws-a-1", "wss-a-1", "ws-a-2", "ws-a-1", "ws-%3a%3a1-1", "ws-..%252f-1"])
+    }
+}

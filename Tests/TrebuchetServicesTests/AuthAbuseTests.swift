@@ -1,0 +1,265 @@
+import Relays
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What somebody might try who is not who he says, or has too much time: each is refused with its own error.
+@Suite(.timeLimit(.minutes(1))) struct AuthAbuseTests {
+    private func withServer(
+        limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void
+    ) async throws {
+        let server = try await AuthServer(limits: limits)
+        do {
+            try await body(server)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private func isRateLimited(_ error: AuthError?) -> Bool {
+        if case .rateLimited(let wait) = error { wait > 0 } else { false }
+    }
+
+    @Test("a code can be guessed five times; then the right one is of no use either")
+    func guessing() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            let wrong = code == "000000" ? "000001" : "000000"
+            for left in [4, 3, 2, 1, 0] {
+                await #expect(throws: AuthError.wrongCode(triesLeft: left)) {
+                    try await client.auth.verifyMagicCode(email: "ada@b.c", code: wrong)
+                }
+            }
+            await #expect(throws: AuthError.noCode) {
+                try await client.auth.verifyMagicCode(email: "ada@b.c", code: code)
+            }
+            #expect(try await client.caller() == nil)
+            await client.close()
+        }
+    }
+
+    @Test("a code is good for its own address, once, for ten minutes, and until the next is sent")
+    func codes() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            func verify(_ email: String, _ code: String?) async -> AuthError? {
+                do {
+                    _ = try await client.auth.verifyMagicCode(email: email, code: try #require(code))
+                    return nil
+                } catch {
+                    return error as? AuthError
+                }
+            }
+            _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+            let first = server.mailbox.code(for: "ada@b.c")
+            #expect(await verify("eve@b.c", first) == .noCode)
+            #expect(await verify("ada@b.c", first) == nil)
+            #expect(await verify("ada@b.c", first) == .noCode)
+            _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+            let second = server.mailbox.code(for: "ada@b.c")
+            server.time.advance(by: .seconds(600))
+            #expect(await verify("ada@b.c", second) == .noCode)
+            await client.close()
+        }
+    }
+
+    @Test("floods of requests for codes are refused: over one connection, for one address, from one host")
+    func sendFloods() async throws {
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 14)
+        try await withServer(limits: limits) { server in
+            func send(_ client: TrebuchetClient, _ address: String) async -> AuthError? {
+                do {
+                    _ = try await client.auth.sendMagicCode(to: address)
+                    return nil
+                } catch {
+                    return error as? AuthError
+                }
+            }
+            let first = try await server.client()
+            for _ in 0..<5 { #expect(await send(first, "ada@b.c") == nil) }
+            #expect(isRateLimited(await send(first, "bob@b.c")), "of this connection")
+            let second = try await server.client()
+            #expect(isRateLimited(await send(second, "ada@b.c")), "for this address")
+            for number in 0..<4 { #expect(await send(second, "bob\(number)@b.c") == nil) }
+            let third = try await server.client()
+            for number in 0..<4 { #expect(await send(third, "eve\(number)@b.c") == nil) }
+            #expect(isRateLimited(await send(third, "carol@b.c")), "from this host")
+            #expect(server.mailbox.count == 13)
+            for client in [first, second, third] { await client.close() }
+        }
+    }
+
+    @Test("known and unknown addresses get one answer")
+    func oneAnswer() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            let unknown = try await client.auth.sendMagicCode(to: "ada@b.c")
+            _ = try await client.auth.verifyMagicCode(
+                email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            #expect(try await client.auth.sendMagicCode(to: "ada@b.c") == unknown)
+            await client.close()
+        }
+    }
+
+    @Test("addresses that would add headers, commands or arguments reach no mailer", arguments: MailTests.injections)
+    func injection(_ address: String) async throws {
+        let server = try await AuthServer()
+        let client = try await server.client(.local)
+        await #expect(throws: AuthError.invalidAddress) { try await client.auth.sendMagicCode(to: address) }
+        await #expect(throws: AuthError.invalidAddress) {
+            try await client.auth.verifyMagicCode(email: address, code: "000000")
+        }
+        #expect(server.mailbox.count == 0)
+        await client.close()
+        await server.stop()
+    }
+
+    @Test("guests, codes and sessions are bounded")
+    func bounds() async throws {
+        var limits = AuthLimits()
+        limits.accounts = 2
+        limits.pendingCodes = 1
+        limits.sessionsPerAccount = 2
+        try await withServer(limits: limits) { server in
+            var clients: [TrebuchetClient] = []
+            for _ in 0..<4 { clients.append(try await server.client()) }
+            let guest = try await clients[0].auth.signInAsGuest()
+            _ = try await clients[1].auth.sendMagicCode(to: "ada@b.c")
+            await #expect(throws: AuthError.limitReached("pendingCodes")) {
+                try await clients[1].auth.sendMagicCode(to: "bob@b.c")
+            }
+            var grants: [SessionGrant] = []
+            for client in clients[1...] {
+                if server.mailbox.count < 5 { _ = try await client.auth.sendMagicCode(to: "ada@b.c") }
+                grants.append(
+                    try await client.auth.verifyMagicCode(
+                        email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c"))))
+            }
+            // The oldest of three sessions has given way.
+            #expect(try await clients[1].caller() == nil)
+            await #expect(throws: AuthError.sessionEnded) {
+                try await clients[1].auth.refresh(grants[0].refreshToken)
+            }
+            #expect(try await clients[3].caller() == grants[2].user.id)
+            // There is room for a third account when a guest has gone.
+            await #expect(throws: AuthError.limitReached("accounts")) { try await clients[1].auth.signInAsGuest() }
+            try await clients[0].auth.signOut(guest.refreshToken)
+            _ = try await clients[1].auth.signInAsGuest()
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("mails that are handed over at once are bounded")
+    func mailsInFlight() async throws {
+        var limits = AuthLimits()
+        limits.mailsInFlight = 1
+        try await withServer(limits: limits) { server in
+            let client = try await server.client()
+            server.part.update(.held)
+            let outcomes = await withTaskGroup(of: AuthError?.self) { group in
+                for address in ["ada@b.c", "bob@b.c"] {
+                    group.addTask {
+                        do {
+                            _ = try await client.auth.sendMagicCode(to: address)
+                            return nil
+                        } catch {
+                            return error as? AuthError
+                        }
+                    }
+                }
+                var outcomes: [AuthError?] = []
+                for await outcome in group {
+                    outcomes.append(outcome)
+                    server.part.update(.working)
+                }
+                return outcomes
+            }
+            #expect(outcomes == [.limitReached("mailsInFlight"), nil])
+            await client.close()
+        }
+    }
+
+    @Test("who makes guests without end is refused")
+    func guestFlood() async throws {
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 3)
+        try await withServer(limits: limits) { server in
+            let client = try await server.client()
+            for _ in 0..<3 { _ = try await client.auth.signInAsGuest() }
+            let error = await #expect(throws: AuthError.self) { try await client.auth.signInAsGuest() }
+            #expect(isRateLimited(error))
+            #expect(try await server.store.names("account/").count == 1, "a guest who signs in again is the same")
+            #expect(try await server.store.names("session/").count == 1)
+            await client.close()
+        }
+    }
+
+    @Test("tokens that are made up end nobody's session, and forged access tokens let nobody in")
+    func forgery() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            let grant = try await client.auth.signInAsGuest()
+            let thief = try await server.client()
+            // The session's name is in the access token; it is of no use to find the session by.
+            for token in ["", "x", RefreshToken.random().text, grant.accessToken] {
+                await #expect(throws: AuthError.sessionEnded) { try await thief.auth.refresh(token) }
+                await #expect(throws: AuthError.sessionEnded) { try await thief.auth.signOut(token) }
+            }
+            #expect(try await client.caller() == grant.user.id)
+            var parts = grant.accessToken.split(separator: ".").map(String.init)
+            parts[0] = "eyJhbGciOiJub25lIn0"
+            for token in [parts.joined(separator: "."), "\(parts[0]).\(parts[1]).", grant.accessToken + "A", "x"] {
+                await #expect(throws: TransportError.self) { try await server.client(token: token) }
+            }
+            for client in [client, thief] { await client.close() }
+        }
+    }
+
+    @Test("a store that fails is an error of its own, never an account that is not there")
+    func storeFails() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            let grant = try await client.auth.signInAsGuest()
+            server.part.update(.broken)
+            await #expect(throws: AuthError.unavailable) { try await client.auth.refresh(grant.refreshToken) }
+            await #expect(throws: AuthError.unavailable) { try await client.auth.signOut(grant.refreshToken) }
+            await #expect(throws: TransportError.self) { try await server.client(token: grant.accessToken) }
+            server.part.update(.working)
+            _ = try await client.auth.refresh(grant.refreshToken)
+            try await server.store.memory.put(Array("{".utf8), StateKey("auth", "account/" + grant.user.id))
+            await #expect(throws: AuthError.unavailable) { try await client.auth.refresh(grant.refreshToken) }
+            await client.close()
+        }
+    }
+
+    @Test("a server without the accounts' access policy refuses to sign anybody in")
+    func withoutPolicy() async throws {
+        let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
+        let _: Void = try await withTestServer { server in
+            await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        } body: { client, _ in
+            await #expect(throws: AuthError.withoutAccessPolicy) { try await client.auth.signInAsGuest() }
+        }
+    }
+
+    @Test("a mail that was not sent is an error, and its code is not good")
+    func mailFails() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            server.part.update(.broken)
+            await #expect(throws: AuthError.mailNotSent) { try await client.auth.sendMagicCode(to: "ada@b.c") }
+            server.part.update(.working)
+            await #expect(throws: AuthError.noCode) {
+                try await client.auth.verifyMagicCode(email: "ada@b.c", code: "000000")
+            }
+            await client.close()
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@MainActor
+@Suite(.timeLimit(.minutes(1)))
+struct AuthOperationTests {
+    enum Method: CaseIterable, Sendable { case signInAsGuest, sendMagicCode, verifyMagicCode, signOut }
+
+    /// One server, one backend of it, and the shared value.
+    @MainActor
+    private final class World {
+        let server: AuthServer
+        let backend: TrebuchetBackend
+        let auth: Shared<AuthSession>
+        let journal = Journal()
+
+        init() async throws {
+            server = try await AuthServer()
+            let backend = server.backend(.local)
+            self.backend = backend
+            auth = SharedStore.$current.withValue(SharedStore()) { backend.scope { Shared(.trebuchetAuth) } }
+        }
+
+        /// Does what a method needs to succeed.
+        func prepare(_ method: Method) async throws {
+            switch method {
+            case .signInAsGuest, .sendMagicCode: break
+            case .verifyMagicCode: try await auth.sendMagicCode(to: "ada@b.c")
+            case .signOut: try await auth.signInAsGuest()
+            }
+        }
+
+        /// Does what makes it fail.
+        func spoil(_ method: Method) async throws {
+            switch method {
+            case .signInAsGuest, .sendMagicCode: server.part.update(.broken)
+            case .verifyMagicCode, .signOut: break
+            }
+        }
+
+        func begin(_ method: Method, _ name: String = "") {
+            let note: @MainActor (String) -> Void = { [journal, auth] in
+                journal.note("\(name)\($0) \(auth.wrappedValue.operationStatus)")
+            }
+            let onAttempt: @MainActor () -> Void = { note("attempt") }
+            let onError: @MainActor (any Error) -> Void = { note("\($0)") }
+            switch method {
+            case .signInAsGuest:
+                auth.signInAsGuest(
+                    onAttempt: onAttempt,
+                    onSuccess: { [auth] in note(auth.wrappedValue.user == $0 && $0.isGuest ? "success" : "wrong user")
+                    },
+                    onError: onError, onSettled: { note((try? $0.get()) == nil ? "failed" : "settled") })
+            case .sendMagicCode:
+                auth.sendMagicCode(
+                    to: "ada@b.c", onAttempt: onAttempt,
+                    onSuccess: { note($0.validSeconds == 600 ? "success" : "wrong") }, onError: onError,
+                    onSettled: { note((try? $0.get()) == nil ? "failed" : "settled") })
+            case .verifyMagicCode:
+                auth.verifyMagicCode(
+                    email: "Ada@b.c", code: server.mailbox.code(for: "ada@b.c") ?? "none", onAttempt: onAttempt,
+                    onSuccess: { [auth] in
+                        note(auth.wrappedValue.user == $0 && $0.email == "ada@b.c" ? "success" : "wrong user")
+                    },
+                    onError: onError, onSettled: { note((try? $0.get()) == nil ? "failed" : "settled") })
+            case .signOut:
+                auth.signOut(
+                    onAttempt: onAttempt,
+                    onSuccess: { [auth] in note(auth.wrappedValue.state == .unauthenticated ? "success" : "wrong state")
+                    },
+                    onError: onError, onSettled: { note((try? $0.get()) == nil ? "failed" : "settled") })
+            }
+        }
+
+        func stop() async {
+            server.part.update(.working)
+            await backend.client.close()
+            await server.stop()
+        }
+    }
+
+    private func withWorld(_ body: (World) async throws -> Void) async throws {
+        let world = try await World()
+        do {
+            try await body(world)
+        } catch {
+            await world.stop()
+            throw error
+        }
+        await world.stop()
+    }
+
+    @Test(
+        "each method attempts at once, succeeds with the value showing it, and is settled", arguments: Method.allCases)
+    func success(_ method: Method) async throws {
+        try await withWorld { world in
+            try await world.prepare(method)
+            world.begin(method)
+            #expect(world.journal.entries == ["attempt pending"])
+            await world.journal.wait(for: "settled success")
+            #expect(world.journal.entries == ["attempt pending", "success success", "settled success"])
+            #expect(world.auth.wrappedValue.isSuccess && !world.auth.wrappedValue.isError)
+        }
+    }
+
+    @Test("each method that fails has its error in the callbacks and in the value", arguments: Method.allCases)
+    func failure(_ method: Method) async throws {
+        try await withWorld { world in
+            try await world.spoil(method)
+            world.begin(method)
+            await world.journal.wait(for: "failed error")
+            let error: AuthError =
+                switch method {
+                case .signInAsGuest: .unavailable
+                case .sendMagicCode: .mailNotSent
+                case .verifyMagicCode: .noCode
+                case .signOut: .notSignedIn
+                }
+            #expect(world.journal.entries == ["attempt pending", "\(error) error", "failed error"])
+            #expect(world.auth.wrappedValue.error as? AuthError == error)
+            #expect(world.auth.wrappedValue.state == .unauthenticated)
+            // It stays while the next attempt runs, and a success clears it.
+            world.server.part.update(.held)
+            world.begin(.signInAsGuest, "next ")
+            #expect(world.auth.wrappedValue.isError && world.auth.wrappedValue.isLoading)
+            world.server.part.update(.working)
+            await world.journal.wait(for: "next settled success")
+            #expect(!world.auth.wrappedValue.isError)
+        }
+    }
+
+    @Test(
+        "a reset during a call detaches it from status and error; its callbacks come all the same, once",
+        arguments: Method.allCases)
+    func reset(_ method: Method) async throws {
+        try await withWorld { world in
+            try await world.prepare(method)
+            world.server.part.update(.held)
+            world.begin(method)
+            #expect(world.auth.wrappedValue.isLoading)
+            world.auth.reset()
+            #expect(world.auth.wrappedValue.isIdle)
+            world.server.part.update(.working)
+            await world.journal.wait(for: "settled idle")
+            #expect(world.journal.entries == ["attempt pending", "success idle", "settled idle"])
+            #expect(world.auth.wrappedValue.isIdle && !world.auth.wrappedValue.isError)
+        }
+    }
+
+    @Test("of overlapping calls each has its callbacks once, and the newest one writes the status")
+    func overlapping() async throws {
+        try await withWorld { world in
+            world.server.part.update(.held)
+            world.begin(.signInAsGuest, "a ")
+            world.begin(.verifyMagicCode, "b ")
+            world.server.part.update(.working)
+            await world.journal.wait { entries in entries.count { $0.contains("settled") || $0.contains("failed") } == 2
+            }
+            #expect(world.journal.entries.count == 6)
+            #expect(world.auth.wrappedValue.error as? AuthError == .noCode)
+            #expect(world.auth.wrappedValue.operationStatus == .error)
+            #expect(world.auth.wrappedValue.isGuest, "what an older call did is there all the same")
+        }
+    }
+
+    @Test("a value without a key is served by the current backend; what a call came to is in it by the callbacks")
+    func withoutKey() async throws {
+        try await withWorld { world in
+            let auth = Shared(value: AuthSession())
+            let seen = Journal()
+            let call = world.backend.scope {
+                auth.signInAsGuest(onSuccess: { seen.note(auth.wrappedValue.user == $0 ? "the user" : "nobody") })
+            }
+            let user = try await call.value
+            #expect(seen.entries == ["the user"])
+            #expect(auth.wrappedValue.state == .guest(user))
+        }
+    }
+
+    @Test("without callbacks a method only changes the value, and without a backend it fails")
+    func bare() async throws {
+        try await withWorld { world in
+            let begin = { world.auth.signInAsGuest() }
+            let user = try await begin().value
+            #expect(world.auth.wrappedValue.state == .guest(user))
+            try await world.auth.signOut()
+            #expect(!world.auth.wrappedValue.isSignedIn)
+        }
+        let nobody = SharedStore.$current.withValue(SharedStore()) { Shared(.trebuchetAuth) }
+        await #expect(throws: AuthError.withoutBackend) { try await nobody.signInAsGuest() }
+        #expect(nobody.wrappedValue.state == .unauthenticated)
+        #expect(nobody.loadError as? AuthError == .withoutBackend)
+    }
+
+    @Test("cancelling the task of the async form settles the operation")
+    func cancelled() async throws {
+        try await withWorld { world in
+            world.server.part.update(.held)
+            let task = Task { try await world.auth.signInAsGuest() }
+            #expect(await eventually { world.auth.wrappedValue.isLoading })
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(world.auth.wrappedValue.operationStatus == .error)
+        }
+    }
+}

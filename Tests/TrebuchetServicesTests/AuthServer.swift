@@ -1,0 +1,181 @@
+import Networking
+import Relays
+import Synchronization
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Time that stands still until a test moves it.
+final class VirtualTime: Sendable {
+    private let milliseconds = Mutex<Int64>(1_800_000_000_000)
+
+    var now: Int64 { milliseconds.withLock { $0 } }
+    func advance(by duration: Duration) { milliseconds.withLock { $0 += duration.wholeMilliseconds } }
+}
+
+/// What the parts of a server that a test can stop do: work, fail, or wait.
+enum PartState: Sendable { case working, broken, held }
+
+struct Broken: Error {}
+
+extension StateRelay<PartState> {
+    /// Returns when the part works; throws when it is broken.
+    func pass() async throws {
+        for await state in stream {
+            switch state {
+            case .working: return
+            case .broken: throw Broken()
+            case .held: continue
+            }
+        }
+        throw CancellationError()
+    }
+}
+
+/// Accounts in memory, behind a part that can be stopped.
+struct TestStore: StateStore {
+    let memory: MemoryStore
+    let part: StateRelay<PartState>
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+        try await pass()
+        return try await memory.get(keys)
+    }
+
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await pass()
+        return try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+    }
+
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+        try await pass()
+        try await memory.write(writes)
+    }
+
+    private func pass() async throws(StateStoreError) {
+        do {
+            try await part.pass()
+        } catch {
+            throw StateStoreError(.failed, "\(error)")
+        }
+    }
+
+    /// Names without their prefix.
+    func names(_ prefix: String) async throws -> [String] {
+        try await memory.list("auth", prefix: prefix).map { String($0.key.name.dropFirst(prefix.count)) }
+    }
+}
+
+/// Keeps the codes that were sent.
+struct Mailbox: MagicCodeMailer {
+    let part: StateRelay<PartState>
+    private let mails = StateRelay<[[String]]>([])
+
+    init(part: StateRelay<PartState>) { self.part = part }
+
+    var count: Int { mails.currentValue.count }
+
+    func send(_ code: String, to address: String) async throws {
+        try await part.pass()
+        mails.update { $0.append([address, code]) }
+    }
+
+    /// The newest code for an address.
+    func code(for address: String) -> String? { mails.currentValue.last { $0[0] == address }?[1] }
+}
+
+/// Tells callers who they are.
+@Trebuchet
+distributed actor Mirror {
+    distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
+}
+
+/// A server with accounts, whose store and time outlast it.
+final class AuthServer: Sendable {
+    let part = StateRelay<PartState>(.working)
+    let store: TestStore
+    let mailbox: Mailbox
+    let time: VirtualTime
+    let server: TrebuchetServer
+    let accounts: Accounts
+    let port: Int
+
+    init(
+        limits: AuthLimits = AuthLimits(), store: TestStore? = nil, time: VirtualTime = VirtualTime(), port: Int = 0
+    ) async throws {
+        self.store = TestStore(memory: store?.memory ?? MemoryStore(), part: part)
+        mailbox = Mailbox(part: part)
+        self.time = time
+        accounts = try await Accounts(
+            store: self.store, mailer: mailbox, limits: limits, report: { _ in }, now: { time.now })
+        server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, access: accounts.accessPolicy)
+        await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        self.port = try await server.start().port
+    }
+
+    /// Another process at the same place, with the same store.
+    func restarted() async throws -> AuthServer {
+        await stop()
+        return try await AuthServer(store: store, time: time, port: port)
+    }
+
+    func stop() async { await server.shutdown(drain: .zero) }
+
+    func transport(_ link: TestLink = .webSocket) -> TrebuchetTransport {
+        switch link {
+        case .webSocket: .webSocket(host: "127.0.0.1", port: port)
+        case .local: .local(server)
+        }
+    }
+
+    func backend(
+        _ link: TestLink = .webSocket, credentials: any CredentialStore = InMemoryCredentialStore(),
+        alarm: Alarm = Alarm()
+    ) -> TrebuchetBackend {
+        var options = TrebuchetBackend.options
+        options.reconnect.maximumDelay = .milliseconds(20)
+        return TrebuchetBackend(
+            transport: transport(link), credentials: credentials, options: options
+        ) { try await alarm.wait($0) }
+    }
+
+    /// A client that shows a token, without a backend.
+    func client(_ link: TestLink = .webSocket, token: String = "") async throws -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        options.token = { token }
+        options.reconnect = .never
+        let client = TrebuchetClient(transport: transport(link), options: options)
+        try await client.connect()
+        return client
+    }
+}
+
+extension TrebuchetClient {
+    var auth: AuthService {
+        get throws { try resolve(AuthService.self, id: AuthService.name) }
+    }
+
+    /// Who the server takes this client for.
+    func caller() async throws -> String? { try await resolve(Mirror.self, id: "mirror").caller() }
+}
+
+/// Waits until a test rings, however long that is.
+final class Alarm: Sendable {
+    private let rings = StateRelay(0)
+    let asked = Journal()
+
+    func ring() { rings.update { $0 += 1 } }
+
+    func wait(_ duration: Duration) async throws {
+        let before = rings.currentValue
+        asked.note("\(duration)")
+        for await count in rings.stream where count > before { return }
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,203 @@
+import Bytes
+import Foundation
+import Networking
+import Testing
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct MailTests {
+    @Test(
+        "addresses are taken, in lower case",
+        arguments: [
+            ("ada@example.org", "ada@example.org"), ("Ada.Lovelace+x@Example.ORG", "ada.lovelace+x@example.org"),
+            ("o'hara_1@a-b.c", "o'hara_1@a-b.c"), ("root@localhost", "root@localhost"),
+            (String(repeating: "a", count: 64) + "@b.c", String(repeating: "a", count: 64) + "@b.c"),
+        ])
+    func addresses(_ text: String, normalized: String) throws {
+        #expect(try MailAddress(text).text == normalized)
+    }
+
+    /// Ends of lines, of addresses and of arguments, with what would follow on them.
+    static let injections = [
+        "a@b.c\r\nBcc: eve@d.e", "a@b.c\nRCPT TO:<eve@d.e>", "a\r\n.\r\n@b.c", "a@b.c\0", "a@b.c\r", "a b@c.d",
+        "a@b c.d",
+        "<a@b.c>", "a@b.c>", "a@b.c, eve@d.e", "\"a\"@b.c", "a@[127.0.0.1]", "a(x)@b.c", "-oQ/tmp@b.c", "--@b.c",
+        "a@-b.c", "a@b-.c", "a@b..c", "a..b@c.d", ".a@b.c", "a.@b.c", "@b.c", "a@", "a", "", "a@b.c;rm", "$(a)@b.c",
+        "`a`;@b.c", "ä@b.c", "a@ä.c", String(repeating: "a", count: 65) + "@b.c",
+        "a@" + String(repeating: "b", count: 64) + ".c", "a@" + String(repeating: "b.", count: 130) + "c",
+    ]
+
+    @Test("what is no plain address is refused", arguments: injections)
+    func refused(_ text: String) {
+        #expect(throws: AuthError.invalidAddress) { try MailAddress(text) }
+    }
+
+    @Test("a mail has its headers and the code, and every line ends in CR LF")
+    func message() throws {
+        let mail = try MailMessage(code: "012345", from: "us@b.c", to: "ada@d.e", seconds: 1_795_277_047, id: "x")
+        let lines = mail.text.components(separatedBy: "\r\n")
+        #expect(lines.contains("Date: Sat, 21 Nov 2026 16:04:07 +0000"))
+        #expect(lines.contains("From: <us@b.c>") && lines.contains("To: <ada@d.e>"))
+        #expect(lines.contains("Message-ID: <x@b.c>"))
+        #expect(lines.contains("012345 is your code to sign in."))
+        #expect(lines.last == "" && !lines.contains { $0.contains("\r") || $0.contains("\n") })
+        #expect(throws: AuthError.invalidAddress) { try MailMessage(code: "1", from: "us@b.c\r\nX: y", to: "a@b.c") }
+    }
+
+    private static let mail = try? MailMessage(code: "012345", from: "us@b.c", to: "ada@d.e", seconds: 0, id: "x")
+
+    @Test("a dialogue with a relay goes through all its steps")
+    func dialogue() throws {
+        let mail = try #require(Self.mail)
+        var dialogue = SMTPDialogue(mail)
+        #expect(dialogue.receive("220 relay ready") == .send("EHLO localhost\r\n"))
+        #expect(dialogue.receive("250-relay") == .wait)
+        #expect(dialogue.receive("250-8BITMIME") == .wait)
+        #expect(dialogue.receive("250 SIZE 1000") == .send("MAIL FROM:<us@b.c>\r\n"))
+        #expect(dialogue.receive("250") == .send("RCPT TO:<ada@d.e>\r\n"))
+        #expect(dialogue.receive("251 will forward") == .send("DATA\r\n"))
+        #expect(dialogue.receive("354 go on") == .send(mail.text + ".\r\n"))
+        #expect(dialogue.receive("250 taken") == .finish("QUIT\r\n"))
+    }
+
+    @Test(
+        "a relay that answers anything else is an error that says what",
+        arguments: [
+            (["554 no"], "as a greeting"), (["hello"], "no reply"), (["22"], "no reply"),
+            (["220 x", "500 what"], "to EHLO"),
+            (["220 x", "250 x", "550 not you"], "to MAIL FROM"), (["220 x", "250 x", "250 x", "550 nobody"], "nobody"),
+            (["220 x", "250 x", "250 x", "250 x", "250 x"], "to DATA"),
+            (["220 x", "250 x", "250 x", "250 x", "354 x", "452 full"], "to the mail"),
+            (Array(repeating: "220-x", count: 101), "more than 100 lines"),
+        ])
+    func refusals(_ replies: [String], reason: String) throws {
+        var dialogue = SMTPDialogue(try #require(Self.mail))
+        var last = SMTPDialogue.Step.wait
+        for reply in replies { last = dialogue.receive(reply) }
+        guard case .fail(let text) = last else {
+            Issue.record("\(last)")
+            return
+        }
+        #expect(text.contains(reason), "\(text)")
+    }
+
+    @Test("lines that begin with a dot get another one")
+    func dots() {
+        #expect(SMTPDialogue.stuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
+        #expect(SMTPDialogue.stuffed("a\r\n") == "a\r\n")
+    }
+
+    // MARK: The mailers
+
+    @Test("a mail reaches a relay over a socket, whose answers come in pieces")
+    func smtp() async throws {
+        let relay = try FakeRelay(replies: [
+            "220 hi\r\n", "250-a\r\n250 b\r\n", "250 c\r\n", "250 d\r\n", "354 e\r\n", "250 f\r\n",
+        ])
+        let mailer = SMTPMailer(host: "127.0.0.1", port: relay.port, sender: "us@b.c")
+        try await mailer.send("012345", to: "ada@d.e")
+        await relay.journal.wait(for: "QUIT")
+        let entries = relay.journal.entries
+        #expect(Array(entries.prefix(4)) == ["EHLO localhost", "MAIL FROM:<us@b.c>", "RCPT TO:<ada@d.e>", "DATA"])
+        #expect(entries.contains("012345 is your code to sign in.") && entries.contains("."))
+        await relay.close()
+    }
+
+    @Test(
+        "a relay that refuses, goes away or says nothing is an error", arguments: [["220 hi\r\n", "550 no\r\n"], []])
+    func smtpFails(_ replies: [String]) async throws {
+        let relay = try FakeRelay(replies: replies)
+        let mailer = SMTPMailer(host: "127.0.0.1", port: relay.port, timeout: .milliseconds(200))
+        await #expect(throws: MailError.self) { try await mailer.send("012345", to: "ada@d.e") }
+        await relay.close()
+        await #expect(throws: TransportError.self) {
+            try await SMTPMailer(host: "127.0.0.1", port: 1).send("012345", to: "ada@d.e")
+        }
+    }
+
+    @Test("a command gets the mail on its input and the address in its environment, whatever signs the address has")
+    func command() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path + "/mail"
+        let script = "cat > \"$1\"; echo \"$TREBUCHET_MAIL_TO $TREBUCHET_MAIL_CODE\" >> \"$1\""
+        let mailer = CommandMailer(["/bin/sh", "-c", script, "sh", file])
+        try await mailer.send("012345", to: "a'`$x`'@d.e")
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(text.contains("To: <a'`$x`'@d.e>\r\n"))
+        #expect(text.hasSuffix("a'`$x`'@d.e 012345\n"))
+    }
+
+    @Test("a command that fails, takes too long or is not there is an error")
+    func commandFails() async throws {
+        for (command, reason) in [
+            (["/bin/sh", "-c", "exit 3"], "ended with 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
+            (["/nonexistent/mailer"], "does not start"), (["/bin/true"], ""),
+        ] {
+            let mailer = CommandMailer(command, timeout: .milliseconds(300))
+            do {
+                try await mailer.send("012345", to: "ada@d.e")
+                #expect(reason == "")
+            } catch {
+                #expect("\(error)".contains(reason) && reason != "", "\(error)")
+            }
+        }
+    }
+}
+
+/// A relay that gives its replies in turn, to the greeting and to each line; those of the mail itself get one, at its end.
+private final class FakeRelay: Sendable {
+    let journal = Journal()
+    private let listener: Listener
+
+    init(replies: [String]) throws {
+        let journal = journal
+        listener = try Listener.bind(
+            host: "127.0.0.1", port: 0, reactors: ReactorGroup.servers(count: 1).reactors
+        ) { channel in
+            let conversation = Conversation(replies, journal)
+            try? channel.start(conversation)
+            conversation.reply(channel)
+        }
+    }
+
+    var port: Int { listener.address.port }
+    func close() async { await listener.close() }
+
+    private final class Conversation: ByteChannelDelegate {
+        private var replies: ArraySlice<String>
+        private let journal: Journal
+        private var line: [UInt8] = []
+        private var isMail = false
+
+        init(_ replies: [String], _ journal: Journal) {
+            self.replies = replies[...]
+            self.journal = journal
+        }
+
+        /// In two pieces.
+        func reply(_ channel: ByteChannel) {
+            guard let reply = replies.popFirst() else { return }
+            channel.write { $0.append(utf8: String(reply.prefix(2))) }
+            channel.reactor.execute { channel.write { $0.append(utf8: String(reply.dropFirst(2))) } }
+        }
+
+        func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+            for byte in bytes where byte != 0x0D {
+                guard byte == 0x0A else {
+                    line.append(byte)
+                    continue
+                }
+                let text = String(decoding: line, as: UTF8.self)
+                line = []
+                journal.note(text)
+                if isMail, text != "." { continue }
+                isMail = text == "DATA"
+                if text != "QUIT" { reply(channel) }
+            }
+        }
+
+        func channelDidBecomeWritable(_ channel: ByteChannel) {}
+        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+    }
+}
