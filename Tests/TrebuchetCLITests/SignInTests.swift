@@ -54,7 +54,8 @@ import TrebuchetTesting
     @Test("options of services that do not fit are wrong uses")
     func wrongUses() async throws {
         for (arguments, reason) in [
-            (["--services", "auht"], "did you mean 'auth'?"), (["--services", "rooms", "--smtp", "127.0.0.1:25"], "--services auth"),
+            (["--services", "auht"], "did you mean 'auth'?"),
+            (["--services", "rooms", "--smtp", "127.0.0.1:25"], "--services auth"),
             (["--services", "auth", "--smtp", "here"], "127.0.0.1:25"),
             (["--services", "auth", "--mail-from", "a@b.c\nX: y"], "no mail address"),
             (["--services", "auth", "--smtp", "h:25", "--mail-command", "m"], "one of them"),

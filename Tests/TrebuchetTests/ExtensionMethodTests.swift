@@ -19,6 +19,19 @@ extension Calculator {
         }
     }
 
+    @Test("calls run in place again after one of a method in an extension", arguments: TestLink.allCases)
+    func inPlace(link: TestLink) async throws {
+        // On one reactor, so that the connection lives where the actor does.
+        try await withTestServer(link: link, reactors: 1) { server in
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+        } body: { client, _ in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            #expect(try await calculator.runsInTask() == false)
+            #expect(try await calculator.triple(14) == 42)
+            #expect(try await calculator.runsInTask() == false)
+        }
+    }
+
     /// `Plain.note(_:)`, `Plain.noted()` and `Calculator.triple(_:)`.
     static let foreign = [
         ("calculator", "$s14TrebuchetTests5PlainC4noteyySiYaKFTE", ["1"]),

@@ -6,6 +6,7 @@ import TrebuchetTesting
 distributed actor Calculator {
     distributed func nothing() {}
     distributed func nothingLater() async {}
+    distributed func runsInTask() -> Bool { withUnsafeCurrentTask { $0 != nil } }
     distributed func zero() -> Int { 0 }
     distributed func same(_ number: Int) -> Int { number }
     distributed func join(_ a: Int, b: Double, text: String, _ flag: Bool, list: [Int]?) -> String {

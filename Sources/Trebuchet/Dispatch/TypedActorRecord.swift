@@ -74,8 +74,21 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override func executeTarget(
         _ target: String, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
     ) -> CallOperation? {
-        guard let actor = held ?? referred else { return nil }
-        return system.operation(of: target, on: actor, decoder)
+        guard let actor = held ?? referred, let operation = system.operation(of: target, on: actor, decoder) else {
+            return nil
+        }
+        guard home != nil else { return operation }
+        // When it begins cannot be told from here; later calls go behind it until it has ended.
+        return {
+            let outcome: Result<CallResult, any Error>
+            do {
+                outcome = .success(try await operation())
+            } catch {
+                outcome = .failure(error)
+            }
+            await actor.whenLocal { _ in self.starting -= 1 }
+            return try outcome.get()
+        }
     }
 
     override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
