@@ -88,15 +88,16 @@ let package = Package(
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
         // Floor 4: what a backend needs, made of actors.
-        library("TrebuchetServices", ["Trebuchet", "SharedState", "Relays"]),
+        library(
+            "TrebuchetServices",
+            ["Trebuchet", "SharedState", "Relays", "Networking", "TrebuchetWire", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "StateMachines", "QStream", "WebSockets", "Networking", "TrebuchetWire", "Deltas",
-                "Relays",
-                "Bytes",
+                "Trebuchet", "TrebuchetServices", "SharedState", "StateMachines", "QStream", "WebSockets", "Networking",
+                "TrebuchetWire", "Deltas", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 

@@ -6,6 +6,7 @@ public import Trebuchet
 ///     TrebuchetBackend.use(TrebuchetBackend(client: client))
 public final class TrebuchetBackend: Sendable {
     public let client: TrebuchetClient
+    let collections = CollectionLinks()
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Goes before the one of the process; for tests, and for apps that speak to several servers.

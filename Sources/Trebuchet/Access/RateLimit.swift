@@ -15,19 +15,19 @@ public struct RateLimit: Sendable, Hashable {
 }
 
 /// A bucket of tokens that fills with time; each call takes one. Pure: the time is given.
-struct TokenBucket {
+package struct TokenBucket {
     private let limit: RateLimit
     private var tokens: Double
     private var filled: UInt64
 
-    init(_ limit: RateLimit, now: UInt64) {
+    package init(_ limit: RateLimit, now: UInt64) {
         self.limit = limit
         tokens = Double(limit.burst)
         filled = now
     }
 
     /// Nil when a call may be made now; else the time after which one may, in milliseconds.
-    mutating func take(at now: UInt64) -> Int? {
+    package mutating func take(at now: UInt64) -> Int? {
         let seconds = now > filled ? Double(now - filled) / 1e9 : 0
         filled = max(filled, now)
         tokens = min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)

@@ -1,0 +1,34 @@
+/// The name of a value in a `StateStore`: a namespace, which one kind of values has to itself, and a name within it.
+///
+/// Two keys are the same when their bytes in UTF-8 are; Swift's equality of strings is wider. The namespace `states` belongs
+/// to `@StreamedState(persisted: true)`.
+public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible {
+    public let namespace: String
+    public let name: String
+
+    public init(_ namespace: String, _ name: String) {
+        self.namespace = namespace
+        self.name = name
+    }
+
+    /// `states/todos.state`
+    public var description: String { "\(namespace)/\(name)" }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        left.namespace.utf8.elementsEqual(right.namespace.utf8) && left.name.utf8.elementsEqual(right.name.utf8)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for byte in namespace.utf8 { hasher.combine(byte) }
+        hasher.combine(UInt8.max)
+        for byte in name.utf8 { hasher.combine(byte) }
+    }
+
+    /// The order of the bytes, the namespace's first.
+    public static func < (left: Self, right: Self) -> Bool {
+        if left.namespace.utf8.elementsEqual(right.namespace.utf8) {
+            return left.name.utf8.lexicographicallyPrecedes(right.name.utf8)
+        }
+        return left.namespace.utf8.lexicographicallyPrecedes(right.namespace.utf8)
+    }
+}

@@ -1,0 +1,59 @@
+/// Where state lives that outlasts its process: bytes by keys.
+///
+/// `put`, `delete` and `write` return when what they were given is kept as the store promises; until then nobody may be told
+/// of it. A `get` or `list` that begins after that sees it. Functions must suspend rather than block: they are called from
+/// reactors. All of them throw a `StateStoreError`, never an empty answer in place of one.
+public protocol StateStore: Sendable {
+    /// The values of those keys that have one.
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]]
+
+    /// The entries of a namespace whose names begin with `prefix`, in the order of their names' bytes.
+    ///
+    /// - Parameters:
+    ///   - after: only names behind this one: the last of the page before.
+    ///   - limit: at most so many; fewer come only when there are no more.
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry]
+
+    /// Does all of the writes, or throws and does none. Of several for one key the last counts.
+    func write(_ writes: [StateWrite]) async throws(StateStoreError)
+}
+
+/// A key with its value, as `StateStore.list` gives it.
+public struct StateEntry: Equatable, Sendable {
+    public let key: StateKey
+    public let value: [UInt8]
+
+    public init(_ key: StateKey, _ value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
+}
+
+/// One of the writes that a store does together.
+public struct StateWrite: Equatable, Sendable {
+    public let key: StateKey
+    /// Nil deletes.
+    public let value: [UInt8]?
+
+    public static func put(_ value: [UInt8], _ key: StateKey) -> Self { Self(key: key, value: value) }
+    /// A key without a value stays as it is.
+    public static func delete(_ key: StateKey) -> Self { Self(key: key, value: nil) }
+}
+
+extension StateStore {
+    /// The value of a key; nil when it has none.
+    public func get(_ key: StateKey) async throws(StateStoreError) -> [UInt8]? { try await get([key])[key] }
+
+    public func put(_ value: [UInt8], _ key: StateKey) async throws(StateStoreError) {
+        try await write([.put(value, key)])
+    }
+
+    public func delete(_ key: StateKey) async throws(StateStoreError) { try await write([.delete(key)]) }
+
+    /// The first 1,000 entries of a namespace whose names begin with `prefix`.
+    public func list(_ namespace: String, prefix: String = "") async throws(StateStoreError) -> [StateEntry] {
+        try await list(namespace, prefix: prefix, after: nil, limit: 1_000)
+    }
+}

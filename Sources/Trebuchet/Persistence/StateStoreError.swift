@@ -1,0 +1,42 @@
+/// What a `StateStore` could not do.
+public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What kind of failure it is; new kinds may come.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String {
+            case damaged, notAStore, newerSchema, inUse, full, unwritable, tooLarge, closed, failed
+        }
+        private let kind: Kind
+
+        /// What was kept is not what is there now: bytes are missing or changed. Nothing is taken from it.
+        public static let damaged = Code(kind: .damaged)
+        /// The file is something else: no database, or another program's.
+        public static let notAStore = Code(kind: .notAStore)
+        /// A newer version of this program has written it.
+        public static let newerSchema = Code(kind: .newerSchema)
+        /// Another process, or another store of this one, has it open for writing.
+        public static let inUse = Code(kind: .inUse)
+        /// The disk is full, or the store's own limit is reached.
+        public static let full = Code(kind: .full)
+        /// The file or its folder cannot be written.
+        public static let unwritable = Code(kind: .unwritable)
+        /// One value is larger than the store takes.
+        public static let tooLarge = Code(kind: .tooLarge)
+        /// The store was closed.
+        public static let closed = Code(kind: .closed)
+        /// Any other error of the store or the operating system.
+        public static let failed = Code(kind: .failed)
+
+        public var description: String { kind.rawValue }
+    }
+
+    public let code: Code
+    /// What happened, to which file, and what can be done.
+    public let message: String
+
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { message }
+}
