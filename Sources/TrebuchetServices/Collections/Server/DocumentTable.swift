@@ -147,8 +147,8 @@ struct DocumentTable: Sendable {
         if isWritten { unwrittenClients[client] = clients[client] }
         guard clients.count > limits.rememberedClients else { return }
         // Many at once: to look for the oldest each time would take too long.
-        let oldest = clients.sorted { $0.value.revision < $1.value.revision }.prefix(max(1, clients.count / 10))
-        for (forgotten, _) in oldest where forgotten != client {
+        let others = clients.filter { $0.key != client }.sorted { $0.value.revision < $1.value.revision }
+        for (forgotten, _) in others.prefix(max(1, clients.count / 10)) {
             clients[forgotten] = nil
             unwrittenClients[forgotten] = .some(nil)
         }
