@@ -2,7 +2,9 @@
 
 /// `trebuchet`: serves, calls, observes and measures.
 package enum CommandLineTool {
-    static let commands: [CommandSpec] = [ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, BenchCommand.spec]
+    static let commands: [CommandSpec] = [
+        ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, CollectionCommand.spec, BenchCommand.spec,
+    ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
     package static func main() async {

@@ -16,7 +16,7 @@ enum ServeCommand {
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
-        ],
+        ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
@@ -43,12 +43,15 @@ enum ServeCommand {
         var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
-        let server = TrebuchetServer(transport: transport, reactors: reactors)
+        let services = try HostedServices(arguments)
+        let server = TrebuchetServer(transport: transport, reactors: reactors, access: services.access)
         await expose(on: server, withBoard: arguments.has("--bench"))
+        services.expose(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
-        print("trebuchet serves todos, counter and game on \(url) (health: \(health))")
+        let names = (["todos", "counter", "game"] + services.names).joined(separator: ", ")
+        print("trebuchet serves \(names) on \(url) (health: \(health))")
         print(
             "try: trebuchet observe --url \(url) todos observeState    "
                 + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")

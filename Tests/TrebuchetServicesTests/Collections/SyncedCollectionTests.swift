@@ -42,7 +42,7 @@ import TrebuchetTesting
                 ])
             #expect(todos.wrappedValue.error as? CollectionError == .alreadyExists(id: "1"))
             todos.reset()
-            #expect(!todos.wrappedValue.isError)
+            #expect(todos.wrappedValue.error == nil)
         }
     }
 

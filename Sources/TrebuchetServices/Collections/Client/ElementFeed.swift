@@ -119,7 +119,7 @@ where Element.ID: Codable & Sendable {
                 guard contents.view != ticket.view || contents.reader == nil else { return }
                 contents.reader?.cancel()
                 contents.view = ticket.view
-                contents.reader = Task { [weak self, link] in await Self.read(ticket.view, link, self) }
+                contents.reader = Task { await read(ticket.view) }
             }
         } catch {
             guard !Task.isCancelled, link.client.connectionState.currentValue != .closed else { return }
@@ -133,22 +133,23 @@ where Element.ID: Codable & Sendable {
         }
     }
 
-    private static func read(_ view: String, _ link: CollectionLink, _ feed: ElementFeed?) async {
-        weak let feed = feed
-        guard let view = try? link.client.resolve(CollectionView.self, id: view) else { return }
-        for await result in await view.observeResult() {
-            guard !Task.isCancelled, let feed else { return }
-            feed.receive(result)
+    /// Until the view goes, or `stop()`.
+    private func read(_ name: String) async {
+        if let view = try? link.client.resolve(CollectionView.self, id: name) {
+            for await result in await view.observeResult() {
+                guard !Task.isCancelled else { return }
+                receive(result)
+            }
         }
-        guard !Task.isCancelled, let feed else { return }
+        guard !Task.isCancelled else { return }
         // The view is gone, or the connection was given up.
-        let failures = feed.contents.withLock { contents in
+        let failures = contents.withLock { contents in
             (contents.reader, contents.view) = (nil, nil)
             contents.failures += 1
             return contents.failures
         }
         try? await Task.sleep(for: CollectionLink.delay(after: failures))
-        feed.wakes.update { $0 &+= 1 }
+        wakes.update { $0 &+= 1 }
     }
 
     private func receive(_ result: QueryResult) {

@@ -112,7 +112,12 @@ extension Shared {
             receipt = WriteReceipt(.failure(error))
         }
         return start(
-            .writing(), onAttempt: onAttempt, onSuccess: { onSuccess?() }, onError: onError, onSettled: onSettled
+            .writing(), onAttempt: onAttempt, onSuccess: { onSuccess?() },
+            onError: { error in
+                // Here, not where the receipt is waited for: a call that is cancelled at once does not come to that.
+                if error is CancellationError { receipt.withdraw() }
+                onError?(error)
+            }, onSettled: onSettled
         ) { try await receipt.wait() }
     }
 }

@@ -58,3 +58,14 @@ extension SyncedCollection: Equatable {
         one.map { String(reflecting: $0) } == other.map { String(reflecting: $0) }
     }
 }
+
+extension SyncedCollection: CustomReflectable {
+    /// What is shown, and not the connection that it comes over.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "items": items, "isLoading": isLoading, "isSyncing": isSyncing, "error": error.map { "\($0)" } as Any,
+            ])
+    }
+}

@@ -3,7 +3,6 @@ internal import Relays
 /// What becomes of a write, told once.
 final class WriteReceipt: Sendable {
     private let outcome: StateRelay<Result<Void, any Error>?>
-    /// Takes the write back, unless it may have reached the server.
     private let takeBack: @Sendable () -> Void
 
     init(takeBack: @escaping @Sendable () -> Void) {
@@ -20,10 +19,12 @@ final class WriteReceipt: Sendable {
     /// The first outcome counts.
     func settle(_ result: Result<Void, any Error>) { outcome.update { if $0 == nil { $0 = result } } }
 
+    /// Takes the write back, unless it may have reached the server.
+    func withdraw() { takeBack() }
+
     /// Returns when the server has kept the write, throws when it refuses it.
     func wait() async throws {
         for await case let result? in outcome.stream { return try result.get() }
-        takeBack()
         throw CancellationError()
     }
 }

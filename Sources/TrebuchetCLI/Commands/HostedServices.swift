@@ -1,0 +1,41 @@
+import Trebuchet
+import TrebuchetServices
+
+/// The services that `serve --services` hosts beside the example actors.
+struct HostedServices {
+    static let options = [
+        OptionSpec(
+            "--services", "NAMES", "services to host too, separated by commas: \(known.joined(separator: ", "))")
+    ]
+
+    private static let known = [CollectionHost.name]
+
+    let names: [String]
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        names = try Self.names(arguments.string("--services") ?? "")
+    }
+
+    /// What the server is made with.
+    var access: AccessPolicy {
+        var access = AccessPolicy.open
+        access.identifiesCallers = names.contains(CollectionHost.name)
+        return access
+    }
+
+    func expose(on server: TrebuchetServer) {
+        if names.contains(CollectionHost.name) { CollectionHost.expose(on: server) }
+    }
+
+    private static func names(_ list: String) throws(UsageError) -> [String] {
+        var names: [String] = []
+        for name in list.split(separator: ",").map(String.init) where !names.contains(name) {
+            guard known.contains(name) else {
+                let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
+                throw UsageError("--services: there is no service '\(name)'\(hint)")
+            }
+            names.append(name)
+        }
+        return names
+    }
+}
