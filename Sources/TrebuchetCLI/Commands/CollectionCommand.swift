@@ -80,7 +80,7 @@ enum CollectionCommand {
         run: { arguments in
             let fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[2]))
             let id = arguments.operands[1]
-            try await withCollection(arguments, CollectionQuery(where: [.equal("id", .string(id))])) { documents in
+            try await withCollection(arguments, .all) { documents in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
                     break

@@ -215,7 +215,14 @@ import TrebuchetTesting
             }
             let call = ada.update("1", onError: nil) { $0.title = "later" }
             await shows(bob) { $0.items.elements == [Todo(id: "1")] }
-            #expect(ada.wrappedValue.isSyncing && ada.wrappedValue.writeStatus == .pending)
+            for _ in 0..<500 {
+                let value = ada.wrappedValue
+                guard value.isSyncing, value.writeStatus == .pending else {
+                    Issue.record("it was acknowledged")
+                    break
+                }
+                await Task.yield()
+            }
             store.fails.withLock { $0 = false }
             try await call.value
             await shows(bob) { $0.items.elements == [Todo(id: "1", title: "later")] }
