@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
+        .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
     ],
@@ -58,6 +59,7 @@ let package = Package(
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library("Bytes"),
         .macro(
             name: "TrebuchetMacros",
@@ -85,9 +87,11 @@ let package = Package(
             [
                 "Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Deltas", "TrebuchetMacros", "COpenSSL",
             ]),
+        // Floor 4
+        library("TrebuchetStore", ["Trebuchet", "CEpoll", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
         library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
-        // Floor 4: what a backend needs, made of actors.
+        // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
             ["Trebuchet", "SharedState", "Relays", "Networking", "TrebuchetWire", "Bytes"]),
@@ -96,8 +100,8 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "SharedState", "StateMachines", "QStream", "WebSockets", "Networking",
-                "TrebuchetWire", "Deltas", "Relays", "Bytes",
+                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream", "WebSockets",
+                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -126,6 +130,7 @@ let package = Package(
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
+        test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test(
             "TrebuchetServicesTests", ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Relays"]),
         test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),

@@ -35,10 +35,13 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 /// Every change, through assignment or in place, is sent to those who observe it. The type must be
 /// `Codable & Sendable`.
 ///
-/// - Parameter delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
+/// - Parameters:
+///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version. Not for persisted states.
+///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
+///     leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
-public macro StreamedState(delivery: StreamDelivery = .latest) =
+public macro StreamedState(delivery: StreamDelivery = .latest, persisted: Bool = false) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 
 /// Makes a property of a `@Trebuchet` actor a stream of events: each event goes to every subscriber, in order.
@@ -54,6 +57,15 @@ public macro StreamedState(delivery: StreamDelivery = .latest) =
 @attached(peer, names: prefixed(`$`))
 public macro StreamedEvents(buffer: Int = 256) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedEventsMacro")
+
+/// Has the client repeat a call of this `distributed func` when the connection broke before the answer came.
+///
+/// The method runs at most once all the same: the server keeps its answers, for 60 seconds unless
+/// `ServerLimits.answerTime` says otherwise, and gives a call that it has seen the answer of the first time. Where it
+/// cannot know whether it has seen a call, as after a restart, the call ends with `unknownOutcome`, like those of all other
+/// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
+@attached(peer)
+public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
 
 /// Where a `@Trebuchet` actor runs.
 public enum TrebuchetExecutor: Sendable {

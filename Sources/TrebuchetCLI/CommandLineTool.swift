@@ -3,7 +3,8 @@
 /// `trebuchet`: serves, calls, observes and measures.
 package enum CommandLineTool {
     static let commands: [CommandSpec] = [
-        ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, CollectionCommand.spec, BenchCommand.spec,
+        ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, TopicCommand.spec, PresenceCommand.spec,
+        CollectionCommand.spec, BenchCommand.spec,
     ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.

@@ -18,6 +18,7 @@ struct DispatchEntry {
         var head = [quoted(member.wireName), "arguments: \(member.parameters.count)"]
         if !member.generics.isEmpty { head.append("generics: \(member.generics.parameters.count)") }
         if let type = member.errorType { head.append("throwing: \(type).self") }
+        if member.isIdempotent { head.append("idempotent: true") }
         let closure = isInPlace ? synchronousClosure : asynchronousClosure
         return ".\(isInPlace ? "sync" : "async")(\(head.joined(separator: ", "))) \(closure)"
     }

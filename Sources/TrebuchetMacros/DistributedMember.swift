@@ -24,6 +24,7 @@ struct DistributedMember {
     /// The type in `throws(BankError)`; nil for `throws` and for what cannot throw.
     let errorType: TypeSyntax?
     let returnsValue: Bool
+    let isIdempotent: Bool
 
     init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
         let clause = function.signature.parameterClause.parameters
@@ -41,6 +42,7 @@ struct DistributedMember {
         isAsync = effects?.asyncSpecifier != nil
         (canThrow, errorType) = Self.errors(effects?.throwsClause)
         returnsValue = function.signature.returnClause.map { !$0.type.isVoid } ?? false
+        isIdempotent = function.attributes.attribute(named: IdempotentMacro.attributeName) != nil
     }
 
     /// Reads a computed property; nil when it has no getter, which is for the compiler to complain about.
@@ -60,6 +62,7 @@ struct DistributedMember {
         isAsync = effects?.asyncSpecifier != nil
         (canThrow, errorType) = Self.errors(effects?.throwsClause)
         returnsValue = true
+        isIdempotent = false
     }
 
     /// How a label is written in a call: as it is, but for the few words that need backticks even there.

@@ -49,7 +49,7 @@ struct StreamedProperty {
         name = pattern.identifier
         type = try Self.type(of: binding, named: pattern, kind)
         access = AccessLevel(variable.modifiers)
-        arguments = StreamedStateArguments(variable.attributes.attribute(named: kind.attributeName))
+        arguments = try StreamedStateArguments(variable.attributes.attribute(named: kind.attributeName))
     }
 
     private static func type(

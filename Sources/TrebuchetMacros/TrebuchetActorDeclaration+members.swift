@@ -78,9 +78,14 @@ extension TrebuchetActorDeclaration {
     private func streamEntry(_ stream: StreamedProperty) -> String {
         let cell = "{ actor in actor.\(stream.cellName) }"
         guard stream.kind == .state else { return ".events(\"\(stream.observationName)\") \(cell)" }
+        let value = "value: { actor in actor.\(stream.name.text) }"
+        let change = "change: { actor, body in body(&actor.\(stream.name.text)) }"
+        guard stream.arguments.isPersisted else {
+            return ".state(\"\(stream.observationName)\") \(cell) \(value) \(change)"
+        }
         return """
-            .state("\(stream.observationName)") \(cell) value: { actor in actor.\(stream.name.text) } \
-            change: { actor, body in body(&actor.\(stream.name.text)) }
+            .persisted("\(stream.observationName)", property: "\(stream.plainName)") \(cell) \(value) \
+            load: { actor, value in actor.\(stream.name.text) = value }
             """
     }
 

@@ -38,6 +38,19 @@ extension TrebuchetActorDeclaration {
         }
     }
 
+    /// Persisted states of an actor whose isolation is not a reactor.
+    var unpersistable: [Diagnostic] {
+        guard executor == .concurrent else { return [] }
+        return streams.compactMap { stream in
+            stream.value.arguments.persisted.map { expression in
+                Problem.error(
+                    "persisted.executor", at: expression,
+                    "'\(stream.value.plainName)' cannot be persisted: its actor runs with 'executor: .concurrent', and "
+                        + "answers are held back on a reactor only")
+            }
+        }
+    }
+
     /// Names that would be declared twice, on the wire or in the actor.
     var collisions: [Diagnostic] { overloads + streamCollisions + ownMemberCollisions }
 

@@ -34,7 +34,7 @@ struct TrebuchetActorDeclaration {
         access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
         executor = try Self.executor(attribute)
         for member in actor.memberBlock.members.flattened() { read(member) }
-        diagnostics += collisions
+        diagnostics += collisions + unpersistable
     }
 
     private mutating func read(_ member: Conditional<DeclSyntax>) {

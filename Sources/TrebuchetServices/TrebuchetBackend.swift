@@ -6,6 +6,7 @@ public import Trebuchet
 ///     TrebuchetBackend.use(TrebuchetBackend(client: client))
 public final class TrebuchetBackend: Sendable {
     public let client: TrebuchetClient
+    let rooms: JoinedRooms
     let collections = CollectionLinks()
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
@@ -13,7 +14,10 @@ public final class TrebuchetBackend: Sendable {
     @TaskLocal private static var scoped: TrebuchetBackend?
 
     /// - Parameter client: connected by whatever is used first, if it is not yet.
-    public init(client: TrebuchetClient) { self.client = client }
+    public init(client: TrebuchetClient) {
+        self.client = client
+        rooms = JoinedRooms(client)
+    }
 
     /// The backend of keys that name none.
     public static var current: TrebuchetBackend? { scoped ?? standard.withLock { $0 } }
@@ -26,6 +30,19 @@ public final class TrebuchetBackend: Sendable {
             return standard
         }
         _ = before
+    }
+
+    /// Returns when the client has left all rooms and the server knows, or after `limit`. For apps that end: once they have
+    /// let go of the values that show rooms, the others need not wait for the grace to be over.
+    public func leaveRooms(within limit: Duration = .seconds(2)) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [rooms] in
+                for await count in rooms.count.stream where count == 0 { return }
+            }
+            group.addTask { try? await Task.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     /// Runs `body` with a backend that its keys use.

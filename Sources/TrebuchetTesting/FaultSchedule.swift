@@ -32,7 +32,12 @@ package struct FaultSchedule: Sendable {
         let silence = source.duration(in: faults.halfOpenTime)
         let kind = Double.random(in: 0..<1, using: &source)
         let cut: FaultyLink.Cut =
-            kind < faults.resets ? .reset : kind < faults.resets + faults.halfOpens ? .halfOpen(silence) : .inOrder
+            switch kind {
+            case ..<faults.resets: .reset
+            case ..<(faults.resets + faults.halfOpens): .halfOpen(silence)
+            case ..<(faults.resets + faults.halfOpens + faults.lates): .late(silence)
+            default: .inOrder
+            }
         return (direction, FaultCourse.Place(offset: offset, cut: cut))
     }
 }

@@ -15,6 +15,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     private lazy var toClient = FaultyPipe(.toClient, of: self, core)
     /// Whether it was cut: the end of one side is no news for the other.
     private var isCut = false
+    private var isLeftOpen = false
 
     init(number: Int, core: FaultyLinkCore) {
         self.number = number
@@ -68,10 +69,11 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     func cut(_ cut: FaultyLink.Cut) {
         guard !isCut else { return }
         isCut = true
-        toServer.stop()
         toClient.stop()
-        connecting?.cancel()
         core.count { $0.note(cut) }
+        if case .late(let time) = cut, server != nil { return endLate(time) }
+        toServer.stop()
+        connecting?.cancel()
         switch cut {
         case .inOrder:
             client?.closeAfterFlush()
@@ -81,9 +83,25 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
             server?.reset()
         case .halfOpen(let time):
             client?.reset()
-            server?.pauseReading()
+            leaveServerOpen()
             core.reactor.schedule(after: time) { [weak self] in self?.server?.reset() }
+        case .late:
+            // The server was not reached yet, and nothing can have been sent.
+            client?.reset()
         }
+    }
+
+    private func endLate(_ time: Duration) {
+        leaveServerOpen()
+        toServer.finish(after: time)
+        client?.reset()
+    }
+
+    private func leaveServerOpen() {
+        guard let server else { return }
+        isLeftOpen = true
+        core.count { $0.leftOpen += 1 }
+        server.pauseReading()
     }
 
     /// Ends what is left of it, at once. Returns what has to be waited for.
@@ -112,7 +130,12 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
         core.count { $0.openSockets -= 1 }
         let isClient = channel === client
-        if isClient { client = nil } else { server = nil }
+        if isClient {
+            client = nil
+        } else {
+            server = nil
+            if isLeftOpen { core.count { $0.leftOpen -= 1 } }
+        }
         defer { leaveIfDone() }
         guard !isCut else { return }
         (isClient ? toClient : toServer).stop()

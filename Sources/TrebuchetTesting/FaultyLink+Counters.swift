@@ -9,6 +9,9 @@ extension FaultyLink {
         public internal(set) var cutsInOrder = 0
         public internal(set) var resets = 0
         public internal(set) var halfOpens = 0
+        public internal(set) var lates = 0
+        /// Connections that were cut and are still open at the server.
+        public internal(set) var leftOpen = 0
         /// Stalls of one direction of a connection, by the schedule.
         public internal(set) var stalls = 0
         /// Bytes handed on to the server, and to clients.
@@ -22,6 +25,7 @@ extension FaultyLink {
             case .inOrder: cutsInOrder += 1
             case .reset: resets += 1
             case .halfOpen: halfOpens += 1
+            case .late: lates += 1
             }
         }
 

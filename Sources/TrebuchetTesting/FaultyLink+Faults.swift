@@ -7,7 +7,9 @@ extension FaultyLink {
         public var resets = 0.0
         /// What part of the cuts leave the server's side open, from 0 to 1. Default 0.
         public var halfOpens = 0.0
-        /// How long the server's side of such a connection stays open, and silent. Default 0.1 to 1 second.
+        /// What part of the cuts let what the client has sent arrive late, from 0 to 1. Default 0.
+        public var lates = 0.0
+        /// How long the server's side of such connections stays open, and silent. Default 0.1 to 1 second.
         public var halfOpenTime: ClosedRange<Duration> = .milliseconds(100)...(.seconds(1))
         /// How many bytes go in one direction from one stall of it to the next. Nil, the default, for no stalls.
         public var stallAfterBytes: ClosedRange<Int>?
@@ -59,5 +61,8 @@ extension FaultyLink {
         case reset
         /// The client's side is reset. The server's side stays open for this long: it is not read, and nothing comes from it.
         case halfOpen(Duration)
+        /// The client's side is reset. What it had sent before arrives after this long, beside what it sends over other
+        /// connections by then; nothing comes from the server.
+        case late(Duration)
     }
 }

@@ -12,7 +12,7 @@ internal import Synchronization
 ///     await link.close()
 ///
 /// It cuts connections, in order and with resets, leaves some half open so that the server holds the old one beside the
-/// client's new one, stalls and delays bytes and splits them at any place. What happens to the n-th connection, after which
+/// client's new one, or even gets more from it, stalls and delays bytes and splits them at any place. What happens to the n-th connection, after which
 /// byte and for how long, depends on the seed alone: print it when a test fails, and the same happens again, as far as the
 /// app sends the same bytes. A cut loses the end of what was sent; bytes are never changed or brought into another order.
 ///

@@ -47,6 +47,14 @@ final class FaultyPipe {
         pump()
     }
 
+    /// No more bytes come; those that wait go together when the time is over, whatever the course says.
+    func finish(after time: Duration) {
+        hasSourceEnded = true
+        step = .carry(.max)
+        timer?.cancel()
+        wait(time)
+    }
+
     /// What waits is lost.
     func stop() {
         isStopped = true

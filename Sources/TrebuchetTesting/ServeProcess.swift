@@ -31,6 +31,12 @@ package final class ServeProcess {
     /// Sends it a signal, `SIGHUP` for example.
     package func signal(_ number: Int32) { process.signal(number) }
 
+    /// Ends it at once, with `SIGKILL`.
+    package func kill() async {
+        process.signal(SIGKILL)
+        _ = await process.finish()
+    }
+
     /// Asks it to shut down, and gives its exit code.
     @discardableResult
     package func stop() async -> Int32 {

@@ -13,12 +13,13 @@ public import Trebuchet
 /// - Parameter link: how the client reaches the server; run a test over each to see that it depends on neither.
 public func withTestServer<Result>(
     link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-    options: TrebuchetClient.Options = .init(), isolation: isolated (any Actor)? = #isolation,
+    options: TrebuchetClient.Options = .init(), store: (any StateStore)? = nil,
+    isolation: isolated (any Actor)? = #isolation,
     prepare: (TrebuchetServer) async throws -> Void,
     body: (TrebuchetClient, TrebuchetServer) async throws -> Result
 ) async throws -> Result {
     let server = TrebuchetServer(
-        transport: .webSocket(host: "127.0.0.1", port: 0), reactors: reactors, limits: limits)
+        transport: .webSocket(host: "127.0.0.1", port: 0), reactors: reactors, limits: limits, store: store)
     try await prepare(server)
     let address = try await server.start()
     let transport: TrebuchetTransport =

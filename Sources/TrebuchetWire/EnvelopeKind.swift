@@ -2,7 +2,7 @@ internal import Glibc
 
 /// What a message is: its `type`.
 package enum EnvelopeKind: String, Sendable, CaseIterable {
-    case invocation, cancel, response
+    case invocation, `repeat`, cancel, response
     case streamStart, streamData, streamEnd, streamError, streamResume
     case error, goAway
 

@@ -9,6 +9,7 @@ enum EnvelopeMember: UInt8 {
     case streamID, reason, epoch, lastSequence, sequenceNumber, timestamp, data, base, patch
     case result, error, code, message, errorMessage, reconnectAfterMilliseconds
     case id, host, port
+    case session
 
     /// The member of this name. By length first: names of one length differ early.
     @inline(__always)
@@ -56,6 +57,8 @@ enum EnvelopeMember: UInt8 {
                 self = .actorID
             } else if isName("message") {
                 self = .message
+            } else if isName("session") {
+                self = .session
             }
         case 8: if isName("streamID") { self = .streamID }
         case 9:
@@ -86,11 +89,11 @@ enum EnvelopeMember: UInt8 {
 
 /// Which members an object has had, so that none comes twice.
 struct SeenMembers {
-    private var bits: UInt32 = 0
+    private var bits: UInt64 = 0
 
     @inline(__always)
     mutating func add(_ member: EnvelopeMember) throws(EnvelopeError) {
-        let bit = UInt32(1) << UInt32(member.rawValue)
+        let bit = UInt64(1) << UInt64(member.rawValue)
         guard member == .unknown || bits & bit == 0 else { throw EnvelopeError("member '\(member)' comes twice") }
         bits |= bit
     }

@@ -131,12 +131,17 @@ package enum EnvelopeWriter {
 
     // MARK: Client to server, version 3
 
-    /// A call. `arguments` are JSON values; nil for the start of a stream.
+    /// A call. `arguments` are JSON values; nil for the start of a stream. `session` asks for its answer to be kept.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
-        timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, into buffer: inout ByteBuffer
+        timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false,
+        into buffer: inout ByteBuffer
     ) {
-        buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
+        if isRepeat {
+            buffer.append(#"{"type":"repeat","payload":{"callID":"# as StaticString)
+        } else {
+            buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
+        }
         JSONString.append(callID, to: &buffer)
         buffer.append(#","actorID":"# as StaticString)
         JSONString.append(actorID, to: &buffer)
@@ -163,6 +168,10 @@ package enum EnvelopeWriter {
             buffer.append(decimal: Int64(timeoutMilliseconds))
         }
         append(filter, to: &buffer)
+        if let session {
+            buffer.append(#","session":"# as StaticString)
+            JSONString.append(session, to: &buffer)
+        }
         buffer.append("}}" as StaticString)
     }
 

@@ -11,9 +11,9 @@ extension ScannedEnvelope {
             kind = try Self.kind(type, message)
             try check(message)
         } catch {
-            // Only an invocation has somebody who waits for an answer.
-            let isInvocation = !type.isAbsent && (try? Self.kind(type, message)) == .invocation
-            let isKnown = isInvocation && Self.isIdentifier(callID, message)
+            // Only a call has somebody who waits for an answer.
+            let kind = type.isAbsent ? nil : try? Self.kind(type, message)
+            let isKnown = (kind == .invocation || kind == .repeat) && Self.isIdentifier(callID, message)
             throw EnvelopeError(error.message, callID: isKnown ? string(callID, in: message) : nil)
         }
     }
@@ -85,6 +85,7 @@ extension ScannedEnvelope {
         case .streamFilter: streamFilter = try cursor.value(depth: 2)
         case .reason: reason = try cursor.string()
         case .epoch: epoch = try cursor.string()
+        case .session: session = try cursor.string()
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")
         case .base: base = try cursor.wholeNumber("base")
         case .patch: patch = try cursor.value(depth: 2)
@@ -180,7 +181,7 @@ extension ScannedEnvelope {
     @inline(__always)
     private func check(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
         switch kind {
-        case .invocation:
+        case .invocation, .repeat:
             try need(callID, "callID", message)
             try needName(actorID, "actorID")
             try needName(targetIdentifier, "targetIdentifier")

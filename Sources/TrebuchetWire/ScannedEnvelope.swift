@@ -17,6 +17,8 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var arguments: [ByteRange] = []
     package internal(set) var genericSubstitutions: [ByteRange] = []
     package internal(set) var timeoutMilliseconds: Int?
+    /// Of a call whose answer the server is to keep: the connection over which it was sent first.
+    package internal(set) var session = ByteRange.absent
     package internal(set) var protocolVersion: Int?
     package internal(set) var filter = ByteRange.absent
     package internal(set) var streamFilter = ByteRange.absent
@@ -56,6 +58,7 @@ package struct ScannedEnvelope: Sendable {
         actorID = .absent
         targetIdentifier = .absent
         timeoutMilliseconds = nil
+        session = .absent
         protocolVersion = nil
         filter = .absent
         streamFilter = .absent

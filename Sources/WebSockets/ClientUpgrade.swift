@@ -56,7 +56,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         case .complete(let length):
             do {
                 let response = try HTTPResponseHead.parse(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<length]))
-                open(try handshake.validate(response), headLength: length)
+                open(try handshake.validate(response), response.headers, headLength: length)
             } catch let rejection as HTTPRejection {
                 fail(notHTTP(rejection))
             } catch {
@@ -75,7 +75,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         TransportError(.handshake, "\(handshake.url) does not answer in HTTP/1.1: \(rejection.reason)")
     }
 
-    private func open(_ agreement: ClientHandshake.Agreement, headLength: Int) {
+    private func open(_ agreement: ClientHandshake.Agreement, _ headers: HTTPHeaders, headLength: Int) {
         isFinished = true
         timer?.cancel()
         let compression = agreement.compression.flatMap { agreed in
@@ -86,6 +86,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         let socket = WebSocket(
             channel, role: .client, subprotocol: agreement.subprotocol, limits: limits,
             times: ConnectionTimes(limits), compression: compression)
+        socket.responseHeaders = headers
         let handler = makeHandler(socket)
         socket.handler = handler
         channel.delegate = socket

@@ -125,7 +125,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     ) {
         switch configuration.accept(upgrade) {
         case .reject(let response): answer(response)
-        case .accept(let handler): open(agreement, handler, rest)
+        case .accept(let handler, let headers): open(agreement, headers, handler, rest)
         }
     }
 
@@ -146,7 +146,8 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func open(
-        _ agreement: ServerHandshake.Agreement, _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
+        _ agreement: ServerHandshake.Agreement, _ headers: HTTPHeaders, _ handler: any WebSocketHandler,
+        _ rest: UnsafeMutableRawBufferPointer
     ) {
         timer?.cancel()
         let compression = agreement.compression.flatMap { agreed in
@@ -161,7 +162,9 @@ final class ServerUpgrade: ByteChannelDelegate {
         table.add(socket)
         table.remove(self)
         channel.delegate = socket
-        channel.write { $0.append(agreement.response.encoded()) }
+        var response = agreement.response
+        for field in headers.fields { response.headers.add(field.name, field.value) }
+        channel.write { $0.append(response.encoded()) }
         handler.webSocketDidOpen(socket)
         if !rest.isEmpty { socket.channel(channel, didRead: rest) }
     }

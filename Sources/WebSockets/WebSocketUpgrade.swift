@@ -27,7 +27,8 @@ public struct WebSocketUpgrade: Sendable {
 
     /// What becomes of it.
     public enum Decision {
-        case accept(any WebSocketHandler)
+        /// The headers are sent beside those of the handshake.
+        case accept(any WebSocketHandler, headers: HTTPHeaders = [:])
         /// The answer, for instance with status 404 for a path that is not served.
         case reject(HTTPResponse)
     }

@@ -64,8 +64,9 @@ distributed actor Mirror {
             socket.abort()
             return nil
         } catch {
+            // With the words around it: an address may have the same digits in it.
             let text = "\(error)"
-            return [401, 403, 503].first { text.contains(String($0)) } ?? 0
+            return ([401, 403, 503] as [Int]).first { text.contains("answered \($0) instead of 101") } ?? 0
         }
     }
 

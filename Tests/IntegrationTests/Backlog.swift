@@ -71,3 +71,21 @@ distributed actor PlainBacklog {
     distributed func fill(_ count: Int) { entries = Entry.entries(count) }
     distributed func rename(_ id: Int, _ title: String) { entries[id].title = title }
 }
+
+/// Values that cannot always be written as JSON.
+@Trebuchet
+distributed actor Gauges {
+    struct Gauge: Codable, Sendable, Identifiable {
+        let id: Int
+        var value = 0.0
+    }
+
+    @StreamedState var entries = KeyedCollection<Gauge>((0..<100).map { Gauge(id: $0) })
+
+    distributed func set(_ id: Int, _ value: Double) { entries.update(id: id) { $0.value = value } }
+    /// Sets one to a value, and another to one that JSON has no form for.
+    distributed func spoil(_ id: Int, setting other: Int, to value: Double) {
+        set(other, value)
+        set(id, .infinity)
+    }
+}

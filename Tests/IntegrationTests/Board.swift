@@ -39,6 +39,17 @@ distributed actor Board {
         state.padding = String(repeating: state.count % 2 == 0 ? "y" : "z", count: state.padding.utf8.count)
         return add()
     }
+    /// Counts, and answers when the test says so.
+    @Idempotent
+    distributed func countOnce(_ name: String) async throws -> Int {
+        journal.note("\(name) began")
+        await journal.wait(for: "\(name) go")
+        state.count += 1
+        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        return state.count
+    }
+    @Idempotent
+    distributed func addOnce() -> Int { add() }
     distributed func hold(_ name: String) async -> Int {
         journal.note("\(name) began")
         await journal.wait(for: "\(name) go")

@@ -40,7 +40,7 @@ import TrebuchetTesting
     func element() async throws {
         try await withBacklog { _, backlog, server in
             let (peer, first) = try await subscriber(server)
-            #expect(first.contains(#""data":[{"id":0,"#) || first.contains(#""data":[{"#))
+            #expect(first.contains(#""data":[{"#))
             let before = await encodes(server)
             for number in 0..<50 {
                 try await backlog.rename(number, "new")
@@ -236,11 +236,60 @@ import TrebuchetTesting
             #expect(await states.next() == expected)
         }
         #expect(await encodes(server) == before)
-        await link.cutAll(.reset)
-        try await backlog.fill(2_000)
+        try await link.refuseConnections {
+            await link.cutAll(.reset)
+            try await backlog.fill(2_000)
+        }
         expected = KeyedCollection(Entry.entries(2_000))
         #expect(await states.next() == expected)
         #expect(await encodes(server) == before + 1)
+        await client.close()
+        await link.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test(
+        "over a link that is cut, stalled and split, a client ends with the server's value",
+        arguments: 1...3 as ClosedRange<UInt64>)
+    func faults(seed: UInt64) async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let backlog = Backlog(actorSystem: server.actorSystem)
+        try await backlog.fill(20)
+        await server.expose(backlog, as: "backlog")
+        var faults = FaultyLink.Faults.harsh
+        faults.cutAfterBytes = 1...5_000
+        let link = try FaultyLink(to: try await server.start(), seed: seed, faults: faults)
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(2)
+        options.reconnect.maximumDelay = .milliseconds(20)
+        options.reconnect.retriesFirstConnection = true
+        let client = TrebuchetClient(
+            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        try await client.connect()
+        let remote = try client.resolve(Backlog.self, id: "backlog")
+        var states = await remote.observeEntries().makeAsyncIterator()
+        var plans = await remote.observePlan().makeAsyncIterator()
+        #expect(await states.next() != nil)
+        for round in 1...80 {
+            try await backlog.shuffle(seed: seed * 1_000 + UInt64(round), changes: round % 4 + 1)
+            // A version that follows on what it has, and now and then one that was missed in between.
+            // What the client says counts for the cuts too; its outcome may be unknown.
+            try? await remote.touch()
+            if round % 3 != 0 {
+                let entry = Entry(id: -1 - round % 3, title: "round \(round)")
+                try await backlog.put(entry)
+                while let seen = await states.next(), seen[id: entry.id] != entry {}
+            }
+        }
+        try await backlog.name("the last")
+        var plan = Plan()
+        while plan.name != "the last" { plan = try #require(await plans.next()) }
+        #expect(try await backlog.current() == plan, "seed \(seed)")
+        try await backlog.put(Entry(id: -7_777, title: "the last"))
+        var entries: KeyedCollection<Entry> = []
+        while !entries.contains(id: -7_777) { entries = try #require(await states.next()) }
+        #expect(try await backlog.all() == Array(entries), "seed \(seed)")
+        #expect(link.counters.accepted > 4, "the link does cut; seed \(seed)")
         await client.close()
         await link.close()
         await server.shutdown(drain: .zero)
@@ -265,6 +314,32 @@ import TrebuchetTesting
                 #expect(await states.next() == expected)
             }
         }
+    }
+
+    @Test("after a version that could not be encoded nobody gets changes that lack those of that version")
+    func unencodable() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let gauges = Gauges(actorSystem: server.actorSystem)
+        await server.expose(gauges, as: "backlog")
+        let peer = try await RawPeer.connect(server.start())
+        peer.send(Self.observe)
+        let epoch = try #require(await peer.nextText()?.firstMatch(of: /"epoch":"([^"]+)"/)?.1)
+        _ = await peer.nextText()
+        try await gauges.set(1, 1)
+        let seen = try #require(await peer.nextText()?.firstMatch(of: /"sequenceNumber":(\d+)/)?.1)
+        try await gauges.spoil(2, setting: 3, to: 7)
+        #expect(try #require(await peer.nextText()).contains("streamError"))
+        try await gauges.set(2, 2)
+        peer.send(
+            #"{"type":"streamResume","payload":{"streamID":"s7","callID":"r","actorID":"backlog","#
+                + #""targetIdentifier":"observeEntries","epoch":"\#(epoch)","lastSequence":\#(seen)}}"#)
+        #expect(try #require(await peer.nextText()).contains("streamStart"))
+        let next = try #require(await peer.nextText())
+        // The order of members is not promised.
+        let has = next.contains(#"{"id":3,"value":7}"#) || next.contains(#"{"value":7,"id":3}"#)
+        #expect(has, "\(next.prefix(300))")
+        peer.close()
+        await server.shutdown(drain: .zero)
     }
 
     @Test("an actor on the global pool, and an observer in the same process, go on as ever")

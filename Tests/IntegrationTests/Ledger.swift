@@ -11,6 +11,11 @@ distributed actor Ledger {
         return entries.count
     }
 
+    /// The same, but that its calls are repeated.
+    @Idempotent
+    @discardableResult
+    distributed func put(_ number: Int) -> Int { add(number) }
+
     distributed func fill(_ count: Int) { entries = Array(0..<count) }
     distributed func clear() { entries = [] }
     distributed func replace(_ index: Int, with number: Int) { entries[index] = number }

@@ -12,13 +12,15 @@ final class RawPeer: Sendable {
         self.inbox = inbox
     }
 
-    static func connect(_ address: SocketAddress, subprotocols: [String] = ["trebuchet.v3"]) async throws -> RawPeer {
+    static func connect(
+        _ address: SocketAddress, subprotocols: [String] = ["trebuchet.v3"], headers: HTTPHeaders = [:]
+    ) async throws -> RawPeer {
         var limits = WebSocketLimits()
         limits.messageBytes = 16 << 20
         limits.frameBytes = 16 << 20
         let inbox = Inbox()
         let socket = try await WebSocketClient.connect(
-            to: "ws://\(address.host):\(address.port)/", subprotocols: subprotocols, limits: limits
+            to: "ws://\(address.host):\(address.port)/", subprotocols: subprotocols, headers: headers, limits: limits
         ) { _ in inbox }
         return RawPeer(socket: socket, inbox: inbox)
     }
@@ -29,6 +31,19 @@ final class RawPeer: Sendable {
         send(
             #"{"type":"invocation","payload":{"callID":"\#(callID)","actorID":"\#(actor)","#
                 + #""targetIdentifier":"\#(target)","arguments":\#(arguments)}}"#)
+    }
+
+    /// The connection's name at the server.
+    var session: String { socket.responseHeaders["Trebuchet-Session"] ?? "" }
+
+    /// Sends a call whose answer is to be kept: one of this connection, or again one of an earlier connection.
+    func call(
+        _ callID: String, _ actor: String, _ target: String, _ arguments: String = "[]", of session: String? = nil
+    ) {
+        send(
+            #"{"type":"\#(session == nil ? "invocation" : "repeat")","payload":{"callID":"\#(callID)","actorID":"\#(actor)","#
+                + #""targetIdentifier":"\#(target)","arguments":\#(arguments),"session":"\#(session ?? self.session)"}}"#
+        )
     }
 
     /// Sends all that `body` sends in one write.

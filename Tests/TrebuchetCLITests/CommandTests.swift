@@ -43,6 +43,41 @@ import TrebuchetTesting
         await server.stop()
     }
 
+    @Test("serve --data keeps what was acknowledged through kill -9, and refuses a damaged file")
+    func data() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("data.db").path
+
+        let server = try await ServeProcess(arguments: ["--data", file])
+        let call = try await trebuchet("call", "--url", server.url, "todos", "addTodo(title:)", "\"Milk\"")
+        #expect(call.status == 0, "\(call.error)")
+        let second = try await trebuchet("serve", "--port", "0", "--data", file)
+        #expect(second.status == 1)
+        #expect(second.error.contains("\(file) is in use by process"))
+        await server.kill()
+
+        let again = try await ServeProcess(arguments: ["--data", file])
+        let seen = try await trebuchet("observe", "--url", again.url, "todos", "observeState", "--count", "1")
+        #expect(seen.output.contains("\"title\":\"Milk\""))
+        #expect(await again.stop() == 0)
+
+        try Data("garbage".utf8).write(to: URL(fileURLWithPath: file))
+        let damaged = try await trebuchet("serve", "--port", "0", "--data", file)
+        #expect(damaged.status == 1)
+        #expect(damaged.error.contains("\(file) is not a SQLite database"))
+    }
+
+    @Test("serve says where the state lives")
+    func whereStateLives() async throws {
+        let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"])
+        _ = await server.nextLine()
+        #expect(await server.nextLine()?.contains("in memory") == true)
+        server.signal(SIGTERM)
+        _ = await server.finish()
+    }
+
     @Test("an error goes to standard error, with exit code 1")
     func errors() async throws {
         let server = try await ServeProcess()

@@ -113,6 +113,33 @@ struct DiagnosticsTests {
         #expect(finding.fixes.map(\.source) == ["\(kind) A {\n    var a = 1\n}"])
     }
 
+    @Test(
+        "@Idempotent on what is not a distributed method",
+        arguments: ["func f() {}", "distributed var f: Int { 1 }", "var f = 1", "init() {}", "struct F {}"])
+    func idempotent(member: String) throws {
+        let expansion = Expansion("@Trebuchet distributed actor A {\n    @Idempotent \(member)\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message
+                == "'@Idempotent' can only be attached to a 'distributed func': nothing else is called over a network")
+        #expect(finding.token == "@")
+        #expect(finding.line == 2)
+        #expect(!expansion.contains("idempotent: true"))
+    }
+
+    @Test(
+        "an @Idempotent method outside of the body of a @Trebuchet actor",
+        arguments: ["distributed actor A", "extension A", "@Resolvable protocol A"])
+    func idempotentPlace(kind: String) throws {
+        let expansion = Expansion("\(kind) {\n    @Idempotent distributed func f()\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message == "'@Idempotent' works only in the body of a distributed actor marked '@Trebuchet'")
+        #expect(finding.token == "@")
+    }
+
     @Test("an actor that is not distributed, whatever stands before it", arguments: ["", "public ", "final "])
     func plainActor(modifier: String) throws {
         let expansion = Expansion("@Trebuchet\n\(modifier)actor A {}")

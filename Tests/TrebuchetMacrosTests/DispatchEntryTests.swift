@@ -43,6 +43,25 @@ struct DispatchEntryTests {
             """
         ),
         (
+            "@Idempotent distributed func pay(_ n: Int) throws(BankError) {}",
+            """
+            .sync("pay(_:)", arguments: 1, throwing: BankError.self, idempotent: true) { actor, arguments, _ in
+                try actor.pay(arguments.next(Int.self))
+            }
+            """
+        ),
+        (
+            "@Trebuchet.Idempotent distributed func later() async {}",
+            """
+            .async("later()", arguments: 0, idempotent: true) { _ in
+                return { actor in
+                    await actor.later()
+                    return .void
+                }
+            }
+            """
+        ),
+        (
             "distributed func f() throws(any Error) {}",
             """
             .sync("f()", arguments: 0) { actor, _, _ in

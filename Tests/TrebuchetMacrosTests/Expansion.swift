@@ -30,6 +30,7 @@ struct Expansion {
             "Trebuchet": MacroSpec(type: TrebuchetMacro.self, conformances: ["TrebuchetActor", "StreamingActor"]),
             "StreamedState": MacroSpec(type: StreamedStateMacro.self),
             "StreamedEvents": MacroSpec(type: StreamedEventsMacro.self),
+            "Idempotent": MacroSpec(type: IdempotentMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())

@@ -51,6 +51,53 @@ struct StreamedStateTests {
         #expect(expansion.contains("case observeDefault"))
     }
 
+    @Test("a persisted state has an entry that can set it")
+    func persisted() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(persisted: true) var `default` = 1 }")
+        #expect(expansion.findings.isEmpty)
+        let entry = """
+            .persisted("observeDefault", property: "default") { actor in
+                actor._default_cell
+            } value: { actor in
+                actor.`default`
+            } load: { actor, value in
+                actor.`default` = value
+            }
+            """
+        #expect(expansion.contains(entry))
+        let plain = Expansion("@Trebuchet distributed actor A { @StreamedState(persisted: false) var a = 1 }")
+        #expect(plain.contains(".state(\"observeA\") { actor in"))
+        #expect(plain.findings.isEmpty)
+    }
+
+    @Test("persisted is a literal, since the macro reads it")
+    func persistedLiteral() {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(persisted: yes) var a = 1 }")
+        #expect(expansion.findings.count == 1)
+        #expect(expansion.findings.first?.message.contains("'true' or 'false'") == true)
+        #expect(expansion.findings.first?.token == "yes")
+    }
+
+    @Test("a concurrent actor has no persisted states")
+    func persistedConcurrent() {
+        let expansion = Expansion(
+            "@Trebuchet(executor: .concurrent) distributed actor A { @StreamedState(persisted: true) var a = 1 }")
+        #expect(expansion.findings.count == 1)
+        #expect(expansion.findings.first?.message.contains("'executor: .concurrent'") == true)
+    }
+
+    @Test("a persisted state delivers the newest version")
+    func persistedDelivery() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(delivery: .every(), persisted: true) var a = 1 }")
+        #expect(expansion.findings.map(\.token) == ["."])
+        #expect(expansion.findings.first?.message.contains("cannot be persisted and deliver every version") == true)
+        let latest = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(delivery: .latest, persisted: true) var a = 1 }")
+        #expect(latest.findings.isEmpty)
+    }
+
     @Test("hands its delivery on to the cell and to those who observe")
     func delivery() {
         let expansion = Expansion(

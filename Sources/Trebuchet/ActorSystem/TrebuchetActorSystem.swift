@@ -19,6 +19,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         weak var actor: (any DistributedActor)?
         /// Made when a client first calls the actor through a reference.
         var record: ActorRecord?
+        /// Set once its states have been loaded from the store.
+        var persisted: PersistedStates?
         let makeRecord: @Sendable (_ name: String) -> ActorRecord?
     }
 
@@ -105,7 +107,18 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     private func typedRecord<A: TrebuchetActor>(of actor: A, name: String, holding: Bool) -> ActorRecord {
-        TypedActorRecord(actor, name: name, home: home(of: actor), holding: holding)
+        TypedActorRecord(
+            actor, name: name, home: home(of: actor), holding: holding, persisted: persistedStates(of: actor.id))
+    }
+
+    /// The states of an actor that are kept in a store; nil while there are none.
+    func persistedStates(of id: ActorID) -> PersistedStates? { locals.withLock { $0[id.id]?.persisted } }
+
+    func setPersistedStates(_ states: PersistedStates?, of id: ActorID) {
+        locals.withLock { locals in
+            locals[id.id]?.persisted = states
+            locals[id.id]?.record = nil
+        }
     }
 
     /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent`, whatever its name says.
@@ -149,8 +162,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         let request = invocation.finish(on: Act.self)
         invocation.giveBackCoder(to: self)
         do {
+            let method = caller.method(target, of: Act.self)
             return try await caller.call(
-                actorID: actor.id.id, target: caller.name(of: target, on: Act.self), request)
+                actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
         } catch let error as TrebuchetError where error.code == .application {
             throw caller.errors.typed(error, thrownBy: Act.self)
         }

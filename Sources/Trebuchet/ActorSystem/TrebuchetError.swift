@@ -27,7 +27,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public static let cancelled = Code(.cancelled)
         /// There is no connection to the server, so the call was not sent.
         public static let unavailable = Code(.unavailable)
-        /// The connection broke before the answer came. The call may have had its effect.
+        /// The connection broke before the answer came, or the server could not write what the call changed. The call may
+        /// have had its effect.
         public static let unknownOutcome = Code(.unknownOutcome)
         /// Updates of a stream that leaves nothing out were missed: somebody was too slow, or away for too long.
         public static let overflow = Code(.overflow)

@@ -7,6 +7,8 @@ internal import TrebuchetWire
 
 /// What carries a client's messages to its server. On the client's reactor.
 protocol ClientLink: AnyObject {
+    /// The connection's name at its server; nil when that keeps no answers.
+    var session: String? { get }
     func send(_ message: [UInt8])
     func close()
 }
@@ -23,7 +25,7 @@ final class ClientCore: @unchecked Sendable {
     let peerName: String
     /// Set once, before the client is handed out; the system holds no client either.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
-    private let names = Mutex<[String: String]>([:])
+    private let methods = Mutex<[String: RemoteMethod]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
     let connection: ClientConnection
@@ -50,19 +52,24 @@ final class ClientCore: @unchecked Sendable {
 
     /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
     /// stands in an extension, is called by its mangled name, which is how its server finds it.
-    func name<Act: DistributedActor>(of target: RemoteCallTarget, on type: Act.Type) -> String {
-        if let known = names.withLock({ $0[target.identifier] }) { return known }
+    func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
+        if let known = methods.withLock({ $0[target.identifier] }) { return known }
         let readable = TargetNames.wireName(of: target)
-        let isKnown = (type as? any TrebuchetActor.Type)?.hasMethod(readable) ?? TargetNames.isStub(type)
-        let name = isKnown ? readable : target.identifier
-        names.withLock { $0[target.identifier] = name }
-        return name
+        let entry = (type as? any TrebuchetActor.Type).map { $0.isIdempotent(readable) }
+        // The stub of a `@Resolvable` protocol does not know how the actor's methods are marked.
+        let isKnown = entry.map { $0 != nil } ?? TargetNames.isStub(type)
+        let method = RemoteMethod(
+            name: isKnown ? readable : target.identifier, isIdempotent: entry.flatMap(\.self) ?? false)
+        methods.withLock { $0[target.identifier] = method }
+        return method
     }
 
     // MARK: Calls
 
     /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
-    func call(actorID: String, target: String, _ request: CallRequest) async throws -> [UInt8]? {
+    func call(
+        actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool = false
+    ) async throws -> [UInt8]? {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let now = MonotonicClock.now
         let asked = Deadline.current
@@ -70,11 +77,18 @@ final class ClientCore: @unchecked Sendable {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
         let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
-        let message = InvocationMessage(
-            number: number, actorID: actorID, target: target, request: request,
-            timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) })
-        let call = PendingCall(
-            number: number, name: target, message: message.bytes, deadline: min(own, asked ?? .max))
+        let message: PendingCall.Message
+        if isIdempotent {
+            message = .repeatable(
+                RepeatableCall(number: number, actorID: actorID, target: target, request: request, deadline: asked))
+        } else {
+            message = .encoded(
+                InvocationMessage(
+                    number: number, actorID: actorID, target: target, request: request,
+                    timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
+                ).bytes)
+        }
+        let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 call.continuation = continuation
@@ -101,9 +115,20 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
+        switch call.message {
+        case .encoded(let bytes):
+            link.send(bytes)
+            call.message = .encoded([])
+        case .repeatable(var repeatable):
+            guard let bytes = repeatable.next(over: link.session, at: MonotonicClock.now) else {
+                pending[call.number] = nil
+                let text = "\(call.name) was not answered, and the server of now keeps no answers"
+                return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
+            }
+            call.message = .repeatable(repeatable)
+            link.send(bytes)
+        }
         call.connection = linkNumber
-        link.send(call.message)
-        call.message = []
     }
 
     private var notConnected: TrebuchetError {
@@ -150,7 +175,7 @@ final class ClientCore: @unchecked Sendable {
             _ = take(number)
             tellCancelled(call)
             let text =
-                call.connection == 0
+                call.isUnsent
                 ? "\(call.name) was not sent before its deadline: there was no connection to \(peerName)"
                 : "\(call.name) was not answered before its deadline"
             call.finish(.failure(TrebuchetError(.timeout, text)))
@@ -297,10 +322,21 @@ extension ClientCore: ClientConnectionDelegate {
 
     func connectionLost(number: Int, _ error: TransportError) {
         if number == linkNumber { link = nil }
-        for call in pending.values where call.connection == number {
-            pending[call.number] = nil
-            call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
+        let lost = pending.values.filter { $0.connection == number }
+        for call in lost.sorted(by: { $0.number < $1.number }) {
+            if call.isRepeatable, connection.isExpected {
+                call.connection = 0
+                // A connection that was left to its calls has broken while there is another one.
+                if let link { send(call, over: link) }
+            } else {
+                endUnknown(call, error)
+            }
         }
+    }
+
+    private func endUnknown(_ call: PendingCall, _ error: TransportError) {
+        pending[call.number] = nil
+        call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
     }
 
     func callsUnderWay(number: Int) -> Int { pending.values.count { $0.connection == number } }
@@ -308,6 +344,10 @@ extension ClientCore: ClientConnectionDelegate {
     func connectionGivenUp(_ error: TransportError) {
         let failure = TrebuchetError(.unavailable, error.message)
         for call in pending.values where call.connection == 0 {
+            guard call.isUnsent else {
+                endUnknown(call, error)
+                continue
+            }
             pending[call.number] = nil
             call.finish(.failure(failure))
         }

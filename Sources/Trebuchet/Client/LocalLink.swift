@@ -11,6 +11,9 @@ final class LocalConnection: @unchecked Sendable {
     private static let highWatermark = 256 << 10
 
     private let serverReactor: Reactor
+    private let name: SessionName
+    /// The session's name as it stands in messages.
+    fileprivate let sessionText: String
     private let clientReactor: Reactor
     /// Bytes on their way to the client.
     private let pending = Atomic<Int>(0)
@@ -20,19 +23,27 @@ final class LocalConnection: @unchecked Sendable {
     private let number: Int
     private var isClosed = false
 
-    init(serverReactor: Reactor, core: ClientCore, number: Int) {
+    init(_ shard: ServerShard, core: ClientCore, number: Int) {
         self.number = number
-        self.serverReactor = serverReactor
+        name = shard.newSessionName()
+        sessionText = shard.answers.names.text(name)
+        serverReactor = shard.reactor
         self.clientReactor = core.reactor
         self.core = core
     }
 
     /// On the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
-        session = Session(ServerEnd(self), version: .v3, shard: shard, caller: caller)
+        session = Session(ServerEnd(self), name: name, version: .v3, shard: shard, caller: caller)
     }
 
     var clientEnd: any ClientLink { ClientEnd(self) }
+
+    /// On the server's reactor.
+    fileprivate func abort() {
+        session = nil
+        close("the server has ended the connection")
+    }
 
     fileprivate func sendToServer(_ message: [UInt8]) {
         serverReactor.execute { message.withUnsafeBytes { self.session?.receive($0) } }
@@ -88,12 +99,15 @@ private final class ServerEnd: MessageLink {
     func inOneWrite(_ body: () -> Void) { body() }
 
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
+    func abort() { connection.abort() }
 }
 
 private final class ClientEnd: ClientLink {
     private let connection: LocalConnection
 
     init(_ connection: LocalConnection) { self.connection = connection }
+
+    var session: String? { connection.sessionText }
 
     func send(_ message: [UInt8]) { connection.sendToServer(message) }
     func close() { connection.close("the connection was closed") }

@@ -7,13 +7,13 @@ struct InvocationMessage {
 
     init(
         number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
-        filter: StreamFilter? = nil
+        filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false
     ) {
         var buffer = ByteBuffer(capacity: 160)
         EnvelopeWriter.invocation(
             callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
             genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, filter: filter,
-            into: &buffer)
+            session: session, isRepeat: isRepeat, into: &buffer)
         bytes = Array(buffer.bytes)
     }
 }

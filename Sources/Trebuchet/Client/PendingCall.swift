@@ -7,9 +7,15 @@ internal import Synchronization
 final class PendingCall: @unchecked Sendable {
     let number: UInt64
     let name: String
-    /// The invocation; empty once it was sent.
-    var message: [UInt8]
-    /// The connection that it was sent over; 0 while it waits for one.
+    /// What is to be sent.
+    enum Message {
+        /// The invocation; empty once it was sent.
+        case encoded([UInt8])
+        case repeatable(RepeatableCall)
+    }
+
+    var message: Message
+    /// The connection that it was sent over last; 0 while it waits for one.
     var connection = 0
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
@@ -17,11 +23,23 @@ final class PendingCall: @unchecked Sendable {
     let isCancelled = Atomic<Bool>(false)
     var continuation: CheckedContinuation<[UInt8]?, any Error>?
 
-    init(number: UInt64, name: String, message: [UInt8], deadline: UInt64) {
+    init(number: UInt64, name: String, message: Message, deadline: UInt64) {
         self.number = number
         self.name = name
         self.message = message
         self.deadline = deadline
+    }
+
+    /// Whether the server cannot have seen it.
+    var isUnsent: Bool {
+        guard case .repeatable(let repeatable) = message else { return connection == 0 }
+        return !repeatable.isSent
+    }
+
+    /// Whether it may be sent again.
+    var isRepeatable: Bool {
+        guard case .repeatable(let repeatable) = message else { return false }
+        return repeatable.isKept
     }
 
     func finish(_ outcome: Result<[UInt8]?, any Error>) {

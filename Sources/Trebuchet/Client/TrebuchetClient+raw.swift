@@ -2,6 +2,9 @@ internal import Relays
 package import TrebuchetWire
 
 extension TrebuchetClient {
+    /// How long a call may wait for its answer.
+    package var callTimeout: Duration? { core.options.callTimeout }
+
     /// Calls a method by name with arguments in JSON, and returns the result in JSON: for tools that know no types.
     package func call(actor: String, target: String, arguments: [[UInt8]]) async throws -> [UInt8]? {
         try await core.call(actorID: actor, target: target, CallRequest(arguments: arguments, generics: []))

@@ -63,6 +63,8 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
 
     // MARK: ClientLink
 
+    var session: String? { socket.responseHeaders[SessionNames.header] }
+
     func send(_ message: [UInt8]) { message.withUnsafeBytes { socket.send(.text, $0) } }
 
     func close() { socket.close(code: .normal) }

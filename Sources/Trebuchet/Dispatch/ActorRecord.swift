@@ -12,14 +12,17 @@ final class ActorMethod: Sendable {
     let index: Int
     let arguments: Int
     let generics: Int
+    /// Whether its answers are kept for clients that ask for it.
+    let isIdempotent: Bool
     /// Set when it is synchronous and may run in place.
     let body: Body?
 
-    init(name: String, index: Int, arguments: Int, generics: Int, body: Body?) {
+    init(name: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool, body: Body?) {
         self.name = name
         self.index = index
         self.arguments = arguments
         self.generics = generics
+        self.isIdempotent = isIdempotent
         self.body = body
     }
 }
@@ -44,12 +47,15 @@ class ActorRecord: @unchecked Sendable {
     private let methods: [ActorMethod]
     private let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     let streamNames: [String]
+    /// Set when the actor has states that are kept in a store: then answers wait until they are written.
+    final let persisted: PersistedStates?
     /// The actor of an exposed record, which holds it. Without counting references: an actor that is weakly referred to
     /// anywhere pays for each count with an atomic operation through a side table.
     private let exposed: Unmanaged<AnyObject>?
 
     init(
-        name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String], exposed: AnyObject?
+        name: String, home: ReactorShard?, methods: [ActorMethod], streamNames: [String], exposed: AnyObject?,
+        persisted: PersistedStates? = nil
     ) {
         self.name = name
         self.home = home
@@ -59,6 +65,7 @@ class ActorRecord: @unchecked Sendable {
         methodsByName = table
         self.streamNames = streamNames
         self.exposed = exposed.map { .passUnretained($0) }
+        self.persisted = persisted
     }
 
     /// The method of this name; the record keeps it alive.
@@ -80,6 +87,17 @@ class ActorRecord: @unchecked Sendable {
         }
         guard let actor else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
         try body(actor, &arguments, &reply)
+    }
+
+    /// Gives `completion` the outcome of a call as soon as all that it may show is written.
+    final func whenWritten(
+        _ outcome: Result<CallResult, any Error>,
+        _ completion: @escaping @Sendable (Result<CallResult, any Error>) -> Void
+    ) {
+        guard let persisted else { return completion(outcome) }
+        persisted.home.reactor.run {
+            persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
+        }
     }
 
     /// Decodes the arguments and gives the call that a task is to run.

@@ -42,21 +42,28 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
     let arguments: Int
     let generics: Int
     let errorType: (any Error.Type)?
+    /// Whether a client may send it again when it does not know what became of it.
+    let isIdempotent: Bool
     let body: Body
 
     /// A synchronous method: it runs in place, on the actor's reactor.
     public static func sync(
-        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, _ body: @escaping InPlace
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
+        _ body: @escaping InPlace
     ) -> Self {
-        Self(name: name, arguments: arguments, generics: generics, errorType: throwing, body: .inPlace(body))
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .inPlace(body))
     }
 
     /// A method that may suspend: its arguments are decoded first, then the operation runs in a task.
     public static func async(
-        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil,
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
         _ prepare: @escaping Prepare
     ) -> Self {
-        Self(name: name, arguments: arguments, generics: generics, errorType: throwing, body: .suspending(prepare))
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .suspending(prepare))
     }
 }
 
@@ -66,6 +73,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// Set for a state that is kept in the server's store.
+    let persistence: StatePersistence<A>?
     /// The values in JSON, the newest for whoever asks.
     let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
@@ -80,10 +89,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        Self(
-            name: name,
-            source: { actor, home in cell(actor).source(home: home, access: access(actor, value)) },
-            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
+        state(name, cell, persistence: nil) { access($0, value) }
     }
 
     /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
@@ -92,23 +98,41 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
+        state(name, cell, persistence: nil) { actor in
+            var access = access(actor, value)
+            var reader = ChangeReader()
+            access.takeChanges = { [weak actor] coder in
+                var changes: StateChanges?
+                // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
+                actor?.assumeIsolated { actor in
+                    cell(actor).withoutNoting {
+                        change(actor) { changes = reader.take(from: &$0, with: coder) }
+                    }
+                }
+                return changes
+            }
+            return access
+        }
+    }
+
+    /// A state that is kept in the server's store under the actor's name and `property`.
+    ///
+    /// - Parameter load: sets the property to what was kept.
+    public static func persisted<Value>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self {
+        state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
+    }
+
+    private static func state<Value>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
+    ) -> Self {
         Self(
             name: name,
-            source: { actor, home in
-                var access = access(actor, value)
-                var reader = ChangeReader()
-                access.takeChanges = { [weak actor] coder in
-                    var changes: StateChanges?
-                    // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
-                    actor?.assumeIsolated { actor in
-                        cell(actor).withoutNoting {
-                            change(actor) { changes = reader.take(from: &$0, with: coder) }
-                        }
-                    }
-                    return changes
-                }
-                return cell(actor).source(home: home, access: access)
-            },
+            source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
+            persistence: persistence,
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
 
@@ -119,6 +143,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in sender(actor).source(home: home) },
+            persistence: nil,
             encodedValues: { actor in
                 encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
             })

@@ -7,5 +7,6 @@ public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetA
 }
 
 extension TrebuchetActor {
-    static func hasMethod(_ name: String) -> Bool { _dispatch.methods.contains { $0.name == name } }
+    /// Whether the method of this name is marked `@Idempotent`; nil when the dispatch table has none.
+    static func isIdempotent(_ name: String) -> Bool? { _dispatch.methods.first { $0.name == name }?.isIdempotent }
 }

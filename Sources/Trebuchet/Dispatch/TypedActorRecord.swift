@@ -11,7 +11,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     /// For an actor that is reachable only because a reference to it was handed out.
     private weak var referred: A?
 
-    init(_ actor: A, name: String, home: ReactorShard?, holding: Bool) {
+    init(_ actor: A, name: String, home: ReactorShard?, holding: Bool, persisted: PersistedStates?) {
         let table = A._dispatch
         self.table = table
         held = holding ? actor : nil
@@ -19,11 +19,11 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
                 name: method.name, index: index, arguments: method.arguments, generics: method.generics,
-                body: home == nil ? nil : Self.body(method))
+                isIdempotent: method.isIdempotent, body: home == nil ? nil : Self.body(method))
         }
         super.init(
             name: name, home: home, methods: methods, streamNames: table.streams.map(\.name),
-            exposed: holding ? actor : nil)
+            exposed: holding ? actor : nil, persisted: persisted)
     }
 
     override var actor: (any DistributedActor)? { held ?? referred }

@@ -14,6 +14,8 @@ final class ActorDirectory: Sendable {
     private struct Contents {
         var records: [String: ActorRecord] = [:]
         var patterns: [Pattern] = []
+        /// Of actors that were exposed by name and have to be loaded.
+        var loading: [String: Factory] = [:]
         var activating: [String: Task<ActorRecord, any Error>] = [:]
         /// Names of those that were made on demand, or are being made.
         var onDemand: Set<String> = []
@@ -27,13 +29,24 @@ final class ActorDirectory: Sendable {
     func insert(_ record: ActorRecord) {
         contents.withLock { contents in
             contents.records[record.name] = record
+            contents.loading[record.name] = nil
             contents.onDemand.remove(record.name)
+        }
+    }
+
+    /// The actor of this name is there, but its record is made when it is first called, and anew after a failure.
+    func insert(_ name: String, _ load: @escaping Factory) {
+        contents.withLock { contents in
+            contents.records[name] = nil
+            contents.loading[name] = load
+            contents.onDemand.remove(name)
         }
     }
 
     func remove(_ name: String) {
         contents.withLock { contents in
             contents.records[name] = nil
+            contents.loading[name] = nil
             if contents.activating[name] == nil { contents.onDemand.remove(name) }
         }
     }
@@ -57,6 +70,11 @@ final class ActorDirectory: Sendable {
             if let running = contents.activating[name] { return running }
             // Another reactor may have asked for it, and got it, since the caller looked.
             if let record = contents.records[name] { return Task { record } }
+            if let load = contents.loading[name] {
+                let task = Task { try await self.make(name, load) }
+                contents.activating[name] = task
+                return task
+            }
             let fitting = contents.patterns.first {
                 name.hasPrefix($0.prefix) && name.utf8.count > $0.prefix.utf8.count
             }
@@ -66,15 +84,15 @@ final class ActorDirectory: Sendable {
                     .rateLimited, "\(limit) actors made on demand live already; '\(name)' is one too many")
             }
             contents.onDemand.insert(name)
-            let task = Task { try await self.make(name, pattern) }
+            let task = Task { try await self.make(name, pattern.make) }
             contents.activating[name] = task
             return task
         }
     }
 
-    private func make(_ name: String, _ pattern: Pattern) async throws -> ActorRecord {
+    private func make(_ name: String, _ make: Factory) async throws -> ActorRecord {
         do {
-            let record = try await pattern.make(name)
+            let record = try await make(name)
             return contents.withLock { contents in
                 contents.activating[name] = nil
                 // One that was exposed under this name meanwhile has been put there on purpose.

@@ -14,4 +14,6 @@ protocol MessageLink: AnyObject {
     /// Sends all that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
     func close(_ code: WebSocketCloseCode, reason: String)
+    /// Ends it at once: no message comes any more.
+    func abort()
 }

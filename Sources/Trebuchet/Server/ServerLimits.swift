@@ -13,6 +13,9 @@ public struct ServerLimits: Sendable {
     public var actorsOnDemand = 100_000
     /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
     public var messageSize = 1 << 20
+    /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
+    /// written until it is smaller again. Default 64 MiB.
+    public var persistedStateSize = 64 << 20
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
 
@@ -29,6 +32,17 @@ public struct ServerLimits: Sendable {
     public var pongTimeout = Duration.seconds(20)
     /// Connections from one address at a time, apart from this machine's own. Default 1,000.
     public var connectionsPerAddress = 1_000
+
+    /// How long the answers of `@Idempotent` calls are kept, for clients whose connection broke before they came. Default
+    /// 60 seconds.
+    public var answerTime = Duration.seconds(60)
+    /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
+    /// is forgotten too early would let a call run twice. Default 500,000.
+    public var answers = 500_000
+    /// The same for the calls that came over one connection. Default 50,000.
+    public var answersPerConnection = 50_000
+    /// Bytes of all these answers, each counted with 256 more. Default 256 MiB.
+    public var answerBytes = 256 << 20
 
     public init() {}
 

@@ -42,7 +42,7 @@ extension ServerShard {
     private func next(
         _ rest: ArraySlice<Session>, _ batch: Int, _ body: @escaping (Session) -> Void, _ done: @escaping () -> Void
     ) {
-        for session in rest.prefix(batch) where sessions[ObjectIdentifier(session)] != nil { body(session) }
+        for session in rest.prefix(batch) where sessions[session.name.number] != nil { body(session) }
         let rest = rest.dropFirst(batch)
         guard !rest.isEmpty else { return done() }
         reactor.schedule(after: DrainPlan.interval) { self.next(rest, batch, body, done) }

@@ -10,12 +10,17 @@ final class ServerShard: @unchecked Sendable {
     let states: ReactorShard
     let directory: ActorDirectory
     let limits: ServerLimits
+    let answers: RememberedAnswers
+    var willForgetAnswers = false
+    /// The number of its reactor.
+    private let index: Int
     unowned let system: TrebuchetActorSystem
     /// The message that is being handled. Behind a pointer, so that reading it costs no exclusivity check.
     let envelope = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: 1)
     /// The result of the call that is being handled.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
-    private(set) var sessions: [ObjectIdentifier: Session] = [:]
+    /// By the numbers of their names.
+    private(set) var sessions: [UInt64: Session] = [:]
 
     /// The shards of the same server on all reactors, this one among them. Set once, before the server listens.
     var siblings: [ServerShard] = []
@@ -33,7 +38,12 @@ final class ServerShard: @unchecked Sendable {
     /// What the mangled names of older clients mean. Bounded: a client could send any name.
     private var wireNames: [String: String] = [:]
 
-    init(states: ReactorShard, directory: ActorDirectory, limits: ServerLimits, system: TrebuchetActorSystem) {
+    init(
+        states: ReactorShard, index: Int, directory: ActorDirectory, answers: RememberedAnswers, limits: ServerLimits,
+        system: TrebuchetActorSystem
+    ) {
+        self.index = index
+        self.answers = answers
         self.states = states
         self.directory = directory
         self.limits = limits
@@ -55,8 +65,11 @@ final class ServerShard: @unchecked Sendable {
     /// The shard of the same server on another reactor.
     func sibling(on states: ReactorShard) -> ServerShard? { siblings.first { $0.states === states } }
 
-    func add(_ session: Session) { sessions[ObjectIdentifier(session)] = session }
-    func remove(_ session: Session) { sessions[ObjectIdentifier(session)] = nil }
+    func add(_ session: Session) { sessions[session.name.number] = session }
+    func remove(_ session: Session) { sessions[session.name.number] = nil }
+
+    /// For a connection that is to live on this reactor; from anywhere.
+    func newSessionName() -> SessionName { answers.names.next(onReactor: index) }
 
     // MARK: Actors
 

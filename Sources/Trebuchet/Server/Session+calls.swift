@@ -24,7 +24,7 @@ extension Session {
     }
 
     /// A call whose actor has been made meanwhile, or could not be.
-    private func retry(_ message: UnsafeRawBufferPointer, _ outcome: Result<Void, any Error>) {
+    func retry(_ message: UnsafeRawBufferPointer, _ outcome: Result<Void, any Error>) {
         switch outcome {
         case .success:
             receive(message)
@@ -51,19 +51,32 @@ extension Session {
 
     @inline(__always)
     private func invoke(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
-        let envelope = shard.envelope
-        if shard.isGuarded, let refusal = refusal(of: method.name, record.name) {
-            return fail(envelope.pointee.callID.bytes(in: message), refusal)
-        }
-        guard
-            envelope.pointee.arguments.count == method.arguments,
-            envelope.pointee.genericSubstitutions.count == method.generics
-        else { return failCounts(method, message) }
+        if method.isIdempotent, !shard.envelope.pointee.session.isAbsent { return callOnce(record, method, message) }
+        guard isAdmissible(record, method, message) else { return }
         if method.runsInPlace, record.home === shard.states, record.starting == 0 {
+            guard record.persisted == nil else { return callPersisted(record, method, message) }
             callInPlace(record, method, message)
         } else {
             start(record, method, message)
         }
+    }
+
+    /// Whether the call may be made and has what the method takes; false after a refusal.
+    @inline(__always)
+    func isAdmissible(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) -> Bool {
+        let envelope = shard.envelope
+        if shard.isGuarded, let refusal = refusal(of: method.name, record.name) {
+            fail(envelope.pointee.callID.bytes(in: message), refusal)
+            return false
+        }
+        guard
+            envelope.pointee.arguments.count == method.arguments,
+            envelope.pointee.genericSubstitutions.count == method.generics
+        else {
+            failCounts(method, message)
+            return false
+        }
+        return true
     }
 
     // MARK: In place
@@ -80,30 +93,50 @@ extension Session {
         succeed(callID, result.isEmpty ? nil : result)
     }
 
+    /// The same for an actor whose states are kept in a store.
+    private func callPersisted(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
+        guard let call = begin(message) else { return }
+        let session = self
+        let outcome = Result<CallResult, any Error> {
+            try asCaller { try shard.callInPlace(record, method, message, version) }
+            return CallResult(encoded: Array(shard.reply.pointee.bytes))
+        }
+        record.whenWritten(outcome) { session.finish(call, $0) }
+    }
+
     // MARK: In a task, or on another reactor
 
     private func start(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
         guard let call = begin(message) else { return }
-        let session = self
+        let (session, home) = (self, record.home)
+        start(record, method, message, call) { session.finish(call, $0, publishing: home) }
+    }
+
+    /// `completion` is called on the thread where the call ends.
+    func start(
+        _ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer, _ call: RunningCall,
+        _ completion: @escaping @Sendable (Result<CallResult, any Error>) -> Void
+    ) {
+        var completion = completion
+        if record.persisted != nil {
+            completion = { [completion] outcome in record.whenWritten(outcome, completion) }
+        }
         if let home = record.home, home !== shard.states {
             let copy = Array(message)
-            let version = version
+            let (session, version, completion) = (self, version, completion)
             home.reactor.execute {
                 guard let shard = session.shard.sibling(on: home) else { return }
-                session.asCaller {
-                    shard.run(record, method, copy, version, call) { session.finish(call, $0, publishing: home) }
-                }
+                session.asCaller { shard.run(record, method, copy, version, call, completion) }
             }
             return
         }
-        let home = record.home
         let operation: CallOperation
         do {
             operation = try shard.operation(record, method, message, version)
         } catch {
-            return finish(call, .failure(error))
+            return completion(.failure(error))
         }
-        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: home) } }
+        asCaller { CallTask.start(record, operation, call, completion) }
     }
 
     /// Calls a method that no dispatch table has. False when the actor has none of that name.
@@ -124,17 +157,20 @@ extension Session {
         guard let call = begin(message) else { return true }
         let session = self
         if shard.isGuarded, let refusal = refusal(of: shard.wireName(identifier), record.name) {
-            call.timer?.cancel()
-            running[call.callID] = nil
+            withdraw(call)
             fail(call.callID, refusal)
             return true
         }
-        asCaller { CallTask.start(record, operation, call) { session.finish(call, $0, publishing: nil) } }
+        asCaller {
+            CallTask.start(record, operation, call) { outcome in
+                record.whenWritten(outcome) { session.finish(call, $0, publishing: nil) }
+            }
+        }
         return true
     }
 
     /// Notes a call that is not answered at once; nil when it was refused.
-    private func begin(_ message: UnsafeRawBufferPointer) -> RunningCall? {
+    func begin(_ message: UnsafeRawBufferPointer) -> RunningCall? {
         let envelope = shard.envelope
         let callID = Array(envelope.pointee.callID.bytes(in: message))
         guard running.count < shard.limits.callsPerConnection else {
@@ -158,8 +194,14 @@ extension Session {
         return call
     }
 
+    /// Takes back `begin`.
+    func withdraw(_ call: RunningCall) {
+        call.timer?.cancel()
+        running[call.callID] = nil
+    }
+
     /// Answers a call that ran in a task, from whatever thread it ended on.
-    private func finish(_ call: RunningCall, _ outcome: Result<CallResult, any Error>, publishing home: ReactorShard?) {
+    func finish(_ call: RunningCall, _ outcome: Result<CallResult, any Error>, publishing home: ReactorShard?) {
         if shard.reactor.isCurrent { return finish(call, outcome) }
         // What the call changed goes first, so that its caller sees it before the answer.
         if let home, home.reactor.isCurrent { home.publishMarked() }

@@ -8,6 +8,7 @@ internal import WebSockets
 /// `@unchecked Sendable`: everything runs on the shard's reactor.
 final class Session: @unchecked Sendable {
     let shard: ServerShard
+    let name: SessionName
     let link: any MessageLink
     private(set) var version: ProtocolVersion
     /// Calls that are not answered yet, by callID.
@@ -21,11 +22,17 @@ final class Session: @unchecked Sendable {
     private(set) var isOpen = true
     private var isDraining = false
     private var isBehind = false
+    /// Whether answers of its calls are kept.
+    var remembers = false
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     private var buckets = ConnectionBuckets()
 
-    init(_ link: any MessageLink, version: ProtocolVersion, shard: ServerShard, caller: Caller? = nil) {
+    init(
+        _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
+        caller: Caller? = nil
+    ) {
+        self.name = name
         self.caller = caller
         self.link = link
         self.version = version
@@ -48,6 +55,7 @@ final class Session: @unchecked Sendable {
             return invoke(message)
         }
         switch kind {
+        case .repeat: receiveRepeat(message)
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
         case .streamResume: resume(message)
@@ -173,8 +181,9 @@ final class Session: @unchecked Sendable {
     func linkDidClose() {
         guard isOpen else { return }
         isOpen = false
-        for call in running.values { call.cancel() }
+        for call in running.values { call.abandon() }
         running = [:]
+        if remembers { shard.answers.close(name) }
         let ended = streams.values
         streams = [:]
         for subscription in ended { subscription.node.remove(subscription, isLost: true) }

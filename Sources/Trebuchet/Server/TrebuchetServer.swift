@@ -33,9 +33,11 @@ public final class TrebuchetServer: Sendable {
     /// - Parameters:
     ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
     ///   - access: who may connect; anybody by default.
+    ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
+    ///     they live in memory as all others. The server does not close it.
     public init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open
+        access: AccessPolicy = .open, store: (any StateStore)? = nil
     ) {
         self.transport = transport
         self.limits = limits
@@ -45,10 +47,17 @@ public final class TrebuchetServer: Sendable {
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let directory = ActorDirectory(actorsOnDemand: limits.actorsOnDemand)
         system.serve(directory)
+        if let store {
+            for shard in system.shards {
+                shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
+            }
+        }
         actorSystem = system
         self.directory = directory
-        shards = system.shards.map {
-            ServerShard(states: $0, directory: directory, limits: limits, system: system)
+        let answers = RememberedAnswers(reactors: system.shards.count, limits: limits)
+        shards = system.shards.enumerated().map { index, states in
+            ServerShard(
+                states: states, index: index, directory: directory, answers: answers, limits: limits, system: system)
         }
         for shard in shards {
             shard.siblings = shards
@@ -69,10 +78,36 @@ public final class TrebuchetServer: Sendable {
     // MARK: Actors
 
     /// Lets clients call and observe an actor under a name. An actor exposed before under that name gives way.
+    ///
+    /// With a store, the actor's persisted states are loaded before this returns. When that fails, calls and streams get
+    /// the error; each first tries to load again.
     public func expose<A: DistributedActor>(_ actor: A, as name: String) async
     where A.ActorSystem == TrebuchetActorSystem {
-        directory.insert(actorSystem.record(of: actor, name: name, holding: true))
+        guard actorSystem.mustLoad(A.self) else {
+            let old = directory.record(name)
+            directory.insert(actorSystem.record(of: actor, name: name, holding: true))
+            await forget(name)
+            await retire(old)
+            return
+        }
+        let old = directory.record(name)
+        let system = actorSystem
+        directory.insert(name) { [weak system] name in
+            guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
+            return try await system.loadedRecord(of: actor, name: name)
+        }
         await forget(name)
+        if old?.actor !== actor { await retire(old) }
+        _ = try? await directory.activate(name)?.value
+    }
+
+    /// Waits until the states of an actor that is out of reach are written.
+    private func retire(_ record: ActorRecord?) async {
+        guard let record, let persisted = record.persisted, let actor = record.actor else { return }
+        // Under another name as well, it is kept under the first.
+        guard persisted.name == record.name else { return }
+        await persisted.retire()
+        (actor.id as? TrebuchetActorID).map { actorSystem.setPersistedStates(nil, of: $0) }
     }
 
     /// Makes actors when they are first called: `"lists/*"` stands for every name that begins with `lists/`.
@@ -86,14 +121,17 @@ public final class TrebuchetServer: Sendable {
         directory.insert(prefix: String(pattern.dropLast())) { [weak system] name in
             let actor = try await make(name)
             guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
-            return system.record(of: actor, name: name, holding: true)
+            return try await system.loadedRecord(of: actor, name: name)
         }
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
+    /// Its persisted states are written before this returns, and are not kept from then on.
     public func unexpose(_ name: String) async {
+        let old = directory.record(name)
         directory.remove(name)
         await forget(name)
+        await retire(old)
     }
 
     private func forget(_ name: String) async {
@@ -171,6 +209,7 @@ public final class TrebuchetServer: Sendable {
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
             }
+            for shard in shards { await shard.states.writer?.flush() }
             stopped.update(true)
         }.value
     }
@@ -194,12 +233,15 @@ public final class TrebuchetServer: Sendable {
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
-        let connection = LocalConnection(serverReactor: shard.reactor, core: core, number: attempt)
+        let connection = LocalConnection(shard, core: core, number: attempt)
         await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
         await core.reactor.perform { core.connection.opened(connection.clientEnd, number: attempt) }
     }
 
     // MARK: Looking inside
+
+    /// How many answers of `@Idempotent` calls are kept now.
+    package var rememberedAnswerCount: Int { shards[0].answers.count }
 
     /// How many streams carry a state of an exposed actor over the network now.
     package func subscriberCount(of name: String, _ stream: String) async -> Int {

@@ -32,9 +32,11 @@ enum WebSocketSessions {
                 guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
                     return .reject(HTTPResponse(status: 503, text: "no reactor"))
                 }
-                return .accept(
-                    WebSocketSession(
-                        shard, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: upgrade.admission as? Caller))
+                let name = shard.newSessionName()
+                let session = WebSocketSession(
+                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: upgrade.admission as? Caller)
+                guard upgrade.subprotocol != nil else { return .accept(session) }
+                return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
             })
     }
 }
@@ -45,6 +47,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     private static let legacyFragmentBytes = 8 << 10
 
     private let shard: ServerShard
+    private let name: SessionName
     private let version: ProtocolVersion
     /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
     private var socket: Unmanaged<WebSocket>!
@@ -55,7 +58,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Until the session has it.
     private var caller: Caller?
 
-    init(_ shard: ServerShard, version: ProtocolVersion, caller: Caller?) {
+    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?) {
+        self.name = name
         self.caller = caller
         self.shard = shard
         self.version = version
@@ -66,7 +70,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func webSocketDidOpen(_ socket: WebSocket) {
         self.socket = .passUnretained(socket)
         if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
-        session = Session(self, version: version, shard: shard, caller: caller)
+        session = Session(self, name: name, version: version, shard: shard, caller: caller)
         caller = nil
     }
 
@@ -103,4 +107,6 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
     }
+
+    func abort() { socket._withUnsafeGuaranteedRef { $0.abort() } }
 }

@@ -7,6 +7,8 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: touched on its reactor alone.
 final class ReactorShard: EndOfTurn, @unchecked Sendable {
     let reactor: Reactor
+    /// Writes persisted states, at a server that has a store. Set before actors are exposed.
+    var writer: StateWriter?
     private let userInfo: [CodingUserInfoKey: any Sendable]
     private let current: ValueCoder
     private let legacy: ValueCoder

@@ -4,7 +4,9 @@
 /// change in place costs a version and, when somebody observes, a note to the reactor; nothing is copied and nothing
 /// encoded until the call ends.
 public final class StateCell<Value: Codable & Sendable> {
-    private var version: UInt64 = 1
+    static var firstVersion: UInt64 { 1 }
+
+    private var version = StateCell.firstVersion
     /// Nil until somebody observes.
     private var source: StateSource<Value>?
     private var isNoting = true

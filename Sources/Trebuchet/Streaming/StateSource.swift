@@ -36,17 +36,16 @@ protocol AnyStateSource: AnyObject, Sendable {
 ///
 /// Of a state that knows its changes only these are encoded, and the whole value when somebody needs it.
 ///
-/// `@unchecked Sendable`: what `access` reads and takes, `localVersions`, `version`, `published`, `last`, `history`,
-/// `wholeByteCount` and `isMarked` are touched in the isolation of the state's actor alone; the rest is constant or has a
-/// lock.
+/// `@unchecked Sendable`: `subscribers`, `encodes`, `memory`, `filters` and `nodes` may be used from anywhere, `epoch`, `home`
+/// and `ordering` are constant; all else is touched in the isolation of the state's actor alone.
 final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
-    private let access: StateAccess<Value>
+    var access: StateAccess<Value>
     let home: ReactorShard?
-    private let nodes = Mutex<[StateNode]>([])
+    let nodes = Mutex<[StateNode]>([])
     let filters = FilterList()
     let ordering: StreamOrdering?
-    private let memory = StreamMemory()
+    let memory = StreamMemory()
     /// The last updates, where none may be left out.
     private var backlog: Backlog?
     /// Each version for readers in this process, where none may be left out; nil until there is one.
@@ -56,8 +55,11 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     /// Versions for observers in this process, who fetch the value themselves; nil until there is one.
     private var localVersions: StateRelay<UInt64>?
-    private var version: UInt64
+    private(set) var version: UInt64
     private var published: UInt64 = 0
+    /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
+    var persistence: PersistedStates?
+    var captured: UInt64 = 0
     /// What the next version may be sent as the difference from, while somebody observes.
     private var last: StateUpdate?
     private var history = PatchHistory()
@@ -112,6 +114,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)
+        if let persistence { return persistence.didChange() }
         if ordering != nil { return didChangeOnce() }
         guard !isMarked else { return }
         if let home {
@@ -133,7 +136,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     @discardableResult
     func publish() -> Int {
         isMarked = false
-        guard published < version else { return 0 }
+        guard published < version, persistence == nil else { return 0 }
         let nodes = self.nodes.withLock { $0 }
         let filters = self.filters.current
         let isKept = nodes.isEmpty && memory.isKept
@@ -142,10 +145,12 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
             if access.takeChanges == nil { forgetLast() } else { last = last?.withoutWhole }
         }
         guard !nodes.isEmpty || !filters.isEmpty || isKept, let value = access.read() else { return 0 }
-        published = version
-        feed(filters, value)
-        guard !nodes.isEmpty || isKept else { return ReactorShard.leastEagerBytes }
-        let event = encode(value, for: nodes, isKept: isKept)
+        feeding(filters, value)?()
+        guard !nodes.isEmpty || isKept else {
+            published = version
+            return ReactorShard.leastEagerBytes
+        }
+        let event = update(of: value, for: nodes, isKept: isKept)
         for node in nodes { node.send(event) }
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
@@ -162,14 +167,16 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         }
         guard isAttached else { return }
         published = version
-        let event: StateEvent
+        var event: StateEvent
         if node.version == .v3, let last, last.sequence == version {
             event = .update(last)
         } else {
             event = encode(value, for: [node], isKept: false)
         }
-        guard node.version == .v3, case .update(let update) = event else { return node.send(event) }
-        node.send(.attached(update, history, backlog))
+        if node.version == .v3, case .update(let update) = event { event = .attached(update, history, backlog) }
+        guard let persistence else { return node.send(event) }
+        let ready = event
+        persistence.show { node.send(ready) }
     }
 
     func detach(_ node: StateNode) {
@@ -194,24 +201,34 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     // MARK: Filters
 
-    func add(_ filter: FilteredSource) -> (data: [UInt8], sequence: UInt64)? {
+    func add(_ filter: FilteredSource, _ begin: @escaping (FilterableVersion?) -> Void) {
         filters.add(filter)
-        guard let value = access.read(), let data = try? json(value, filter.version) else { return nil }
-        return (Array(data.bytes), version)
+        var current: FilterableVersion?
+        if let value = access.read(), let data = try? json(value, filter.version) {
+            current = FilterableVersion(data: Array(data.bytes), sequence: version)
+        }
+        guard let persistence else { return begin(current) }
+        let ready = current
+        persistence.show { begin(ready) }
     }
 
-    private func feed(_ filters: [FilteredSource], _ value: Value) {
-        guard !filters.isEmpty else { return }
-        for wire in [ProtocolVersion.v3, .v2] {
+    /// Hands a version to filters when it is called; nil where there are none.
+    func feeding(_ filters: [FilteredSource], _ value: Value) -> (() -> Void)? {
+        guard !filters.isEmpty else { return nil }
+        let sequence = version
+        let feeds = [ProtocolVersion.v3, .v2].compactMap { wire -> (() -> Void)? in
             let fed = filters.filter { $0.version == wire }
-            guard !fed.isEmpty else { continue }
+            guard !fed.isEmpty else { return nil }
             do {
-                let data = try json(value, wire)
-                for filter in fed { filter.take(data.bytes, sequence: version) }
+                let text = try json(value, wire)
+                // Its bytes are there as long as it is.
+                let data = Array(text.bytes)
+                return { for filter in fed { data.withUnsafeBytes { filter.take($0, sequence: sequence) } } }
             } catch {
-                for filter in fed { filter.fail(Self.unencodable(error)) }
+                return { for filter in fed { filter.fail(Self.unencodable(error)) } }
             }
         }
+        return { for feed in feeds { feed() } }
     }
 
     // MARK: Encoding
@@ -250,6 +267,12 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if let home { home.reactor.run(work) } else { access.enter(work) }
     }
 
+    /// The current version for all who observe it, or are expected back.
+    func update(of value: Value, for nodes: [StateNode], isKept: Bool) -> StateEvent {
+        published = version
+        return encode(value, for: nodes, isKept: isKept)
+    }
+
     private func encode(_ value: Value, for nodes: [StateNode], isKept: Bool) -> StateEvent {
         do {
             let isObserved = isKept || nodes.contains { $0.version == .v3 }
@@ -270,7 +293,8 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         }
     }
 
-    private func forgetLast() {
+    /// Nobody observes any more.
+    func forgetLast() {
         last = nil
         history = PatchHistory()
         backlog?.removeAll()

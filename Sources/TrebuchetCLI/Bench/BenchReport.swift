@@ -3,6 +3,8 @@ struct BenchReport {
     private var rows: [(name: String, value: Double)] = []
 
     mutating func add(_ name: String, _ value: Double) { rows.append((name, value)) }
+    subscript(name: String) -> Double? { rows.first { $0.name == name }?.value }
+
     mutating func add(_ name: String, _ value: Int) { rows.append((name, Double(value))) }
 
     mutating func add(_ latency: Histogram) {

@@ -4,7 +4,7 @@ import Synchronization
 import WebSockets
 
 /// Many subscribers of one state, and one publisher that changes it at a rate: how long each update takes to each
-/// subscriber, and how many versions were skipped.
+/// subscriber, and how many versions were skipped. Some of them may read nothing meanwhile, and are looked at by themselves.
 ///
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `deliveries` is atomic.
 final class FanoutLoad: @unchecked Sendable {
@@ -15,20 +15,33 @@ final class FanoutLoad: @unchecked Sendable {
     private var published = 0
     private var isCounting = false
     private var isPublishing = false
+    private var lastStamp: UInt64 = 0
     private var sockets: [WebSocket] = []
+    /// Those that read nothing while it is measured.
+    private var stalled: [WebSocket] = []
+    /// Of those, when each has got what was published last.
+    private var caughtUp = Histogram()
+    private var stalledSkipped = 0
+    private var resumedAt: UInt64?
 
     init(rate: Double) { self.rate = rate }
 
-    func run(url: String, subscribers: Int, size: Int, seconds: Double) async throws -> BenchReport {
+    /// - Parameters:
+    ///   - stalled: how many of the subscribers read nothing while it is measured.
+    ///   - pid: the server's process, to measure its memory.
+    func run(
+        url: String, subscribers: Int, stalled: Int = 0, pid: Int32? = nil, size: Int, seconds: Double
+    ) async throws -> BenchReport {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
         for number in 0...subscribers {
             let socket = try await WebSocketClient.connect(
                 to: url, subprotocols: ["trebuchet.v3"], reactors: group
-            ) { _ in Subscriber(self) }
+            ) { _ in Subscriber(self, isStalled: (1...max(1, stalled)).contains(number) && stalled > 0) }
             await reactor.perform {
                 self.sockets.append(socket)
                 if number > 0 { socket.send(text: Self.subscribe) }
+                if number > 0, number <= stalled { self.stalled.append(socket) }
             }
         }
         let resize = Self.invocation("resize(_:)", "\(size)")
@@ -38,21 +51,42 @@ final class FanoutLoad: @unchecked Sendable {
             self.publish(since: MonotonicClock.now, sent: 0)
         }
         try await Task.sleep(for: .seconds(0.5))
-        await reactor.perform { self.isCounting = true }
+        await reactor.perform {
+            for socket in self.stalled { socket.pauseReading() }
+            self.isCounting = true
+        }
+        let memoryBefore = try pid.map { try ServerProcess.residentBytes($0) }
         let start = MonotonicClock.now
         let before = deliveries.load(ordering: .relaxed)
         try await Progress.run(seconds: seconds) { self.deliveries.load(ordering: .relaxed) }
         let took = Double(MonotonicClock.now - start) / 1e9
         let count = deliveries.load(ordering: .relaxed) - before
+        let memoryAfter = try pid.map { try ServerProcess.residentBytes($0) }
         var report = BenchReport()
         report.add("subscribers", subscribers)
         report.add("state_bytes", size)
         report.add("updates_per_second", rate)
         report.add("seconds", took)
         report.add("deliveries_per_second", Double(count) / took)
-        let (latency, skipped) = await reactor.perform { self.finish() }
+        let (latency, skipped) = await reactor.perform { self.stop() }
         report.add("skipped", skipped)
         report.add(latency)
+        if stalled > 0 {
+            let caughtUp = try await catchUp(reactor)
+            report.add("stalled", stalled)
+            report.add("stalled_skipped", await reactor.perform { self.stalledSkipped })
+            report.add("stalled_with_newest", caughtUp.count)
+            report.add("stalled_newest_after_us", caughtUp.microseconds(1))
+        }
+        if let memoryBefore, let memoryAfter {
+            report.add("server_bytes_begin", memoryBefore)
+            report.add("server_bytes_end", memoryAfter)
+        }
+        await reactor.perform {
+            for socket in self.sockets { socket.abort() }
+            self.sockets = []
+            self.stalled = []
+        }
         return report
     }
 
@@ -70,18 +104,39 @@ final class FanoutLoad: @unchecked Sendable {
         let due = Int(Double(MonotonicClock.now - start) / 1e9 * rate)
         var sent = sent
         while sent < due {
-            socket.send(text: Self.invocation("publish(stamp:)", "\(MonotonicClock.now)"))
+            lastStamp = MonotonicClock.now
+            socket.send(text: Self.invocation("publish(stamp:)", "\(lastStamp)"))
             sent += 1
         }
         socket.reactor.schedule(after: .milliseconds(1)) { self.publish(since: start, sent: sent) }
     }
 
-    private func finish() -> (Histogram, Int) {
+    private func stop() -> (Histogram, Int) {
         isPublishing = false
         isCounting = false
-        for socket in sockets { socket.abort() }
-        sockets = []
         return (latency, skipped)
+    }
+
+    /// Lets those read that did not, for as long as it takes them to get what was published last, and at most 10 seconds.
+    private func catchUp(_ reactor: Reactor) async throws -> Histogram {
+        await reactor.perform {
+            self.resumedAt = MonotonicClock.now
+            for socket in self.stalled { socket.resumeReading() }
+        }
+        for _ in 0..<1000 {
+            let isDone = await reactor.perform { self.caughtUp.count == self.stalled.count }
+            if isDone { break }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return await reactor.perform { self.caughtUp }
+    }
+
+    /// What a stalled subscriber has got: true when it was published last.
+    fileprivate func stalledReceived(stamp: UInt64, skipping: Int) -> Bool {
+        stalledSkipped += skipping
+        guard let resumedAt, stamp == lastStamp else { return false }
+        caughtUp.add(MonotonicClock.now &- resumedAt)
+        return true
     }
 
     fileprivate func received(stamp: UInt64, skipping: Int) {
@@ -93,9 +148,14 @@ final class FanoutLoad: @unchecked Sendable {
 
     private final class Subscriber: WebSocketHandler {
         private let load: FanoutLoad
+        private let isStalled: Bool
         private var sequence = 0
+        private var hasNewest = false
 
-        init(_ load: FanoutLoad) { self.load = load }
+        init(_ load: FanoutLoad, isStalled: Bool) {
+            self.load = load
+            self.isStalled = isStalled
+        }
 
         func webSocket(
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
@@ -105,6 +165,12 @@ final class FanoutLoad: @unchecked Sendable {
                 let stamp = Self.number(after: #""stamp":"#, message)
                     ?? Self.number(after: #""path":"/stamp","value":"#, message)
             else { return }
+            if isStalled {
+                let skipping = sequence == 0 ? 0 : number - sequence - 1
+                sequence = number
+                if !hasNewest { hasNewest = load.stalledReceived(stamp: UInt64(stamp), skipping: skipping) }
+                return
+            }
             load.received(stamp: UInt64(stamp), skipping: sequence == 0 ? 0 : number - sequence - 1)
             sequence = number
         }

@@ -2,23 +2,26 @@ import Networking
 import Synchronization
 import WebSockets
 
-/// Sends one message over and over on many connections, so many in flight on each, and times the answers.
+/// Sends messages over and over on many connections, each again when it is answered, and times the answers.
 ///
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
 final class RequestLoad: @unchecked Sendable {
     let answers = Atomic<Int>(0)
     /// Connections that were closed, and first answers that were errors.
     private let errors = Atomic<Int>(0)
-    private let message: [UInt8]
-    private let inFlight: Int
+    /// Those in flight on each connection.
+    private let messages: [[UInt8]]
     private var latency = Histogram()
     private var isCounting = false
     private var sockets: [WebSocket] = []
 
-    init(message: [UInt8], inFlight: Int) {
-        self.message = message
-        self.inFlight = inFlight
+    init(messages: [[UInt8]]) { self.messages = messages }
+
+    convenience init(message: [UInt8], inFlight: Int) {
+        self.init(messages: Array(repeating: message, count: inFlight))
     }
+
+    fileprivate var inFlight: Int { messages.count }
 
     /// Runs for `seconds` after half a second of warming up.
     func run(url: String, subprotocol: String?, connections: Int, seconds: Double) async throws -> BenchReport {
@@ -34,7 +37,7 @@ final class RequestLoad: @unchecked Sendable {
             await reactor.perform { self.sockets.append(socket) }
         }
         await reactor.perform {
-            for socket in self.sockets { for _ in 0..<self.inFlight { self.send(on: socket) } }
+            for socket in self.sockets { for slot in 0..<self.inFlight { self.send(slot, on: socket) } }
         }
         try await Task.sleep(for: .seconds(0.5))
         await reactor.perform { self.isCounting = true }
@@ -47,7 +50,7 @@ final class RequestLoad: @unchecked Sendable {
         var report = BenchReport()
         report.add("connections", connections)
         report.add("in_flight", inFlight)
-        report.add("message_bytes", message.count)
+        report.add("message_bytes", messages.first?.count ?? 0)
         report.add("seconds", took)
         report.add("messages", count)
         report.add("errors", errors.load(ordering: .relaxed))
@@ -68,8 +71,8 @@ final class RequestLoad: @unchecked Sendable {
         return latency
     }
 
-    fileprivate func send(on socket: WebSocket) {
-        message.withUnsafeBytes { socket.send(.text, $0) }
+    fileprivate func send(_ slot: Int, on socket: WebSocket) {
+        messages[slot].withUnsafeBytes { socket.send(.text, $0) }
     }
 
     fileprivate func answered(after nanoseconds: UInt64) {
@@ -99,8 +102,8 @@ final class RequestLoad: @unchecked Sendable {
             let now = MonotonicClock.now
             load.answered(after: now &- sent[next])
             sent[next] = now
+            load.send(next, on: socket)
             next = next + 1 == sent.count ? 0 : next + 1
-            load.send(on: socket)
         }
 
         func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { load.failed() }

@@ -5,8 +5,8 @@ import Trebuchet
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams, connections, relays, changes and machines cost",
-        subcommands: [rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines],
+        summary: "measure what calls, streams, connections, relays, changes, machines and stores cost",
+        subcommands: [rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.
@@ -57,13 +57,18 @@ enum BenchCommand {
                 "--url", "URL", "a server started with 'serve --bench'; without it one is started in this process"),
             OptionSpec("--subscribers", "N", "subscribers (1000)"),
             OptionSpec("--rate", "N", "updates per second (500)"),
-            OptionSpec("--size", "BYTES", "of the encoded state (200)"), seconds, json,
+            OptionSpec("--size", "BYTES", "of the encoded state (200)"),
+            OptionSpec("--stalled", "N", "so many of the subscribers read nothing while it is measured (0)"),
+            OptionSpec("--pid", "PID", "the server's process, to show its memory"), seconds, json,
         ],
         run: { arguments in
             let server = try await LocalServer(arguments)
+            let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
             let load = FanoutLoad(rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500)
             try await load.run(
-                url: server.url, subscribers: try arguments.int("--subscribers", in: 1...19_000) ?? 1000,
+                url: server.url, subscribers: subscribers,
+                stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
+                pid: try arguments.int("--pid", in: 1...Int(Int32.max)).map { Int32($0) },
                 size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200,
                 seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 5
             ).print(asJSON: arguments.has("--json"))
@@ -203,6 +208,22 @@ enum BenchCommand {
                 sends: try arguments.int("--sends", in: 1...1_000_000_000) ?? 1_000_000,
                 effects: try arguments.int("--effects", in: 1...1_000_000) ?? 10_000
             ).print(asJSON: arguments.has("--json"))
+        })
+
+    private static let store = CommandSpec(
+        name: "bench store", summary: "writes that SQLite acknowledges, and calls that wait for them",
+        options: [
+            OptionSpec("--folder", "PATH", "where the files go, and come away again (.)"),
+            OptionSpec("--size", "BYTES", "of each value (200)"),
+            OptionSpec("--seconds", "S", "how long each figure is measured (2)"), json,
+        ],
+        discussion: "fdatasync_per_second is the disk's own limit: one block appended and synced at a time.",
+        run: { arguments in
+            let load = StoreLoad(
+                folder: arguments.string("--folder") ?? ".",
+                size: try arguments.int("--size", in: 0...(16 << 20)) ?? 200,
+                seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 2)
+            try await load.run().print(asJSON: arguments.has("--json"))
         })
 
     private static func requests(

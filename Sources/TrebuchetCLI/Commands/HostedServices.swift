@@ -8,7 +8,7 @@ struct HostedServices {
             "--services", "NAMES", "services to host too, separated by commas: \(known.joined(separator: ", "))")
     ]
 
-    private static let known = [CollectionHost.name]
+    private static let known = [RoomHost.name, CollectionHost.name]
 
     let names: [String]
 
@@ -19,12 +19,13 @@ struct HostedServices {
     /// What the server is made with.
     var access: AccessPolicy {
         var access = AccessPolicy.open
-        access.identifiesCallers = names.contains(CollectionHost.name)
+        access.identifiesCallers = !names.isEmpty
         return access
     }
 
-    func expose(on server: TrebuchetServer) {
-        if names.contains(CollectionHost.name) { CollectionHost.expose(on: server) }
+    func expose(on server: TrebuchetServer, store: any StateStore) {
+        if names.contains(RoomHost.name) { RoomHost.expose(on: server) }
+        if names.contains(CollectionHost.name) { CollectionHost.expose(on: server, store: store) }
     }
 
     private static func names(_ list: String) throws(UsageError) -> [String] {

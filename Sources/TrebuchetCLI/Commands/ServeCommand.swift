@@ -1,5 +1,6 @@
 import Glibc
 import Trebuchet
+import TrebuchetStore
 
 /// `trebuchet serve`: hosts the example actors.
 enum ServeCommand {
@@ -12,6 +13,8 @@ enum ServeCommand {
             OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
             OptionSpec("--tls-client-ca", "FILE", "ask clients for a certificate of these authorities"),
+            OptionSpec(
+                "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url'"),
@@ -44,14 +47,19 @@ enum ServeCommand {
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
         let services = try HostedServices(arguments)
-        let server = TrebuchetServer(transport: transport, reactors: reactors, access: services.access)
+        let store = try arguments.string("--data").map { try SQLiteStore(path: $0) }
+        let server = TrebuchetServer(
+            transport: transport, reactors: reactors, access: services.access, store: store)
         await expose(on: server, withBoard: arguments.has("--bench"))
-        services.expose(on: server)
+        services.expose(on: server, store: store ?? MemoryStore())
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
         let names = (["todos", "counter", "game"] + services.names).joined(separator: ", ")
         print("trebuchet serves \(names) on \(url) (health: \(health))")
+        print(
+            store.map { "state: persisted in \($0.path)" }
+                ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         print(
             "try: trebuchet observe --url \(url) todos observeState    "
                 + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
@@ -70,5 +78,6 @@ enum ServeCommand {
             await server.shutdown(drain: .seconds(drain))
         }
         try await server.run()
+        await store?.close()
     }
 }

@@ -24,7 +24,7 @@ public struct NoSuchTodo: Error, Codable, Sendable, Equatable {
     public let id: UUID
 }
 
-/// `todos`: a list that everybody shares.
+/// `todos`: a list that everybody shares, and that `serve --data` keeps.
 @Trebuchet
 public distributed actor TodoList {
     public struct State: Codable, Sendable {
@@ -33,8 +33,9 @@ public distributed actor TodoList {
         public init() {}
     }
 
-    @StreamedState public var state: State = State()
+    @StreamedState(persisted: true) public var state: State = State()
 
+    @Idempotent
     public distributed func addTodo(title: String) -> TodoItem {
         let todo = TodoItem(title: title)
         state.todos.append(todo)

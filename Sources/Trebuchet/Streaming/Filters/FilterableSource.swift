@@ -2,12 +2,18 @@ internal import Networking
 internal import Synchronization
 internal import TrebuchetWire
 
+/// One version of a state in JSON.
+struct FilterableVersion {
+    let data: [UInt8]
+    let sequence: UInt64
+}
+
 /// A source whose versions filters can look at.
 protocol FilterableSource: AnyStateSource {
     var filters: FilterList { get }
-    /// Feeds a filter from now on, and gives the version of now in JSON; nil when the actor is gone or the state does not
-    /// encode. In the actor's isolation.
-    func add(_ filter: FilteredSource) -> (data: [UInt8], sequence: UInt64)?
+    /// Feeds a filter from now on, and gives it the version of now as soon as that may be shown; nil when the actor is gone or
+    /// the state does not encode. In the actor's isolation.
+    func add(_ filter: FilteredSource, _ begin: @escaping (FilterableVersion?) -> Void)
     func remove(_ filter: FilteredSource)
 }
 

@@ -102,8 +102,10 @@ final class FilteredSource: AnyStateSource, Sendable {
 
     /// Sees to it that versions come, and that the one of now has.
     private func begin() {
-        guard let current = base.add(self) else { return end() }
-        current.data.withUnsafeBytes { take($0, sequence: current.sequence) }
+        base.add(self) { current in
+            guard let current else { return self.end() }
+            current.data.withUnsafeBytes { self.take($0, sequence: current.sequence) }
+        }
     }
 
     /// Asks for no more versions when nobody wants them.

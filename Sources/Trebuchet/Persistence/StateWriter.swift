@@ -1,0 +1,101 @@
+internal import Networking
+
+/// Writes the persisted states of a reactor's actors: all that changed in a turn, or while the write before was under way,
+/// goes to the store in one batch.
+///
+/// `@unchecked Sendable`: touched on its reactor alone, but for what is constant.
+final class StateWriter: EndOfTurn, @unchecked Sendable {
+    /// How long after a failed write it is tried again when no call does so earlier.
+    private static let retryInterval = Duration.seconds(1)
+
+    let store: any StateStore
+    /// Bytes that one state may have.
+    let stateSize: Int
+    private unowned let reactor: Reactor
+    private var changed: [PersistedStates] = []
+    private var failed: [PersistedStates] = []
+    private var isWriting = false
+    private var isAtEndOfTurn = false
+    private var idle: [() -> Void] = []
+
+    init(_ store: any StateStore, stateSize: Int, reactor: Reactor) {
+        self.store = store
+        self.stateSize = stateSize
+        self.reactor = reactor
+    }
+
+    /// Writes these states at the end of the turn, or after the write that is under way.
+    func add(_ states: PersistedStates) {
+        changed.append(states)
+        schedule()
+    }
+
+    private func schedule() {
+        guard !isWriting, !isAtEndOfTurn else { return }
+        isAtEndOfTurn = true
+        reactor.atEndOfTurn(self)
+    }
+
+    func endOfTurn() {
+        isAtEndOfTurn = false
+        guard !isWriting else { return }
+        var batch: [PersistedStates] = []
+        var writes: [StateWrite] = []
+        swap(&batch, &changed)
+        batch = batch.filter { states in
+            guard let own = states.beginWrite() else { return false }
+            writes += own
+            return true
+        }
+        guard !batch.isEmpty else { return tellIdle() }
+        isWriting = true
+        let (store, reactor, owners, values) = (store, reactor, batch, writes)
+        // On the reactor, so that a store which only hands the work on costs no other thread.
+        Task.immediate(executorPreference: reactor) {
+            var failure: StateStoreError?
+            do throws(StateStoreError) {
+                try await store.write(values)
+            } catch {
+                failure = error
+            }
+            let error = failure
+            reactor.execute { self.didWrite(owners, error) }
+        }
+    }
+
+    private func didWrite(_ batch: [PersistedStates], _ error: StateStoreError?) {
+        isWriting = false
+        for states in batch { states.endWrite(error) }
+        if error != nil { tryLater(batch) }
+        if changed.isEmpty { tellIdle() } else { schedule() }
+    }
+
+    private func tryLater(_ batch: [PersistedStates]) {
+        if failed.isEmpty {
+            reactor.schedule(after: Self.retryInterval) {
+                let failed = self.failed
+                self.failed = []
+                for states in failed { states.retry() }
+            }
+        }
+        for states in batch where !failed.contains(where: { $0 === states }) { failed.append(states) }
+    }
+
+    // MARK: The end
+
+    /// Returns when nothing waits to be written, but for what could not be.
+    func flush() async {
+        await withCheckedContinuation { continuation in
+            reactor.execute {
+                self.idle.append { continuation.resume() }
+                if !self.isWriting, self.changed.isEmpty { self.tellIdle() }
+            }
+        }
+    }
+
+    private func tellIdle() {
+        let waiting = idle
+        idle = []
+        for done in waiting { done() }
+    }
+}

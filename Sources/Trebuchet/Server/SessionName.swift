@@ -1,0 +1,43 @@
+internal import Synchronization
+
+/// Names a connection for longer than it lasts, so that a call can say over which one it was sent first.
+struct SessionName: Hashable {
+    /// Unique within the server; later ones are greater. It also tells the reactor.
+    let number: UInt64
+    /// Who does not have it cannot speak of the connection.
+    let secret: UInt64
+}
+
+/// Gives connections their names, and reads them in messages.
+final class SessionNames: Sendable {
+    /// The field of the server's answer in the handshake that carries the name.
+    static let header = "Trebuchet-Session"
+
+    /// Of this server, since it was made: another one, or the same program started again, has another.
+    private let instance = UInt64.random(in: 0 ... .max)
+    private let reactors: UInt64
+    private let count = Atomic<UInt64>(0)
+
+    init(reactors: Int) { self.reactors = UInt64(reactors) }
+
+    func next(onReactor index: Int) -> SessionName {
+        let count = count.wrappingAdd(1, ordering: .relaxed).newValue
+        return SessionName(number: count * reactors + UInt64(index), secret: .random(in: 0 ... .max))
+    }
+
+    /// The index of the reactor that the connection lives, or has lived, on.
+    func reactor(of name: SessionName) -> Int { Int(name.number % reactors) }
+
+    /// As it stands in messages: at most 41 characters.
+    func text(_ name: SessionName) -> String {
+        [instance, name.number, name.secret].map { String($0, radix: 36) }.joined(separator: ".")
+    }
+
+    /// Nil when it is not a name that this server has given.
+    func name(_ text: String) -> SessionName? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
+        guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else { return nil }
+        guard number / reactors <= count.load(ordering: .relaxed) else { return nil }
+        return SessionName(number: number, secret: secret)
+    }
+}

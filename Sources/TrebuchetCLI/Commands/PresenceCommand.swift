@@ -1,0 +1,57 @@
+import SharedState
+import Trebuchet
+import TrebuchetServices
+
+/// `trebuchet presence`: is in a room, and prints who else is.
+enum PresenceCommand {
+    static let spec = CommandSpec(
+        name: "presence",
+        summary: "join a room and print who is there",
+        subcommands: [join],
+        discussion: "The server needs its rooms: trebuchet serve --services rooms",
+        run: { _ in })
+
+    private static let join = CommandSpec(
+        name: "presence join",
+        summary: "join a room; print the others each time they change",
+        operands: "<room type> <room> [presence]",
+        operandCount: 2...3,
+        options: RemoteURL.options + [OptionSpec("--count", "N", "end after N lines")],
+        discussion: """
+            The presence is what the others see, in JSON ({}). SIGINT leaves the room:
+              trebuchet presence join chat lobby '{"name":"Ada"}'
+            """,
+        run: { arguments in
+            let presence = try JSONArgument.value(arguments.operands.count > 2 ? arguments.operands[2] : "{}")
+            let count = try arguments.int("--count", in: 1...Int.max)
+            let signals = ShutdownSignals()
+            let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
+            let printing = Task { await printPeers(arguments, backend, presence, count: count) }
+            signals.onFirst { printing.cancel() }
+            await printing.value
+            await backend.leaveRooms()
+            await backend.client.close()
+        })
+
+    private static func printPeers(
+        _ arguments: ParsedArguments, _ backend: TrebuchetBackend, _ presence: JSONValue, count: Int?
+    ) async {
+        let room = backend.scope {
+            Shared(
+                .trebuchetPresence(
+                    roomType: arguments.operands[0], roomId: arguments.operands[1], initialPresence: presence))
+        }
+        var reporter = RoomReporter(command: "presence join")
+        var shown: [Peer<JSONValue>]?
+        var printed = 0
+        for await value in room.updates {
+            reporter.report(isConnected: value.isConnected, value.error)
+            guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
+            shown = value.peersList
+            let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }
+            print(#"{"peers":[\#(peers.joined(separator: ","))]}"#)
+            printed += 1
+            if printed == count { return }
+        }
+    }
+}

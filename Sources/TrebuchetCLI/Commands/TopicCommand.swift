@@ -1,0 +1,83 @@
+import SharedState
+import Trebuchet
+import TrebuchetServices
+import TrebuchetWire
+
+/// `trebuchet topic`: publishes to the topics of rooms, and prints what others publish.
+enum TopicCommand {
+    static let spec = CommandSpec(
+        name: "topic",
+        summary: "publish to the topic of a room, and print what others publish",
+        subcommands: [publish, subscribe],
+        discussion: "The server needs its rooms: trebuchet serve --services rooms",
+        run: { _ in })
+
+    private static let publish = CommandSpec(
+        name: "topic publish",
+        summary: "publish an event to a topic",
+        operands: "<room type> <room> <topic> <event>",
+        operandCount: 4...4,
+        options: RemoteURL.options,
+        discussion: """
+            The event is JSON. It ends when the server has handed the event on:
+              trebuchet topic publish chat lobby emoji '{"name":"tada"}'
+            """,
+        run: { arguments in
+            let event = try JSONArgument.value(arguments.operands[3])
+            let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
+            try await channel(arguments, backend).publish(event)
+            await backend.leaveRooms()
+            await backend.client.close()
+        })
+
+    private static let subscribe = CommandSpec(
+        name: "topic subscribe",
+        summary: "print each event of a topic as one JSON line",
+        operands: "<room type> <room> <topic>",
+        operandCount: 3...3,
+        options: RemoteURL.options + [OptionSpec("--count", "N", "end after N events")],
+        discussion: """
+            Standard error says when it listens. Events of before are not printed:
+              trebuchet topic subscribe chat lobby emoji
+            """,
+        run: { arguments in
+            let count = try arguments.int("--count", in: 1...Int.max)
+            let signals = ShutdownSignals()
+            let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
+            let printing = Task { await printEvents(arguments, backend, count: count) }
+            signals.onFirst { printing.cancel() }
+            await printing.value
+            await backend.leaveRooms()
+            await backend.client.close()
+        })
+
+    private static func channel(
+        _ arguments: ParsedArguments, _ backend: TrebuchetBackend
+    ) -> Shared<TopicChannel<JSONValue>> {
+        backend.scope {
+            Shared(
+                .trebuchetTopic(
+                    roomType: arguments.operands[0], topic: arguments.operands[2], roomId: arguments.operands[1]))
+        }
+    }
+
+    private static func printEvents(_ arguments: ParsedArguments, _ backend: TrebuchetBackend, count: Int?) async {
+        let channel = channel(arguments, backend)
+        channel.withLock { $0.maxEvents = 10_000 }
+        var reporter = RoomReporter(command: "topic subscribe")
+        var printed = 0
+        for await value in channel.updates {
+            reporter.report(isConnected: value.isConnected, value.error)
+            guard value.hasEvent else { continue }
+            let events = channel.withLock { channel in
+                defer { channel.clearEvents() }
+                return channel.events
+            }
+            for event in events {
+                print(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#)
+                printed += 1
+                if printed == count { return }
+            }
+        }
+    }
+}

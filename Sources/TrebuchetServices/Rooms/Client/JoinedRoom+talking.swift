@@ -1,0 +1,192 @@
+internal import Networking
+internal import SharedState
+internal import Synchronization
+internal import Trebuchet
+
+/// Talking to the server.
+extension JoinedRoom {
+    /// Begins; goes on until nobody uses the room and the server knows.
+    func start(in rooms: JoinedRooms) {
+        let watching = Task { await watchConnection() }
+        let showing = Task { await showChanges() }
+        Task {
+            await talk(in: rooms)
+            watching.cancel()
+            showing.cancel()
+        }
+    }
+
+    private func talk(in rooms: JoinedRooms) async {
+        while true {
+            var isOver = false
+            for await _ in changes.stream {
+                isOver = await takeSteps()
+                if isOver { break }
+            }
+            guard isOver else { return }
+            if rooms.forget(self) { break }
+        }
+        settleAll(CancellationError())
+        stopReaders()
+    }
+
+    /// Does what there is to do; true at the end.
+    private func takeSteps() async -> Bool {
+        while true {
+            let (step, presence, publication) = contents.withLock { contents in
+                contents.outbox.removeAll { $0.isSettled }
+                let step = contents.plan.next(hasEvents: !contents.outbox.isEmpty)
+                return (step, contents.plan.presence, step == .publish ? contents.outbox.first : nil)
+            }
+            if step == .end { return true }
+            do {
+                let room = try client.resolve(Room.self, id: name)
+                adjustReaders(room)
+                guard step != .wait else {
+                    rest()
+                    return false
+                }
+                try await take(step, room, presence: presence, publication)
+            } catch {
+                failed(step, publication, error)
+            }
+        }
+    }
+
+    private func take(_ step: RoomPlan.Step, _ room: Room, presence: JSONValue?, _ publication: Publication?)
+        async throws
+    {
+        switch step {
+        case .join(let shown, let token):
+            let attempt = contents.withLock { $0.plan.attempt }
+            let ticket = try await room.join(presence: shown, token: token, attempt: attempt)
+            change { contents in
+                contents.sessions.insert(ticket.session)
+                contents.plan.joined(ticket, showing: shown)
+            }
+        case .set(let shown):
+            try await room.setPresence(shown)
+            change { $0.plan.showed(shown) }
+        case .patch(let patch):
+            try await room.patchPresence(patch)
+            change { $0.plan.showed(presence) }
+        case .publish:
+            guard let publication else { return }
+            try await room.publish(topic: publication.topic, payload: publication.payload)
+            publication.settle(.success(()))
+            change { $0.plan.published() }
+        case .leave(let token):
+            try await room.leave(token: token)
+            change { $0.plan.left() }
+        case .wait, .end: break
+        }
+        settleSaves()
+    }
+
+    private func failed(_ step: RoomPlan.Step, _ publication: Publication?, _ error: any Error) {
+        if let publication {
+            // Not done, and to be done after joining again: the connection was another one by then.
+            let isToBeRepeated = [.notJoined, .roomClosed].contains(error as? RoomError)
+            guard isToBeRepeated else {
+                publication.settle(.failure(error))
+                return change { $0.plan.published() }
+            }
+        }
+        let delay = change { $0.plan.failed(step, with: error) }
+        if case .presenceTooLarge? = error as? RoomError { settleSaves(refusedWith: error) }
+        if let delay { retry(after: delay) }
+    }
+
+    /// There is nothing to be sent now.
+    private func rest() {
+        let (closing, sweep) = contents.withLock { contents -> ((any Error)?, UInt64?) in
+            if contents.plan.isClosed { return (contents.plan.error, nil) }
+            guard !contents.isSweeping, let first = contents.outbox.first?.deadline else { return (nil, nil) }
+            contents.isSweeping = true
+            return (nil, first)
+        }
+        if let closing { return settleAll(closing) }
+        settleSaves()
+        guard let sweep else { return }
+        let now = MonotonicClock.now
+        Task { [weak self] in
+            try? await Task.sleep(for: .nanoseconds(sweep > now ? sweep - now : 0))
+            self?.sweep()
+        }
+    }
+
+    /// Gives up events that have waited too long.
+    private func sweep() {
+        let now = MonotonicClock.now
+        let overdue = change { contents in
+            contents.isSweeping = false
+            return contents.outbox.filter { ($0.deadline ?? .max) <= now }
+        }
+        let error = TrebuchetError(.timeout, "the room '\(name)' could not be joined in time")
+        for publication in overdue { publication.settle(.failure(error)) }
+        wake()
+    }
+
+    func retry(after delay: Duration) {
+        Task { [weak self] in
+            try? await Task.sleep(for: delay)
+            self?.change { $0.plan.retry() }
+        }
+    }
+
+    /// Tells those whose presence the server has. One that was replaced before it was sent ends with the one that replaced
+    /// it.
+    private func settleSaves(refusedWith error: (any Error)? = nil) {
+        let done = contents.withLock { contents -> [Save] in
+            let isSettled = error != nil || contents.plan.isSettled(contents.plan.presence)
+            if isSettled {
+                defer { contents.saves = [] }
+                return contents.saves
+            }
+            guard let last = contents.saves.lastIndex(where: { contents.plan.isSettled($0.presence) }) else {
+                return []
+            }
+            defer { contents.saves.removeFirst(last + 1) }
+            return Array(contents.saves[...last])
+        }
+        for save in done {
+            if let error { save.continuation.resume(throwing: error) } else { save.continuation.resume() }
+        }
+    }
+
+    private func settleAll(_ error: any Error) {
+        let (saves, outbox) = contents.withLock { contents in
+            defer { (contents.saves, contents.outbox) = ([], []) }
+            return (contents.saves, contents.outbox)
+        }
+        for save in saves { save.continuation.resume(throwing: error) }
+        for publication in outbox { publication.settle(.failure(error)) }
+    }
+
+    // MARK: The connection
+
+    /// Follows the connection, and asks for one when nobody has.
+    private func watchConnection() async {
+        var failures = 0
+        for await state in client.connectionState.stream {
+            switch state {
+            case .connected:
+                failures = 0
+                change { $0.plan.connected() }
+            case .connecting(_, let error):
+                change { $0.plan.disconnected(error) }
+            case .draining:
+                break
+            case .disconnected(let error):
+                change { $0.plan.disconnected(error) }
+                if failures > 0 { try? await Task.sleep(for: .milliseconds(100 << min(failures, 7))) }
+                failures += 1
+                // What it fails with comes as the next state.
+                try? await client.connect()
+            case .closed:
+                let error = TransportError(.closed, "the client was closed")
+                return change { $0.plan.closed(error) }
+            }
+        }
+    }
+}

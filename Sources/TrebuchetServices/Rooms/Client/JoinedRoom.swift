@@ -1,0 +1,140 @@
+internal import Relays
+internal import SharedState
+internal import Synchronization
+internal import Trebuchet
+
+/// A room as a client has it: one session, and all the values that show it.
+///
+/// Two tasks: one talks to the server, one step after the other as its `RoomPlan` says; the other shows what is new. What
+/// others do is put into `contents`, and both are woken.
+final class JoinedRoom: Sendable {
+    /// A save of a presence that waits for the server.
+    struct Save {
+        let presence: JSONValue?
+        let continuation: SaveContinuation
+    }
+
+    struct Contents {
+        var plan = RoomPlan(attempt: RoomSecret.make())
+        var feeds: [Int: any RoomFeed] = [:]
+        var presenceFeeds: Set<Int> = []
+        var lastFeed = 0
+        var saves: [Save] = []
+        var outbox: [Publication] = []
+        /// The sessions that this client has had here: their events and what they show are its own.
+        var sessions: Set<String> = []
+        var roster: Roster?
+        /// Counts the rosters that were heard of.
+        var rosterCount = 0
+        var cursor = EventCursor()
+        var hasEvents = false
+        /// Events that were heard of and not shown yet.
+        var arrived: [Arrival] = []
+        var rosterReader: Task<Void, Never>?
+        var eventReader: Task<Void, Never>?
+        var isSweeping = false
+    }
+
+    enum Arrival {
+        case event(RoomEvent)
+        case missed(Int)
+    }
+
+    /// Larger values are not sent at all: a message that is larger than the server takes would end the connection.
+    static let largestValue = 512 << 10
+    static let longestOutbox = 256
+
+    let name: String
+    let client: TrebuchetClient
+    let contents = Mutex(Contents())
+    /// Counts what has happened.
+    let changes = StateRelay<UInt64>(0)
+
+    init(_ name: String, client: TrebuchetClient) {
+        self.name = name
+        self.client = client
+    }
+
+    func wake() { changes.update { $0 &+= 1 } }
+
+    /// Changes the contents and wakes the tasks.
+    @discardableResult
+    func change<Result: Sendable>(_ body: (inout Contents) -> Result) -> Result {
+        let result = contents.withLock { body(&$0) }
+        wake()
+        return result
+    }
+
+    // MARK: Values
+
+    var isUsed: Bool { contents.withLock { $0.plan.users > 0 } }
+
+    /// - Parameter presence: what the user shows, for a feed of presences; nil for feeds of topics.
+    func add(_ feed: any RoomFeed, presence: JSONValue?) -> Int {
+        change { contents in
+            contents.lastFeed += 1
+            contents.feeds[contents.lastFeed] = feed
+            contents.plan.users += 1
+            if let presence {
+                contents.presenceFeeds.insert(contents.lastFeed)
+                contents.plan.show(presence)
+            }
+            return contents.lastFeed
+        }
+    }
+
+    func remove(_ number: Int) {
+        let removed = change { contents -> (any RoomFeed)? in
+            contents.plan.users -= 1
+            if contents.presenceFeeds.remove(number) != nil, contents.presenceFeeds.isEmpty { contents.plan.show(nil) }
+            return contents.feeds.removeValue(forKey: number)
+        }
+        _ = removed
+    }
+
+    /// Shows in every value how the room stands, also where that has been shown.
+    func refresh() {
+        let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
+        for feed in feeds { feed.show(status) }
+    }
+
+    /// What the user shows from now on; sent when the room is joined.
+    func show(_ presence: JSONValue, _ continuation: SaveContinuation) {
+        let bytes = presence.byteCount
+        guard bytes <= Self.largestValue else {
+            return continuation.resume(throwing: RoomError.presenceTooLarge(bytes: bytes, limit: Self.largestValue))
+        }
+        change { contents in
+            contents.plan.show(presence)
+            contents.saves.append(Save(presence: presence, continuation: continuation))
+        }
+    }
+
+    /// Publishes an event after those before it; it waits until the room is joined.
+    func publish(_ payload: JSONValue, to topic: String) -> Publication {
+        let bytes = payload.byteCount
+        guard bytes <= Self.largestValue else {
+            return Publication(topic: topic, failed: RoomError.payloadTooLarge(bytes: bytes, limit: Self.largestValue))
+        }
+        let publication = Publication(topic: topic, payload: payload, within: client.callTimeout)
+        let isTaken = change { contents in
+            guard contents.outbox.count < Self.longestOutbox else { return false }
+            contents.outbox.append(publication)
+            return true
+        }
+        guard isTaken else {
+            return Publication(topic: topic, failed: RoomError.tooManyWaiting(limit: Self.longestOutbox))
+        }
+        return publication
+    }
+}
+
+extension JoinedRoom.Contents {
+    var status: RoomStatus {
+        RoomStatus(
+            isJoined: plan.isJoined, hasRoster: roster != nil, hasEvents: hasEvents, error: plan.error)
+    }
+
+    var wantsRoster: Bool { !presenceFeeds.isEmpty }
+    var wantsEvents: Bool { feeds.count > presenceFeeds.count }
+}

@@ -1,0 +1,42 @@
+internal import SharedState
+internal import Synchronization
+
+/// Shows a room in a `RoomPresence`.
+final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
+    private struct Known {
+        let version: Int
+        /// Nil when it is of another type.
+        let peer: Peer<Presence>?
+    }
+
+    private let subscriber: SharedSubscriber<RoomPresence<Presence>>
+    private let known = Mutex<[String: Known]>([:])
+
+    init(_ subscriber: SharedSubscriber<RoomPresence<Presence>>) { self.subscriber = subscriber }
+
+    func show(_ status: RoomStatus) {
+        subscriber.update { presence in
+            presence.isConnected = status.isJoined
+            presence.isLoading = !status.hasRoster && status.error == nil
+            presence.error = status.error
+        }
+    }
+
+    func show(_ roster: Roster, without own: Set<String>) {
+        let peers = known.withLock { known in
+            var next: [String: Known] = [:]
+            for member in roster.members where !own.contains(member.id) {
+                // Only what has changed is decoded.
+                if let before = known[member.id], before.version == member.version {
+                    next[member.id] = before
+                } else {
+                    let peer = (try? member.data.decode(Presence.self)).map { Peer(id: member.id, data: $0) }
+                    next[member.id] = Known(version: member.version, peer: peer)
+                }
+            }
+            known = next
+            return roster.members.compactMap { next[$0.id]?.peer }
+        }
+        subscriber.update { $0.peers = IdentifiedArrayOf(uniqueElements: peers) }
+    }
+}

@@ -1,0 +1,45 @@
+public import SharedState
+
+/// Who is in a room: the user, and the others.
+///
+///     @Shared(.trebuchetPresence(Schema.Rooms.chat, roomId: "lobby", initialPresence: ChatPresence(name: "Ada")))
+///     var presence: RoomPresence<ChatPresence>
+///
+///     $presence.withLock { $0.user.isTyping = true }
+public struct RoomPresence<Presence: Codable & Sendable & Equatable>: Sendable {
+    /// What the others see of this client. A change is shown at once, and sent when the room is joined.
+    public var user: Presence
+    /// The others, in the order in which they came. Members whose presence is of another type are left out.
+    public var peers: IdentifiedArrayOf<Peer<Presence>>
+    /// Whether it is not known yet who is there.
+    public var isLoading: Bool
+    /// Whether the others see this client, over the present connection.
+    public var isConnected: Bool
+    /// What is wrong with the room; nil when it works again.
+    public var error: (any Error)?
+
+    public init(
+        user: Presence, peers: IdentifiedArrayOf<Peer<Presence>> = [], isLoading: Bool = true,
+        isConnected: Bool = false, error: (any Error)? = nil
+    ) {
+        self.user = user
+        self.peers = peers
+        self.isLoading = isLoading
+        self.isConnected = isConnected
+        self.error = error
+    }
+
+    public var isError: Bool { error != nil }
+    /// The user and the others.
+    public var totalCount: Int { 1 + peers.count }
+    public var hasPeers: Bool { !peers.isEmpty }
+    public var peersList: [Peer<Presence>] { peers.elements }
+}
+
+extension RoomPresence: Equatable {
+    /// Errors are equal when they say the same.
+    public static func == (a: Self, b: Self) -> Bool {
+        a.user == b.user && a.peers == b.peers && a.isLoading == b.isLoading && a.isConnected == b.isConnected
+            && isSameError(a.error, b.error)
+    }
+}

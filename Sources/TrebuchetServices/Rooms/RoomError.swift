@@ -1,0 +1,58 @@
+/// Why a room does not do what it was asked for.
+public enum RoomError: Error, Codable, Sendable, Hashable {
+    /// The server does not know its callers' connections: it needs `access.identifiesCallers = true`.
+    case unknownCaller
+    /// The name of the room or topic is empty or too long, or the attempt of a join too short.
+    case invalidName
+    /// The connection is not in the room, or another one has taken its session over.
+    case notJoined
+    /// No session of the room has this token: it was never given out, or its session has ended.
+    case unknownToken
+    /// The session belongs to somebody else than who is signed in over this connection.
+    case notYours
+    /// The connection has a session of its own in this room.
+    case alreadyJoined
+    /// The room is just being taken away; a room of the same name can be joined at once.
+    case roomClosed
+    /// The room has as many members as it may.
+    case roomFull(limit: Int)
+    /// The connection is in as many rooms as it may.
+    case tooManyRooms(limit: Int)
+    /// The server has as many rooms as it may.
+    case serverFull(limit: Int)
+    case presenceTooLarge(bytes: Int, limit: Int)
+    case payloadTooLarge(bytes: Int, limit: Int)
+    /// More joins, presence updates or publishes than a connection may make.
+    case rateLimited(retryAfterMilliseconds: Int)
+    /// So many events wait to be sent already.
+    case tooManyWaiting(limit: Int)
+    /// Events were missed that the server does not have any more.
+    case eventsMissed(count: Int)
+    /// There is no `TrebuchetBackend` that the key could use.
+    case noBackend
+}
+
+extension RoomError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unknownCaller:
+            "the server does not know its callers: it needs an AccessPolicy with identifiesCallers = true"
+        case .invalidName:
+            "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt shorter than 16"
+        case .notJoined: "this connection is not in the room; join it first"
+        case .unknownToken: "no session of the room has this token; join without one"
+        case .notYours: "the session belongs to somebody else"
+        case .alreadyJoined: "this connection has a session of its own in the room; leave it first"
+        case .roomClosed: "the room is just being taken away; try again"
+        case .roomFull(let limit): "the room has \(limit) members already"
+        case .tooManyRooms(let limit): "this connection is in \(limit) rooms already; leave one first"
+        case .serverFull(let limit): "the server has \(limit) rooms already"
+        case .presenceTooLarge(let bytes, let limit): "a presence of \(bytes) bytes is too large; \(limit) are allowed"
+        case .payloadTooLarge(let bytes, let limit): "an event of \(bytes) bytes is too large; \(limit) are allowed"
+        case .rateLimited(let wait): "too many in too short a time; try again in \(wait) ms"
+        case .tooManyWaiting(let limit): "\(limit) events wait to be sent already"
+        case .eventsMissed(let count): "\(count) events were missed"
+        case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
+        }
+    }
+}

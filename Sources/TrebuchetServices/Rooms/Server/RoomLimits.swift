@@ -1,0 +1,33 @@
+public import Trebuchet
+
+/// What rooms and their members may use of a server. Each limit has its own error (``RoomError``).
+public struct RoomLimits: Sendable {
+    static let longestName = 256
+
+    /// How long a session lives on without its connection, for its client to come back to. Default 10 s.
+    public var grace = Duration.seconds(10)
+    /// How long a room may be there without anybody ever joining it. Default 2 s.
+    public var unjoinedTime = Duration.seconds(2)
+    /// Rooms of the server at once. Default 50,000.
+    public var rooms = 50_000
+    /// Rooms that one connection may be in at once. Default 100.
+    public var roomsPerConnection = 100
+    /// Sessions of one room at once, those within their grace too. Default 1,000.
+    public var membersPerRoom = 1_000
+    /// Bytes of one member's presence. Default 64 KiB.
+    public var presenceBytes = 64 << 10
+    /// Bytes of one event. Default 16 KiB.
+    public var payloadBytes = 16 << 10
+    /// Events that a room remembers, over all of its topics. Default 256.
+    public var historyEvents = 256
+    /// Bytes of the events that a room remembers. Default 256 KiB; the newest event is kept in any case.
+    public var historyBytes = 256 << 10
+    /// Joins of one connection, over all rooms. Default 50 a second, 200 at once.
+    public var joins = RateLimit(callsPerSecond: 50, burst: 200)
+    /// Presence updates of one connection, over all rooms. Default 100 a second, 200 at once.
+    public var presenceUpdates = RateLimit(callsPerSecond: 100, burst: 200)
+    /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
+    public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
+
+    public init() {}
+}

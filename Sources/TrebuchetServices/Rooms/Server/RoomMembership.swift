@@ -1,0 +1,115 @@
+/// Who is in a room: sessions, the connections that have them, and how long they live without one.
+///
+/// Pure: the time is given, in nanoseconds, and so are the identities of new sessions.
+struct RoomMembership<Guest: Hashable> {
+    struct Identity: Equatable {
+        /// What the others see.
+        let session: String
+        /// What proves to be the same client; nobody else ever sees it.
+        let token: String
+    }
+
+    struct Joined: Equatable {
+        let identity: Identity
+        let isNew: Bool
+        /// The connection that had the session until now and does not know yet that it is gone.
+        let replaced: Guest?
+    }
+
+    private struct Session {
+        let identity: Identity
+        /// What its client can show besides the token, which it may never have got.
+        let attempt: String?
+        var principal: String?
+        /// Nil within the grace.
+        var guest: Guest?
+        var leavesAt: UInt64?
+    }
+
+    let limit: Int
+    let grace: UInt64
+    private var sessions: [String: Session] = [:]
+    /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
+    private var sessionsBySecret: [String: String] = [:]
+    private var sessionsByGuest: [Guest: String] = [:]
+
+    init(limit: Int, grace: UInt64) {
+        self.limit = limit
+        self.grace = grace
+    }
+
+    var isEmpty: Bool { sessions.isEmpty }
+    var count: Int { sessions.count }
+
+    /// When the next session ends for want of a connection.
+    var nextEnd: UInt64? { sessions.values.lazy.compactMap(\.leavesAt).min() }
+
+    /// The session that a connection has.
+    func session(of guest: Guest) throws(RoomError) -> String {
+        guard let session = sessionsByGuest[guest] else { throw .notJoined }
+        return session
+    }
+
+    /// Gives a connection its session: the one that it has, the one that its token proves, the one that it made with the same
+    /// attempt, or a new one.
+    mutating func join(
+        _ guest: Guest, principal: String?, token: String?, attempt: String? = nil, makeIdentity: () -> Identity
+    ) throws(RoomError) -> Joined {
+        let own = sessionsByGuest[guest]
+        if let secret = token ?? attempt.flatMap({ sessionsBySecret[$0] == nil ? nil : $0 }) {
+            guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
+            guard own == nil || own == id else { throw .alreadyJoined }
+            if let before = session.principal, let principal, before != principal { throw .notYours }
+            let replaced = session.guest == guest ? nil : session.guest
+            if let replaced { sessionsByGuest[replaced] = nil }
+            session.guest = guest
+            session.leavesAt = nil
+            session.principal = principal ?? session.principal
+            sessions[id] = session
+            sessionsByGuest[guest] = id
+            return Joined(identity: session.identity, isNew: false, replaced: replaced)
+        }
+        if let own, let session = sessions[own] {
+            return Joined(identity: session.identity, isNew: false, replaced: nil)
+        }
+        guard sessions.count < limit else { throw .roomFull(limit: limit) }
+        let identity = makeIdentity()
+        sessions[identity.session] = Session(
+            identity: identity, attempt: attempt, principal: principal, guest: guest)
+        sessionsBySecret[identity.token] = identity.session
+        if let attempt { sessionsBySecret[attempt] = identity.session }
+        sessionsByGuest[guest] = identity.session
+        return Joined(identity: identity, isNew: true, replaced: nil)
+    }
+
+    /// The session that a token proves to be one's own.
+    func session(provedBy token: String) throws(RoomError) -> String {
+        guard let session = sessionsBySecret[token] else { throw .unknownToken }
+        return session
+    }
+
+    /// Ends a session. Returns the connection that had it.
+    @discardableResult
+    mutating func end(_ id: String) -> Guest? {
+        guard let session = sessions.removeValue(forKey: id) else { return nil }
+        sessionsBySecret[session.identity.token] = nil
+        if let attempt = session.attempt { sessionsBySecret[attempt] = nil }
+        if let guest = session.guest { sessionsByGuest[guest] = nil }
+        return session.guest
+    }
+
+    /// A connection has gone. Its session, if it still has one, waits for another.
+    mutating func lost(_ guest: Guest, at now: UInt64) -> String? {
+        guard let id = sessionsByGuest.removeValue(forKey: guest) else { return nil }
+        sessions[id]?.guest = nil
+        sessions[id]?.leavesAt = now &+ grace
+        return id
+    }
+
+    /// Ends the sessions that have waited long enough, and returns them.
+    mutating func endOverdue(at now: UInt64) -> [String] {
+        let overdue = sessions.values.filter { ($0.leavesAt ?? .max) <= now }.map(\.identity.session)
+        for id in overdue { end(id) }
+        return overdue
+    }
+}

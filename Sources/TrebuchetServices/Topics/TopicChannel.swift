@@ -1,0 +1,59 @@
+public import SharedState
+
+/// A topic of a room: what the others publish, and how publishing goes.
+///
+///     @Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: "lobby")) var channel: TopicChannel<Emoji>
+///
+///     $channel.publish(Emoji(name: "tada"))
+public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
+    /// What the others have published, the oldest first; one's own events are not among them.
+    public private(set) var events: [TopicEvent<Payload>] = []
+    /// How many events are kept; the oldest go first. Default 50.
+    public var maxEvents = 50 {
+        didSet { dropOldest() }
+    }
+    /// Whether events arrive and can be published.
+    public var isConnected: Bool
+    /// Whether the topic is being connected for the first time.
+    public var isLoading: Bool
+    /// Pending while any publish is under way; then as the newest one went.
+    public var publishStatus: OperationStatus
+    /// What the newest publish failed with, until one succeeds or `reset()`; or what is wrong with the room, or which events
+    /// were missed.
+    public var error: (any Error)?
+    /// Where to publish; nil for a channel that comes from no key.
+    var line: TopicLine?
+
+    public init(
+        isConnected: Bool = false, isLoading: Bool = false, publishStatus: OperationStatus = .idle,
+        error: (any Error)? = nil
+    ) {
+        self.isConnected = isConnected
+        self.isLoading = isLoading
+        self.publishStatus = publishStatus
+        self.error = error
+    }
+
+    public var latestEvent: TopicEvent<Payload>? { events.last }
+    public var isPublishing: Bool { publishStatus == .pending }
+    public var isError: Bool { error != nil }
+    public var hasEvent: Bool { latestEvent != nil }
+
+    /// Adds an event as the latest, and drops the oldest when there are too many.
+    public mutating func addEvent(_ event: TopicEvent<Payload>) {
+        events.append(event)
+        dropOldest()
+    }
+
+    public mutating func clearEvents() { events = [] }
+
+    private mutating func dropOldest() { events.removeFirst(max(0, events.count - max(0, maxEvents))) }
+}
+
+extension TopicChannel: Equatable {
+    /// Errors are equal when they say the same.
+    public static func == (a: Self, b: Self) -> Bool {
+        a.events == b.events && a.maxEvents == b.maxEvents && a.isConnected == b.isConnected
+            && a.isLoading == b.isLoading && a.publishStatus == b.publishStatus && isSameError(a.error, b.error)
+    }
+}

@@ -1,0 +1,80 @@
+public import SharedState
+
+/// Where a `TopicChannel` comes from; see ``SharedReaderKey/trebuchetTopic(_:roomId:)``.
+public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKey {
+    public typealias Value = TopicChannel<Payload>
+
+    /// The topic, its room, and the server it is at.
+    public struct ID: Hashable, Sendable {
+        let room: String
+        let topic: String
+        let backend: ObjectIdentifier?
+    }
+
+    private let room: String
+    private let topic: String
+    private let backend: TrebuchetBackend?
+
+    init(_ key: TopicKey<Payload>, roomId: String) {
+        room = RoomName.of(type: key.roomType, id: roomId)
+        topic = key.topic
+        backend = TrebuchetBackend.current
+    }
+
+    public var id: ID { ID(room: room, topic: topic, backend: backend.map { ObjectIdentifier($0) }) }
+
+    /// A channel as it is before it is connected.
+    var initialValue: Value {
+        var channel = TopicChannel<Payload>(
+            isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
+        channel.line = backend.map { TopicLine(rooms: $0.rooms, room: room, topic: topic) }
+        return channel
+    }
+
+    /// Begins with an empty channel; events come through the subscription.
+    public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
+        guard case .userInitiated = context else { return continuation.resume(returning: initialValue) }
+        // Nothing is newer than what the subscription has shown: it shows that again, and what it shows goes before.
+        backend?.rooms.room(room)?.refresh()
+        continuation.resumeReturningInitialValue()
+    }
+
+    public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
+        guard let backend else { return SharedSubscription() }
+        let (joined, number) = backend.rooms.add(TopicFeed(topic, subscriber), presence: nil, to: room)
+        return SharedSubscription { joined.remove(number) }
+    }
+
+    /// There is nothing to save: events are published, and what is received is this client's own.
+    public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) { continuation.resume() }
+}
+
+extension SharedReaderKey {
+    /// A topic of a room. The client joins the room with the first wrapper and leaves it when no wrapper of its presence or
+    /// of its topics is left.
+    public static func trebuchetTopic<Payload>(
+        _ key: TopicKey<Payload>, roomId: String
+    ) -> Self where Self == TopicChannelKey<Payload>.Default {
+        let key = TopicChannelKey(key, roomId: roomId)
+        return TopicChannelKey.Default[key, default: key.initialValue]
+    }
+
+    /// A topic of a room, both told by their names.
+    public static func trebuchetTopic<Payload>(
+        roomType: String, topic: String, roomId: String
+    ) -> Self where Self == TopicChannelKey<Payload>.Default {
+        trebuchetTopic(TopicKey(roomType: roomType, topic: topic), roomId: roomId)
+    }
+
+    /// Another name of ``trebuchetTopic(_:roomId:)``.
+    public static func instantTopic<Payload>(
+        _ key: TopicKey<Payload>, roomId: String
+    ) -> Self where Self == TopicChannelKey<Payload>.Default { trebuchetTopic(key, roomId: roomId) }
+
+    /// Another name of ``trebuchetTopic(roomType:topic:roomId:)``.
+    public static func instantTopic<Payload>(
+        roomType: String, topic: String, roomId: String
+    ) -> Self where Self == TopicChannelKey<Payload>.Default {
+        trebuchetTopic(TopicKey(roomType: roomType, topic: topic), roomId: roomId)
+    }
+}

@@ -1,0 +1,42 @@
+internal import SharedState
+internal import Synchronization
+
+/// Shows a topic in a `TopicChannel`.
+final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
+    let topic: String?
+    private let subscriber: SharedSubscriber<TopicChannel<Payload>>
+    /// What this feed has shown: errors of publishes are not its own to clear.
+    private let shownError = Mutex<(any Error)?>(nil)
+
+    init(_ topic: String, _ subscriber: SharedSubscriber<TopicChannel<Payload>>) {
+        self.topic = topic
+        self.subscriber = subscriber
+    }
+
+    func show(_ status: RoomStatus) {
+        let before = shownError.withLock { shown in
+            defer { shown = status.error }
+            return shown
+        }
+        let isConnected = status.isJoined && status.hasEvents
+        subscriber.update { channel in
+            channel.isConnected = isConnected
+            if isConnected || status.error != nil { channel.isLoading = false }
+            guard !isSameError(before, status.error) else { return }
+            if let error = status.error {
+                channel.error = error
+            } else if isSameError(channel.error, before) {
+                channel.error = nil
+            }
+        }
+    }
+
+    /// An event of another type is left out.
+    func receive(_ event: RoomEvent) {
+        guard let data = try? event.payload.decode(Payload.self) else { return }
+        let received = TopicEvent(peerId: event.peer, data: data)
+        subscriber.update { $0.addEvent(received) }
+    }
+
+    func missed(_ count: Int) { subscriber.update { $0.error = RoomError.eventsMissed(count: count) } }
+}

@@ -1,0 +1,60 @@
+internal import CSQLite
+internal import Trebuchet
+
+/// A connection to a database, for one thread at a time.
+final class SQLiteConnection {
+    let path: String
+    let handle: OpaquePointer
+    /// Kept until the connection is closed.
+    private let file: StoreFile?
+
+    /// Opens the database of a file that is there.
+    convenience init(_ file: StoreFile, busyTimeout: Duration) throws(StateStoreError) {
+        try self.init(file.path, file, SQLITE_OPEN_READWRITE, busyTimeout)
+    }
+
+    /// Makes a database.
+    convenience init(creating path: String, busyTimeout: Duration) throws(StateStoreError) {
+        try self.init(path, nil, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busyTimeout)
+    }
+
+    private init(
+        _ path: String, _ file: StoreFile?, _ flags: Int32, _ busyTimeout: Duration
+    ) throws(StateStoreError) {
+        self.path = path
+        self.file = file
+        var opened: OpaquePointer?
+        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, nil)
+        guard let opened else { throw StateStoreError(.failed, "\(path): SQLite has no memory") }
+        guard result == SQLITE_OK else {
+            let error = StateStoreError(sqlite: opened, path: path)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        sqlite3_extended_result_codes(handle, 1)
+        let (seconds, attoseconds) = busyTimeout.components
+        sqlite3_busy_timeout(handle, Int32(clamping: seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
+    }
+
+    /// Closes; the last connection of a database merges its log into it.
+    deinit { sqlite3_close_v2(handle) }
+
+    func execute(_ sql: String) throws(StateStoreError) {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error }
+    }
+
+    /// The first column of the first row.
+    func integer(_ sql: String) throws(StateStoreError) -> Int? {
+        let statement = try SQLiteStatement(sql, self)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    func text(_ sql: String) throws(StateStoreError) -> String? {
+        let statement = try SQLiteStatement(sql, self)
+        return try statement.step() ? String(decoding: statement.bytes(0), as: UTF8.self) : nil
+    }
+
+    /// What the last call that failed says.
+    var error: StateStoreError { StateStoreError(sqlite: handle, path: path) }
+}

@@ -1,0 +1,63 @@
+internal import CSQLite
+internal import Trebuchet
+
+/// The one who reads, beside the writer: a log lets both go on at once.
+///
+/// `@unchecked Sendable`: made by whoever opens the store, then used by the reader's thread alone.
+final class SQLiteReader: @unchecked Sendable {
+    private let connection: SQLiteConnection
+    private let value: SQLiteStatement
+    private let page: SQLiteStatement
+
+    init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
+        connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout)
+        try connection.execute("PRAGMA query_only = 1")
+        value = try SQLiteStatement(
+            "SELECT value, checksum FROM entries WHERE namespace = ? AND name = ?", connection)
+        page = try SQLiteStatement(
+            """
+            SELECT name, value, checksum FROM entries WHERE namespace = ? AND name >= ? ORDER BY name
+            """, connection)
+    }
+
+    func get(_ keys: [StateKey]) throws(StateStoreError) -> [StateKey: [UInt8]] {
+        var found: [StateKey: [UInt8]] = [:]
+        // Of one moment: a batch that is written meanwhile is seen whole or not at all.
+        if keys.count > 1 { try connection.execute("BEGIN") }
+        defer { if keys.count > 1 { try? connection.execute("COMMIT") } }
+        for key in keys {
+            defer { value.reset() }
+            try value.bind(key.namespace, at: 0)
+            try value.bind(key.name, at: 1)
+            guard try value.step() else { continue }
+            let bytes = Array(value.bytes(0))
+            try verify(key, bytes, value.integer(1))
+            found[key] = bytes
+        }
+        return found
+    }
+
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) throws(StateStoreError) -> [StateEntry] {
+        defer { page.reset() }
+        let isBehindPrefix = after.map { prefix.utf8.lexicographicallyPrecedes($0.utf8) } ?? false
+        try page.bind(namespace, at: 0)
+        try page.bind(isBehindPrefix ? after ?? prefix : prefix, at: 1)
+        var entries: [StateEntry] = []
+        while entries.count < limit, try page.step() {
+            let name = String(decoding: page.bytes(0), as: UTF8.self)
+            // In the order of bytes all that begin with the prefix stand together.
+            guard name.utf8.starts(with: prefix.utf8) else { break }
+            if let after, name.utf8.elementsEqual(after.utf8) { continue }
+            let entry = StateEntry(StateKey(namespace, name), Array(page.bytes(1)))
+            try verify(entry.key, entry.value, page.integer(2))
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private func verify(_ key: StateKey, _ bytes: [UInt8], _ checksum: Int) throws(StateStoreError) {
+        try StoreSchema.verify(Checksum.of(key.namespace, key.name, bytes), checksum, connection.path, key)
+    }
+}

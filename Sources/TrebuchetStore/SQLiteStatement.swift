@@ -1,0 +1,80 @@
+internal import CSQLite
+internal import Trebuchet
+
+/// A statement that is parsed once. Columns and parameters count from 0.
+final class SQLiteStatement {
+    private let connection: SQLiteConnection
+    private let handle: OpaquePointer
+
+    init(_ sql: String, _ connection: SQLiteConnection) throws(StateStoreError) {
+        var prepared: OpaquePointer?
+        guard
+            sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+                == SQLITE_OK,
+            let prepared
+        else { throw connection.error }
+        self.connection = connection
+        handle = prepared
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    /// Runs it to its end. Text and blobs are read where they lie.
+    func run(_ texts: [String] = [], blob: [UInt8]? = nil, integer: Int64? = nil) throws(StateStoreError) {
+        defer { reset() }
+        for (index, text) in texts.enumerated() { try bind(text, at: index) }
+        if let integer { try check(sqlite3_bind_int64(handle, Int32(texts.count + 2), integer)) }
+        guard let blob else {
+            _ = try step()
+            return
+        }
+        let outcome = blob.withUnsafeBytes { bytes in
+            Result { () throws(StateStoreError) in
+                // Without a destructor SQLite does not copy: the bytes stay while the statement runs.
+                try check(
+                    bytes.isEmpty
+                        ? sqlite3_bind_zeroblob(handle, Int32(texts.count + 1), 0)
+                        : sqlite3_bind_blob64(
+                            handle, Int32(texts.count + 1), bytes.baseAddress, UInt64(bytes.count), nil))
+                _ = try step()
+            }
+        }
+        try outcome.get()
+    }
+
+    func bind(_ text: String, at index: Int) throws(StateStoreError) {
+        // SQLite copies the text, which is short, up to its count: it may hold zeros.
+        try check(
+            sqlite3_bind_text64(
+                handle, Int32(index + 1), text, UInt64(text.utf8.count), Self.copied, UInt8(SQLITE_UTF8)))
+    }
+
+    /// Whether there is a row (more).
+    func step() throws(StateStoreError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default: throw connection.error
+        }
+    }
+
+    func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(handle, column)) }
+
+    /// Valid until the next step.
+    func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+        let base = sqlite3_column_blob(handle, column)
+        return UnsafeRawBufferPointer(start: base, count: base == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+    }
+
+    private func check(_ result: Int32) throws(StateStoreError) {
+        guard result == SQLITE_OK else { throw connection.error }
+    }
+
+    // SQLite's own value for "make a copy", -1 as a function that is never called.
+    private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+}

@@ -1,0 +1,110 @@
+public import Trebuchet
+
+/// A store in one SQLite file.
+///
+/// Writes that arrive together become one transaction (group commit), so that many writers cost hardly more than one. Two
+/// threads serve a store, one for writes and one for reads; nobody else is blocked. Opening takes the file for this store
+/// alone, and checks every page and entry of it: a file that is damaged in any way is refused.
+public final class SQLiteStore: StateStore {
+    /// What an acknowledged write outlasts.
+    public enum Durability: Sendable, CaseIterable {
+        /// The loss of power too: each transaction waits for the disk (`synchronous=FULL`).
+        case powerLoss
+        /// The end of the process, by `kill -9` too. The loss of power may take the last transactions, whole ones from the
+        /// end, and harms nothing before them (`synchronous=NORMAL`).
+        case processEnd
+    }
+
+    public struct Options: Sendable {
+        /// Default `.powerLoss`.
+        public var durability = Durability.powerLoss
+        /// Bytes that the file may have; writes that need more fail with `full`. Default 64 GiB.
+        public var fileSize = 64 << 30
+        /// Bytes of one value; a larger one fails with `tooLarge`. Default 256 MiB, at most 900 MiB.
+        public var valueSize = 256 << 20
+        /// How long a write waits for another program that is writing to the file, before it fails with `inUse`.
+        /// Default 5 s.
+        public var busyTimeout = Duration.seconds(5)
+
+        public init() {}
+    }
+
+    /// The file, as it was given.
+    public let path: String
+    private let valueSize: Int
+    private let writer: WorkerThread<WriteRequest>
+    private let reader: WorkerThread<ReadRequest>
+
+    /// Opens the file, or makes it when there is none; its folder must be there.
+    ///
+    /// It blocks while it reads all of the file, a second for some hundred MB. Throws a `StateStoreError`.
+    public init(path: String, options: Options = Options()) throws(StateStoreError) {
+        self.path = path
+        valueSize = min(options.valueSize, 900 << 20)
+        let file = try StoreFile(path)
+        let writing = try SQLiteWriter(file, options)
+        let reading = try SQLiteReader(file, options)
+        writer = WorkerThread("store-writer") { requests in writing.handle(requests) }
+        reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
+    }
+
+    deinit {
+        writer.stop {}
+        reader.stop {}
+    }
+
+    /// Does what was asked before, merges the log into the file and lets go of it; what is asked later fails with `closed`.
+    public func close() async {
+        await withCheckedContinuation { continuation in reader.stop { continuation.resume() } }
+        await withCheckedContinuation { continuation in writer.stop { continuation.resume() } }
+    }
+
+    private var closed: StateStoreError { StateStoreError(.closed, "\(path) was closed") }
+
+    // MARK: StateStore
+
+    public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+        try await read { reader throws(StateStoreError) in try reader.get(keys) }
+    }
+
+    public func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await read { reader throws(StateStoreError) in
+            try reader.list(namespace, prefix: prefix, after: after, limit: limit)
+        }
+    }
+
+    private func read<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteReader) throws(StateStoreError) -> Value
+    ) async throws(StateStoreError) -> Value {
+        let outcome: Result<Value, StateStoreError> = await withCheckedContinuation { continuation in
+            let isAccepted = reader.submit { reader in
+                continuation.resume(returning: Result { () throws(StateStoreError) in try body(reader) })
+            }
+            if !isAccepted { continuation.resume(returning: .failure(closed)) }
+        }
+        return try outcome.get()
+    }
+
+    public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+        guard !writes.isEmpty else { return }
+        for write in writes where write.value?.count ?? 0 > valueSize {
+            throw StateStoreError(
+                .tooLarge, "\(write.key) has \(write.value?.count ?? 0) bytes; \(path) takes \(valueSize)")
+        }
+        let outcome: Result<Void, StateStoreError> = await withCheckedContinuation { continuation in
+            let request = WriteRequest(writes: writes) { continuation.resume(returning: $0) }
+            if !writer.submit(request) { continuation.resume(returning: .failure(closed)) }
+        }
+        try outcome.get()
+    }
+}
+
+/// Writes that one caller wants done together.
+struct WriteRequest: Sendable {
+    let writes: [StateWrite]
+    let answer: @Sendable (Result<Void, StateStoreError>) -> Void
+}
+
+typealias ReadRequest = @Sendable (SQLiteReader) -> Void

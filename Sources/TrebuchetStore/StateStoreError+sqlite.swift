@@ -1,0 +1,39 @@
+internal import CSQLite
+internal import Trebuchet
+
+extension StateStoreError {
+    /// The error that a connection has met last.
+    init(sqlite handle: OpaquePointer, path: String) {
+        self.init(
+            sqlite: sqlite3_extended_errcode(handle), String(cString: sqlite3_errmsg(handle)), path: path)
+    }
+
+    /// The error for a result code, which may be an extended one.
+    init(sqlite result: Int32, _ text: String, path: String) {
+        switch result & 0xFF {
+        case SQLITE_CORRUPT: self = .damaged(path, text)
+        case SQLITE_NOTADB:
+            self.init(.notAStore, "\(path) is not a SQLite database, or its first page is damaged (\(text))")
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            self.init(.inUse, "\(path) is being written by another program (\(text))")
+        case SQLITE_FULL:
+            self.init(.full, "\(path) cannot grow: the disk is full, or the limit of the store is reached (\(text))")
+        case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM:
+            self.init(.unwritable, "\(path) or its folder cannot be written (\(text))")
+        case SQLITE_TOOBIG: self.init(.tooLarge, "a value is too large for \(path) (\(text))")
+        default: self.init(.failed, "\(path): \(text) (SQLite error \(result))")
+        }
+    }
+
+    static func damaged(_ path: String, _ what: String) -> StateStoreError {
+        StateStoreError(
+            .damaged,
+            "\(path) is damaged (\(what)); restore a backup, or save what can be read: sqlite3 \(path) .recover")
+    }
+
+    /// Whether the store must not go on after it: what the disk holds is not known any more.
+    var isFinal: Bool { [.damaged, .notAStore, .failed].contains(code) }
+
+    /// Whether the writes of one caller may have brought it about, so that those of others can do without them.
+    var mayBeOfOneWrite: Bool { [.tooLarge, .full].contains(code) }
+}

@@ -1,0 +1,98 @@
+internal import Glibc
+internal import Trebuchet
+
+/// The file of a store, taken for this process as long as the object lives.
+///
+/// The lock is one of the operating system's on a file beside it (`flock`), so it goes with the process, however that ends.
+final class StoreFile: Sendable {
+    /// Where the file really is: two links to it are one store.
+    let path: String
+    /// Whether there was none before.
+    let isNew: Bool
+    private let lock: Int32
+
+    init(_ given: String) throws(StateStoreError) {
+        guard !given.isEmpty, !given.utf8.contains(0) else {
+            throw StateStoreError(.unwritable, "'\(given)' is no path of a file")
+        }
+        let path = Self.resolved(given)
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        if !isThere, errno != ENOENT { throw Self.failure("opening \(given)", errno) }
+        if isThere, status.st_mode & S_IFMT != S_IFREG {
+            throw StateStoreError(.notAStore, "\(given) is a folder or a device; name a file")
+        }
+        lock = try Self.lock(path)
+        // Looked at again, now that nobody else makes it.
+        isNew = stat(path, &status) != 0
+        self.path = path
+        if isNew { try checkNothingIsLeft() } else { try checkHeader(size: Int(status.st_size)) }
+    }
+
+    deinit { close(lock) }
+
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func lock(_ path: String) throws(StateStoreError) -> Int32 {
+        let name = path + "-lock"
+        let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure("opening \(name)", errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            var text = [UInt8](repeating: 0, count: 16)
+            let count = pread(descriptor, &text, text.count, 0)
+            close(descriptor)
+            guard number == EWOULDBLOCK else { throw failure("locking \(name)", number) }
+            let owner = String(decoding: text.prefix(max(0, count)), as: UTF8.self)
+            throw StateStoreError(
+                .inUse, "\(path) is in use by process \(owner.isEmpty ? "?" : owner); a store is opened once at a time")
+        }
+        let owner = Array("\(getpid())".utf8)
+        ftruncate(descriptor, 0)
+        pwrite(descriptor, owner, owner.count, 0)
+        return descriptor
+    }
+
+    /// A log without its file: the file was moved or removed, and what is in the log must not be lost with it.
+    private func checkNothingIsLeft() throws(StateStoreError) {
+        for suffix in ["-wal", "-journal"] where access(path + suffix, F_OK) == 0 {
+            throw StateStoreError(
+                .damaged,
+                "\(path) is missing, but \(path + suffix) is there: put the file back beside it, or remove that one too to "
+                    + "begin anew")
+        }
+    }
+
+    /// SQLite takes an empty file for a new database; for us it is one that has lost its contents.
+    private func checkHeader(size: Int) throws(StateStoreError) {
+        guard size > 0 else {
+            throw StateStoreError(
+                .damaged, "\(path) is empty: its contents are lost. Restore a backup, or remove it to begin anew")
+        }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure("opening \(path)", errno) }
+        defer { close(descriptor) }
+        let expected = Array("SQLite format 3\u{0}".utf8)
+        var found = [UInt8](repeating: 0, count: expected.count)
+        guard pread(descriptor, &found, found.count, 0) == found.count, found == expected else {
+            throw StateStoreError(
+                .notAStore,
+                "\(path) is not a SQLite database, or its first bytes are damaged; restore a backup, or name "
+                    + "another file")
+        }
+    }
+
+    static func failure(_ what: String, _ number: Int32) -> StateStoreError {
+        let code: StateStoreError.Code
+        switch number {
+        case EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG, ELOOP: code = .unwritable
+        case ENOSPC, EDQUOT: code = .full
+        default: code = .failed
+        }
+        return StateStoreError(code, "\(what): \(String(cString: strerror(number)))")
+    }
+}

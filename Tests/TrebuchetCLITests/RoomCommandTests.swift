@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+/// The commands of rooms and topics, as processes of their own.
+@Suite(.timeLimit(.minutes(1))) struct RoomCommandTests {
+    @Test("two processes see each other come and go, and one receives what a third publishes")
+    func rooms() async throws {
+        let server = try await ServeProcess(arguments: ["--services", "rooms"])
+        let ada = try ChildProcess(
+            ServeProcess.tool, ["presence", "join", "--url", server.url, "chat", "lobby", #"{"name":"Ada"}"#])
+        #expect(await ada.nextLine() == #"{"peers":[]}"#)
+        let bob = try ChildProcess(
+            ServeProcess.tool, ["presence", "join", "--url", server.url, "chat", "lobby", #"{"name":"Bob"}"#])
+        #expect(await bob.nextLine()?.contains(#""data":{"name":"Ada"}"#) == true)
+        #expect(await ada.nextLine()?.contains(#""data":{"name":"Bob"}"#) == true)
+        let listener = try ChildProcess(
+            ServeProcess.tool, ["topic", "subscribe", "--url", server.url, "chat", "lobby", "emoji", "--count", "1"],
+            error: .merged)
+        #expect(await listener.nextLine() == "trebuchet topic subscribe: joined")
+        let publisher = try await ChildProcess(
+            ServeProcess.tool, ["topic", "publish", "--url", server.url, "chat", "lobby", "emoji", #"{"name":"tada"}"#]
+        ).finish()
+        #expect(publisher.status == 0)
+        let heard = await listener.finish()
+        #expect(heard.status == 0)
+        #expect(heard.output.contains(#"","data":{"name":"tada"}}"#))
+        bob.signal(SIGINT)
+        #expect(await bob.finish().status == 0)
+        #expect(await ada.nextLine() == #"{"peers":[]}"#, "who leaves is gone before the grace is over")
+        ada.signal(SIGTERM)
+        #expect(await ada.finish().status == 0)
+        #expect(await server.stop() == 0)
+    }
+
+    @Test("what is no JSON, and a service that is not known, are wrong uses that say more")
+    func wrongUse() async throws {
+        let event = try await ChildProcess(
+            ServeProcess.tool, ["topic", "publish", "chat", "lobby", "emoji", "tada"], error: .captured
+        ).finish()
+        #expect(event.status == 2 && event.error.contains("'\"tada\"'"))
+        let service = try await ChildProcess(
+            ServeProcess.tool, ["serve", "--services", "room"], error: .captured
+        ).finish()
+        #expect(service.status == 2 && service.error.contains("did you mean 'rooms'?"))
+    }
+}

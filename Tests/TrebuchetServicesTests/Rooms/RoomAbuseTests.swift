@@ -1,0 +1,222 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(2))) struct RoomAbuseTests {
+    private func connected(_ world: RoomWorld) async throws -> Guest {
+        let guest = world.guest()
+        try await guest.client.connect()
+        return guest
+    }
+
+    @Test("nobody joins as somebody else: neither with the id of a session nor with a guessed token")
+    func impersonation() async throws {
+        try await RoomWorld.run { world in
+            let (ada, eve) = (try await connected(world), try await connected(world))
+            let ticket = try await ada.room().join(
+                presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
+            let room = try eve.room()
+            for token in [ticket.session, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
+                await #expect(throws: RoomError.unknownToken) {
+                    try await room.join(presence: nil, token: token, attempt: nil)
+                }
+                await #expect(throws: RoomError.unknownToken) { try await room.leave(token: token) }
+            }
+            await #expect(throws: RoomError.notJoined) { try await room.setPresence(.object([:])) }
+            await #expect(throws: RoomError.notJoined) { try await room.patchPresence(.object([:])) }
+            await #expect(throws: RoomError.notJoined) { try await room.publish(topic: "emoji", payload: .null) }
+            #expect(
+                try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
+                    == ticket)
+            #expect(try await world.roster().members.map(\.id) == [ticket.session])
+        }
+    }
+
+    @Test("a connection whose session was taken over has it no more")
+    func takenOver() async throws {
+        try await RoomWorld.run { world in
+            let (old, new) = (try await connected(world), try await connected(world))
+            let ticket = try await old.room().join(
+                presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
+            #expect(
+                try await new.room().join(
+                    presence: .object(["name": .string("Ada")]), token: ticket.token, attempt: nil) == ticket)
+            let room = try old.room()
+            await #expect(throws: RoomError.notJoined) { try await room.setPresence(.null) }
+            await old.client.close()
+            #expect(await eventually { await world.server.connectionCount == 1 })
+            try await new.room().patchPresence(.object(["name": .string("Eva")]))
+            #expect(try await world.roster().members.map(\.data) == [.object(["name": .string("Eva")])])
+        }
+    }
+
+    @Test("a presence of 1 MiB is refused, by the client or by the server, and the others go on")
+    func largePresence() async throws {
+        try await RoomWorld.run { world in
+            let guest = world.guest()
+            let (ada, bob) = (guest.presence("Ada"), world.guest().presence("Bob"))
+            await wait(for: ada) { $0.hasPeers }
+            for size in [1 << 20, 300 << 10] {
+                let name = String(repeating: "x", count: size)
+                let error = await #expect(throws: RoomError.self) { try await ada.update { $0.name = name } }
+                guard case .presenceTooLarge(let bytes, _)? = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+                #expect(bytes > size)
+            }
+            let room = try guest.room()
+            await #expect(throws: RoomError.self) {
+                try await room.patchPresence(.object(["more": .string(String(repeating: "y", count: 70_000))]))
+            }
+            #expect(bob.wrappedValue.peersList.map(\.data.name) == ["Ada"])
+            try await bob.update { $0.isTyping = true }
+            try await ada.update { $0.name = "Ada again" }
+            await wait(for: bob) { $0.peers.first?.data.name == "Ada again" }
+            #expect(ada.wrappedValue.peers.first?.data.isTyping == true)
+            #expect(!ada.wrappedValue.isError)
+        }
+    }
+
+    @Test("a flood of events is refused with its own error, and hurts nobody") @MainActor
+    func flood() async throws {
+        var limits = RoomLimits()
+        limits.publishes = RateLimit(callsPerSecond: 2, burst: 20)
+        try await RoomWorld.run(limits) { world in
+            let eve = try await connected(world)
+            let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
+            await wait(for: bob) { $0.isConnected }
+            let room = try eve.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            var refusals = 0
+            for number in 1...500 {
+                do {
+                    try await room.publish(topic: "flood", payload: .integer(Int64(number)))
+                } catch let error as RoomError {
+                    guard case .rateLimited(let wait) = error, wait > 0 else { throw error }
+                    refusals += 1
+                }
+            }
+            #expect(refusals > 440)
+            await #expect(throws: RoomError.payloadTooLarge(bytes: 20_002, limit: 16_384)) {
+                try await ada.publish(Emoji(name: ""))
+                _ = try await ada.wrappedValue.line?.publish(String(repeating: "x", count: 20_000)).wait()
+            }
+            try await ada.publish(Emoji(name: "calm"))
+            await wait(for: bob) { $0.latestEvent?.data.name == "calm" }
+            #expect(!bob.wrappedValue.isError)
+        }
+    }
+
+    @Test("presence updates beyond the rate are refused; a client waits and comes to its last")
+    func presenceFlood() async throws {
+        var limits = RoomLimits()
+        limits.presenceUpdates = RateLimit(callsPerSecond: 4, burst: 3)
+        try await RoomWorld.run(limits) { world in
+            let guest = world.guest()
+            let (ada, bob) = (guest.presence("Ada"), world.guest().presence("Bob"))
+            await wait(for: ada) { $0.hasPeers }
+            let room = try guest.room()
+            let error = await #expect(throws: RoomError.self) {
+                for _ in 1...1_000 { try await room.patchPresence(.object([:])) }
+            }
+            guard case .rateLimited? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            for number in 1...20 { ada.withLock { $0.user.name = "\(number)" } }
+            await wait(for: bob) { $0.peers.first?.data.name == "20" }
+        }
+    }
+
+    @Test("10,000 rooms are there and go away; one connection may be in 100, and a server has a limit")
+    func manyRooms() async throws {
+        var limits = RoomLimits()
+        limits.rooms = 10_000
+        limits.grace = .milliseconds(10)
+        try await RoomWorld.run(limits) { world in
+            let guests = (0..<100).map { _ in Guest(TrebuchetClient(transport: .local(world.server))) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, guest) in guests.enumerated() {
+                    group.addTask {
+                        try await guest.client.connect()
+                        for number in 0..<100 {
+                            _ = try await guest.room("\(index)-\(number)").join(
+                                presence: .object([:]), token: nil, attempt: nil)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(world.host.roomCount == 10_000)
+            let last = try #require(guests.last)
+            let shared = try last.room("0-0")
+            await #expect(throws: RoomError.tooManyRooms(limit: 100)) {
+                try await shared.join(presence: nil, token: nil, attempt: nil)
+            }
+            let eve = try await connected(world)
+            let another = try eve.room("another")
+            await #expect(throws: RoomError.serverFull(limit: 10_000)) {
+                try await another.join(presence: nil, token: nil, attempt: nil)
+            }
+            _ = try await eve.room("0-0").join(presence: nil, token: nil, attempt: nil)
+            for guest in guests { await guest.client.close() }
+            #expect(await eventually(within: .seconds(30)) { world.host.roomCount == 1 })
+            _ = try await another.join(presence: nil, token: nil, attempt: nil)
+        }
+    }
+
+    @Test("a room that nobody joins goes away: at once after a refused call, else after a time")
+    func unjoined() async throws {
+        var limits = RoomLimits()
+        limits.unjoinedTime = .milliseconds(50)
+        try await RoomWorld.run(limits) { world in
+            let guest = try await connected(world)
+            let room = try guest.room("empty")
+            await #expect(throws: RoomError.notJoined) { try await room.setPresence(nil) }
+            #expect(world.host.roomCount == 0)
+            let rosters = try await guest.room("watched").observeRoster()
+            for await _ in rosters {}
+            guard case .failed(let error)? = rosters.outcome else {
+                Issue.record("the stream should have failed")
+                return
+            }
+            #expect(error.code == .actorNotFound)
+            #expect(world.host.roomCount == 0)
+            let long = try guest.room(String(repeating: "x", count: 300))
+            await #expect(throws: RoomError.invalidName) {
+                try await long.join(presence: nil, token: nil, attempt: nil)
+            }
+        }
+    }
+
+    @Test("a full room refuses who comes next, and lets them in when there is a place")
+    func fullRoom() async throws {
+        var limits = RoomLimits()
+        limits.membersPerRoom = 1
+        try await RoomWorld.run(limits) { world in
+            var ada: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Ada")
+            await wait(for: try #require(ada)) { $0.isConnected }
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.error as? RoomError == .roomFull(limit: 1) }
+            #expect(!bob.wrappedValue.isLoading)
+            ada = nil
+            await wait(for: bob) { $0.isConnected && !$0.isError }
+        }
+    }
+
+    @Test("a server that does not know its callers refuses joins and says why")
+    func unknownCaller() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        RoomHost.expose(on: server)
+        let guest = Guest(TrebuchetClient(transport: .local(server)))
+        try await guest.client.connect()
+        let room = try guest.room()
+        await #expect(throws: RoomError.unknownCaller) { try await room.join(presence: nil, token: nil, attempt: nil) }
+        await guest.client.close()
+        await server.shutdown(drain: .zero)
+    }
+}

@@ -1,0 +1,147 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct RoomPlanTests {
+    private let ticket = RoomTicket(session: "s", token: "t")
+    private let quiet = JSONValue.object(["name": .string("Ada"), "typing": .bool(false)])
+    private let typing = JSONValue.object(["name": .string("Ada"), "typing": .bool(true)])
+
+    private func joinedPlan() -> RoomPlan {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.show(quiet)
+        plan.connected()
+        plan.joined(ticket, showing: quiet)
+        return plan
+    }
+
+    @Test("what the user shows before the room is joined goes with the join")
+    func join() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.show(quiet)
+        plan.show(typing)
+        #expect(plan.next(hasEvents: true) == .wait)
+        plan.connected()
+        #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
+        plan.joined(ticket, showing: typing)
+        #expect(plan.next(hasEvents: false) == .wait)
+        #expect(plan.next(hasEvents: true) == .publish)
+    }
+
+    @Test("what changes later is sent as what changed, or whole when a patch cannot say it")
+    func patch() {
+        var plan = joinedPlan()
+        plan.show(typing)
+        #expect(plan.next(hasEvents: false) == .patch(.object(["typing": .bool(true)])))
+        plan.showed(typing)
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.show(.object(["name": .null]))
+        #expect(plan.next(hasEvents: false) == .set(.object(["name": .null])))
+        plan.show(nil)
+        #expect(plan.next(hasEvents: false) == .set(nil))
+    }
+
+    @Test("over a new connection the room is joined again, with the token and the newest presence")
+    func reconnect() {
+        var plan = joinedPlan()
+        plan.disconnected(nil)
+        plan.show(typing)
+        #expect(plan.next(hasEvents: true) == .wait)
+        plan.connected()
+        #expect(plan.next(hasEvents: true) == .join(presence: typing, token: "t"))
+        #expect(plan.failed(.join(presence: typing, token: "t"), with: RoomError.unknownToken) == nil)
+        #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
+    }
+
+    @Test("a leave without a connection is not forgotten, and is taken back by who comes again")
+    func leaveOffline() {
+        var plan = joinedPlan()
+        plan.disconnected(nil)
+        plan.users = 0
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.connected()
+        #expect(plan.next(hasEvents: false) == .leave(token: "t"))
+        plan.users = 1
+        #expect(plan.next(hasEvents: false) == .join(presence: quiet, token: "t"))
+        plan.users = 0
+        plan.left()
+        #expect(plan.next(hasEvents: false) == .end)
+        plan.users = 1
+        #expect(plan.next(hasEvents: false) == .join(presence: quiet, token: nil))
+    }
+
+    @Test("a leave of a session that has ended is done; one that fails otherwise is tried again")
+    func leaveFails() {
+        var plan = joinedPlan()
+        plan.users = 0
+        let step = RoomPlan.Step.leave(token: "t")
+        #expect(plan.failed(step, with: TrebuchetError(.unknownOutcome, "cut")) != nil)
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.connected()
+        #expect(plan.next(hasEvents: false) == step)
+        #expect(plan.failed(step, with: RoomError.unknownToken) == nil)
+        #expect(plan.next(hasEvents: false) == .end)
+    }
+
+    @Test("a presence that is refused keeps nobody out, and is not sent again until it is another one")
+    func refused() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.show(typing)
+        plan.connected()
+        let error = RoomError.presenceTooLarge(bytes: 2, limit: 1)
+        #expect(plan.failed(.join(presence: typing, token: nil), with: error) == nil)
+        #expect(plan.next(hasEvents: false) == .join(presence: nil, token: nil))
+        plan.joined(ticket, showing: nil)
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.show(quiet)
+        #expect(plan.next(hasEvents: false) == .set(quiet))
+    }
+
+    @Test("a server that refuses is asked again, each time later, and at once over a new connection")
+    func backoff() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.connected()
+        let step = RoomPlan.Step.join(presence: nil, token: nil)
+        let delays = (0..<9).map { _ in
+            plan.retry()
+            return plan.failed(step, with: RoomError.roomFull(limit: 1))
+        }
+        #expect(delays.prefix(3) == [.milliseconds(100), .milliseconds(200), .milliseconds(400)])
+        #expect(delays.last == .seconds(10))
+        #expect(plan.next(hasEvents: false) == .wait)
+        #expect(plan.error as? RoomError == .roomFull(limit: 1))
+        plan.connected()
+        #expect(plan.next(hasEvents: false) == step)
+        plan.joined(ticket, showing: nil)
+        #expect(plan.error == nil)
+    }
+
+    @Test("too many updates wait as long as the server says, and end in the newest")
+    func rateLimited() {
+        var plan = joinedPlan()
+        plan.show(typing)
+        let wait = plan.failed(.patch(typing), with: RoomError.rateLimited(retryAfterMilliseconds: 40))
+        #expect(wait == .milliseconds(40))
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.show(.object(["name": .string("A"), "typing": .bool(true)]))
+        plan.retry()
+        #expect(plan.next(hasEvents: false) == .patch(.object(["name": .string("A"), "typing": .bool(true)])))
+    }
+
+    @Test("presences and events take turns, so that neither holds up the other")
+    func turns() {
+        var plan = joinedPlan()
+        plan.show(typing)
+        #expect(plan.next(hasEvents: true) == .publish)
+        plan.published()
+        #expect(plan.next(hasEvents: true) == .patch(.object(["typing": .bool(true)])))
+        plan.showed(typing)
+        plan.show(quiet)
+        #expect(plan.next(hasEvents: true) == .publish)
+    }
+}

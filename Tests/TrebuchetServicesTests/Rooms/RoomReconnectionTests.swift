@@ -1,0 +1,148 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct RoomReconnectionTests {
+    @Test(
+        "who comes back over a new connection neither flickers nor doubles, and has what was published meanwhile",
+        arguments: [FaultyLink.Cut.reset, .inOrder, .halfOpen(.milliseconds(300))])
+    func resumed(cut: FaultyLink.Cut) async throws {
+        try await RoomWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let guest = world.guest(through: link)
+            let (ada, emoji) = (guest.presence("Ada"), guest.emoji())
+            let other = world.guest()
+            let (bob, bobs) = (other.presence("Bob"), other.emoji())
+            await wait(for: emoji) { $0.isConnected }
+            await wait(for: bob) { $0.hasPeers }
+            await wait(for: bobs) { $0.isConnected }
+            let before = try await world.roster()
+            for round in 1...3 {
+                await link.cutAll(cut)
+                try await bobs.publish(Emoji(name: "\(round)"))
+                await wait(for: emoji) { $0.isConnected && $0.latestEvent?.data.name == "\(round)" }
+                await wait(for: ada) { $0.isConnected && !$0.isError }
+                // Versions too: nobody was taken off the list and put back.
+                #expect(try await world.roster() == before, "round \(round)")
+            }
+            #expect(emoji.wrappedValue.events.map(\.data.name) == ["1", "2", "3"])
+            try await ada.update { $0.isTyping = true }
+            await wait(for: bob) { $0.peers.first?.data.isTyping == true }
+            let id = try #require(bob.wrappedValue.peers.first?.id)
+            #expect(before.members.contains { $0.id == id })
+            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections have gone")
+            #expect(try await world.roster().members.count == 2)
+            await link.close()
+        }
+    }
+
+    @Test("what is changed without a connection is shown at once, and sent after the next join")
+    func changedOffline() async throws {
+        try await RoomWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 2)
+            let ada = world.guest(through: link).presence("Ada")
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.hasPeers }
+            try await link.refuseConnections {
+                await link.cutAll()
+                await wait(for: ada) { !$0.isConnected }
+                ada.withLock { $0.user.name = "Ada again" }
+                #expect(ada.wrappedValue.user.name == "Ada again")
+            }
+            await wait(for: bob) { $0.peersList.map(\.data.name) == ["Ada again"] }
+            await link.close()
+        }
+    }
+
+    @Test("a connection that stays away loses its session after the grace, and is then somebody new")
+    func grace() async throws {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(200)
+        try await RoomWorld.run(limits) { world in
+            let link = try FaultyLink(to: world.address, seed: 3)
+            let ada = world.guest(through: link).presence("Ada")
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.hasPeers }
+            let before = bob.wrappedValue.peers.first?.id
+            let start = ContinuousClock.now
+            try await link.refuseConnections {
+                await link.cutAll()
+                await wait(for: bob) { !$0.hasPeers }
+            }
+            #expect(ContinuousClock.now - start >= limits.grace)
+            await wait(for: bob) { $0.hasPeers }
+            #expect(bob.wrappedValue.peers.first?.id != before)
+            await wait(for: ada) { $0.isConnected && $0.peers.count == 1 }
+            await link.close()
+        }
+    }
+
+    @Test("a client that answers no pings loses its connection, and then its session")
+    func silent() async throws {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(50)
+        var serverLimits = ServerLimits()
+        serverLimits.pingInterval = .milliseconds(100)
+        serverLimits.pongTimeout = .milliseconds(100)
+        try await RoomWorld.run(limits, serverLimits: serverLimits) { world in
+            let link = try FaultyLink(to: world.address, seed: 4)
+            let ada = world.guest(through: link).presence("Ada")
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.hasPeers }
+            await link.stall()
+            await wait(for: bob) { !$0.hasPeers }
+            await link.resume()
+            await link.cutAll()
+            await wait(for: bob) { $0.hasPeers }
+            _ = ada
+            await link.close()
+        }
+    }
+
+    @Test("a leave without a connection is made up for after the next one, long before the grace is over")
+    func leftOffline() async throws {
+        var limits = RoomLimits()
+        limits.grace = .seconds(1_000)
+        try await RoomWorld.run(limits) { world in
+            let link = try FaultyLink(to: world.address, seed: 5)
+            let guest = world.guest(through: link)
+            var ada: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.hasPeers }
+            try await link.refuseConnections {
+                await link.cutAll()
+                await wait(for: try #require(ada)) { !$0.isConnected }
+                ada = nil
+            }
+            await wait(for: bob) { !$0.hasPeers }
+            await link.close()
+        }
+    }
+
+    @Test(
+        "with links that are cut, stalled and split at random, both clients end with what the server has",
+        arguments: 1...4)
+    func harsh(seed: UInt64) async throws {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(500)
+        limits.joins = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        try await RoomWorld.run(limits) { world in
+            var faults = FaultyLink.Faults.harsh
+            faults.cutAfterBytes = 500...6_000
+            let link = try FaultyLink(to: world.address, seed: seed, faults: faults)
+            let (ada, bob) = (world.guest(through: link).presence("Ada"), world.guest(through: link).presence("Bob"))
+            for number in 1...25 {
+                bob.withLock { $0.user.name = "Bob \(number)" }
+                try await ada.update { $0.name = "Ada \(number)" }
+            }
+            await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob 25"] }
+            await wait(for: bob) { $0.peersList.map(\.data.name) == ["Ada 25"] }
+            let counters = link.counters
+            #expect(counters.cutsInOrder + counters.resets + counters.halfOpens > 0)
+            await link.close()
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct RoomTests {
+    @Test("a value connects, and then shows an empty room and the user as it was given")
+    func alone() async throws {
+        try await RoomWorld.run { world in
+            let ada = world.guest().presence("Ada")
+            #expect(ada.wrappedValue.isLoading)
+            await wait(for: ada) { $0.isConnected && !$0.isLoading }
+            #expect(
+                ada.wrappedValue
+                    == RoomPresence(user: ChatPresence(name: "Ada"), isLoading: false, isConnected: true))
+        }
+    }
+
+    @Test("two clients see each other, and what each changes at once in its own value")
+    func twoClients() async throws {
+        try await RoomWorld.run { world in
+            let ada = world.guest().presence("Ada")
+            let bob = world.guest().presence("Bob")
+            await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob"] }
+            await wait(for: bob) { $0.peersList.map(\.data.name) == ["Ada"] }
+            #expect(ada.wrappedValue.totalCount == 2)
+            ada.withLock { $0.user.isTyping = true }
+            #expect(ada.wrappedValue.user.isTyping)
+            await wait(for: bob) { $0.peers.first?.data.isTyping == true }
+            try await ada.update { $0.isTyping = false }
+            let shown = try await world.roster().members.map(\.data)
+            #expect(try shown.map { try $0.decode(ChatPresence.self) }.contains(ChatPresence(name: "Ada")))
+            await wait(for: bob) { $0.peers.first?.data.isTyping == false }
+        }
+    }
+
+    @Test("many changes in a row come to the last one")
+    func rapid() async throws {
+        try await RoomWorld.run { world in
+            let ada = world.guest().presence("Ada")
+            let bob = world.guest().presence("Bob")
+            for number in 1...500 { ada.withLock { $0.user.name = "\(number)" } }
+            await wait(for: bob) { $0.peers.first?.data.name == "500" }
+            #expect(ada.wrappedValue.user.name == "500" && !ada.wrappedValue.isError)
+        }
+    }
+
+    @Test("values with one key are one, and join once; the client leaves with the last of presence and topics")
+    func oneJoin() async throws {
+        try await RoomWorld.run { world in
+            let guest = world.guest()
+            let bob = world.guest().presence("Bob")
+            var first: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
+            var second: Shared<RoomPresence<ChatPresence>>? = guest.presence("ignored")
+            var channel: Shared<TopicChannel<Emoji>>? = guest.emoji()
+            first?.withLock { $0.user.isTyping = true }
+            #expect(second?.wrappedValue.user == ChatPresence(name: "Ada", isTyping: true))
+            await wait(for: try #require(channel)) { $0.isConnected }
+            await wait(for: bob) { $0.peersList.map(\.data) == [ChatPresence(name: "Ada", isTyping: true)] }
+            #expect(try await world.roster().members.count == 2)
+            let joined = try #require(guest.backend.rooms.room("rooms/chat-lobby"))
+            first = nil
+            #expect(joined.isUsed)
+            second = nil
+            await wait(for: bob) { !$0.hasPeers }
+            #expect(joined.isUsed, "its topic is still there")
+            channel = nil
+            #expect(await eventually { guest.backend.rooms.room("rooms/chat-lobby") == nil })
+        }
+    }
+
+    @Test("who leaves is gone at once, and the room with the last")
+    func leave() async throws {
+        try await RoomWorld.run { world in
+            let clock = ContinuousClock()
+            var ada: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Ada")
+            var bob: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Bob")
+            await wait(for: try #require(bob)) { $0.hasPeers }
+            let start = clock.now
+            ada = nil
+            await wait(for: try #require(bob)) { !$0.hasPeers }
+            #expect(clock.now - start < world.host.limits.grace / 2)
+            bob = nil
+            #expect(await eventually { world.host.roomCount == 0 })
+            _ = (ada, bob)
+        }
+    }
+
+    @Test("a member whose presence is of another type is left out, and so is one that only uses a topic")
+    func otherTypes() async throws {
+        try await RoomWorld.run { world in
+            let ada = world.guest().presence("Ada")
+            let other = world.guest()
+            try await other.client.connect()
+            _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil, attempt: nil)
+            let listener = world.guest().emoji()
+            await wait(for: listener) { $0.isConnected }
+            let bob = world.guest().presence("Bob")
+            await wait(for: ada) { $0.hasPeers }
+            await wait(for: bob) { $0.hasPeers }
+            #expect(ada.wrappedValue.peersList.map(\.data.name) == ["Bob"])
+            #expect(bob.wrappedValue.peersList.map(\.data.name) == ["Ada"])
+        }
+    }
+}

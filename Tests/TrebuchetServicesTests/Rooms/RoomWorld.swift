@@ -1,0 +1,96 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+struct ChatPresence: Codable, Sendable, Equatable {
+    var name: String
+    var isTyping = false
+}
+
+struct Emoji: Codable, Sendable, Equatable {
+    var name: String
+}
+
+extension Schema.Rooms {
+    static let chat = RoomKey<ChatPresence>(type: "chat")
+}
+
+extension Schema.Topics {
+    static let emoji = TopicKey<Emoji>(roomType: "chat", topic: "emoji")
+}
+
+/// A client with shared values of its own, as if it was another process.
+struct Guest {
+    let client: TrebuchetClient
+    let backend: TrebuchetBackend
+    private let store = SharedStore()
+
+    init(_ client: TrebuchetClient) {
+        self.client = client
+        backend = TrebuchetBackend(client: client)
+    }
+
+    func presence(_ name: String, in room: String = "lobby") -> Shared<RoomPresence<ChatPresence>> {
+        backend.scope {
+            Shared(
+                .trebuchetPresence(Schema.Rooms.chat, roomId: room, initialPresence: ChatPresence(name: name)),
+                store: store)
+        }
+    }
+
+    func emoji(in room: String = "lobby") -> Shared<TopicChannel<Emoji>> {
+        backend.scope { Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: room), store: store) }
+    }
+
+    /// The room itself, past everything that a client does.
+    func room(_ name: String = "lobby") throws -> Room { try client.resolve(Room.self, id: "rooms/chat-\(name)") }
+}
+
+/// A server with rooms.
+struct RoomWorld {
+    let server: TrebuchetServer
+    let host: RoomHost
+    let address: SocketAddress
+
+    static func run(
+        _ limits: RoomLimits = RoomLimits(), serverLimits: ServerLimits = ServerLimits(),
+        isolation: isolated (any Actor)? = #isolation, _ body: (RoomWorld) async throws -> Void
+    ) async throws {
+        var access = AccessPolicy()
+        access.identifiesCallers = true
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: serverLimits, access: access)
+        let host = RoomHost.expose(on: server, limits: limits)
+        let address = try await server.start()
+        do {
+            try await body(RoomWorld(server: server, host: host, address: address))
+        } catch {
+            await server.shutdown(drain: .zero)
+            throw error
+        }
+        await server.shutdown(drain: .zero)
+    }
+
+    /// A client over a WebSocket, which nobody has connected yet.
+    func guest(through link: FaultyLink? = nil) -> Guest {
+        let address = link?.address ?? address
+        return Guest(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))
+    }
+
+    func roster(_ name: String = "lobby") async throws -> Roster {
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let room = try client.resolve(Room.self, id: "rooms/chat-\(name)")
+        let roster = await room.observeRoster().first { _ in true }
+        await client.close()
+        return try #require(roster)
+    }
+}
+
+/// Returns when the value is as it should be.
+func wait<Value: Sendable>(for shared: Shared<Value>, until condition: @Sendable (Value) -> Bool) async {
+    for await value in shared.updates where condition(value) { return }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import SharedState
+import Testing
+
+@testable import TrebuchetServices
+
+@Suite struct TopicChannelTests {
+    private func event(_ number: Int) -> TopicEvent<Emoji> {
+        TopicEvent(peerId: "p", data: Emoji(name: "\(number)"))
+    }
+
+    @Test("a channel that was just made is empty and not connected, and keeps 50 events")
+    func creation() {
+        let channel = TopicChannel<Emoji>()
+        #expect(channel.events == [] && channel.latestEvent == nil && !channel.hasEvent)
+        #expect(!channel.isConnected && !channel.isPublishing && !channel.isError)
+        #expect(channel.maxEvents == 50)
+    }
+
+    @Test("the latest event is the last; the oldest go when there are too many; clearing leaves none")
+    func buffering() {
+        var channel = TopicChannel<Emoji>()
+        channel.maxEvents = 3
+        for number in 1...5 { channel.addEvent(event(number)) }
+        #expect(channel.events.map(\.data.name) == ["3", "4", "5"])
+        #expect(channel.latestEvent?.data.name == "5")
+        channel.maxEvents = 1
+        #expect(channel.events.map(\.data.name) == ["5"])
+        channel.clearEvents()
+        #expect(!channel.hasEvent)
+    }
+
+    @Test("events are equal when all of them is, channels when what they show is")
+    func equality() {
+        let one = event(1)
+        #expect(one == one)
+        #expect(one != TopicEvent(peerId: "p", data: one.data, timestamp: one.timestamp), "ids differ")
+        var channel = TopicChannel<Emoji>()
+        let other = TopicChannel<Emoji>()
+        #expect(channel == other)
+        channel.publishStatus = .pending
+        #expect(channel != other && channel.isPublishing)
+    }
+
+    @Test("keys of topics are equal by room type and topic, those of values by room and topic")
+    func keys() {
+        #expect(TopicKey<Emoji>(roomType: "chat", topic: "emoji") == Schema.Topics.emoji)
+        #expect(TopicKey<Emoji>(roomType: "chat", topic: "other") != Schema.Topics.emoji)
+        typealias Key = TopicChannelKey<Emoji>
+        let key: Key.Default = .trebuchetTopic(Schema.Topics.emoji, roomId: "1")
+        let same: Key.Default = .instantTopic(roomType: "chat", topic: "emoji", roomId: "1")
+        let otherTopic: Key.Default = .instantTopic(roomType: "chat", topic: "x", roomId: "1")
+        let otherRoom: Key.Default = .instantTopic(Schema.Topics.emoji, roomId: "2")
+        #expect(key.id == same.id)
+        #expect(key.id != otherTopic.id && key.id != otherRoom.id)
+    }
+
+    @Test("a channel without a server fails each publish, with every callback") @MainActor
+    func noBackend() async {
+        let channel = Shared(value: TopicChannel<Emoji>())
+        var calls: [String] = []
+        let call = channel.publish(Emoji(name: "x")) { payload in
+            calls.append("attempt \(payload.name)")
+        } onSuccess: {
+            calls.append("success")
+        } onError: { error in
+            calls.append("error")
+        } onSettled: { result in
+            calls.append("settled")
+        }
+        #expect(calls == ["attempt x"] && channel.wrappedValue.isPublishing)
+        await #expect(throws: RoomError.noBackend) { try await call.value }
+        #expect(calls == ["attempt x", "error", "settled"])
+        #expect(channel.wrappedValue.publishStatus == .error && channel.wrappedValue.isError)
+        channel.reset()
+        #expect(channel.wrappedValue == TopicChannel<Emoji>())
+    }
+}

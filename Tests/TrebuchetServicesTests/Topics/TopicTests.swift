@@ -1,0 +1,147 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct TopicTests {
+    @Test("what one publishes the others receive, in order, and oneself does not") @MainActor
+    func publish() async throws {
+        try await RoomWorld.run { world in
+            let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
+            await wait(for: bob) { $0.isConnected }
+            var settled: [String] = []
+            for number in 1...30 {
+                ada.publish(
+                    Emoji(name: "\(number)"), onSuccess: { settled.append("success") },
+                    onSettled: { _ in settled.append("settled") })
+            }
+            #expect(ada.wrappedValue.isPublishing)
+            await wait(for: bob) { $0.latestEvent?.data.name == "30" }
+            #expect(bob.wrappedValue.events.map(\.data.name) == (1...30).map { "\($0)" })
+            #expect(Set(bob.wrappedValue.events.map(\.peerId)).count == 1)
+            await wait(for: ada) { $0.publishStatus == .success }
+            #expect(settled == Array(repeating: ["success", "settled"], count: 30).flatMap { $0 })
+            #expect(ada.wrappedValue.events == [])
+            try await bob.publish(Emoji(name: "back"))
+            await wait(for: ada) { $0.events.map(\.data.name) == ["back"] }
+            #expect(bob.wrappedValue.events.count == 30)
+        }
+    }
+
+    @Test("topics of a room do not hear of each other; presences and topics share the session")
+    func topics() async throws {
+        try await RoomWorld.run { world in
+            let guest = world.guest()
+            let ada = guest.presence("Ada")
+            let (emoji, bob) = (guest.emoji(), world.guest().emoji())
+            let carol = world.guest()
+            let room = try carol.room()
+            try await carol.client.connect()
+            let session = try await room.join(presence: nil, token: nil, attempt: nil).session
+            await wait(for: emoji) { $0.isConnected }
+            await wait(for: bob) { $0.isConnected }
+            try await room.publish(topic: "other", payload: .object(["name": .string("no")]))
+            try await room.publish(topic: "emoji", payload: .integer(1))
+            try await room.publish(topic: "emoji", payload: .object(["name": .string("yes")]))
+            await wait(for: emoji) { $0.hasEvent }
+            await wait(for: bob) { $0.hasEvent }
+            #expect(bob.wrappedValue.events.map(\.data.name) == ["yes"])
+            #expect(bob.wrappedValue.latestEvent?.peerId == session)
+            try await emoji.publish(Emoji(name: "mine"))
+            await wait(for: bob) { $0.events.count == 2 }
+            let member = try await world.roster().members.first
+            #expect(bob.wrappedValue.latestEvent?.peerId == member?.id)
+            _ = ada
+        }
+    }
+
+    @Test("a room remembers its last events for its members, in all topics and in one")
+    func history() async throws {
+        var limits = RoomLimits()
+        limits.historyEvents = 6
+        try await RoomWorld.run(limits) { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let room = try guest.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            let stranger = world.guest()
+            try await stranger.client.connect()
+            let unjoined = try stranger.room()
+            await #expect(throws: RoomError.notJoined) {
+                try await unjoined.history(topic: nil, after: nil, limit: nil)
+            }
+            for number in 1...8 {
+                try await room.publish(topic: number % 2 == 0 ? "even" : "odd", payload: .integer(Int64(number)))
+            }
+            let all = try await room.history(topic: nil, after: nil, limit: nil)
+            #expect(all.map(\.number) == [3, 4, 5, 6, 7, 8])
+            #expect(try await room.history(topic: "even", after: 4, limit: nil).map(\.number) == [6, 8])
+            #expect(try await room.history(topic: nil, after: nil, limit: 2).map(\.number) == [7, 8])
+        }
+    }
+
+    @Test("events that have left the window before they were seen are fetched, and only what the room forgot is missed")
+    func gaps() async throws {
+        var limits = RoomLimits()
+        limits.publishes = RateLimit(callsPerSecond: 1_000, burst: 10_000)
+        limits.historyEvents = 200
+        try await RoomWorld.run(limits) { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let bob = world.guest(through: link).emoji()
+            let ada = world.guest()
+            try await ada.client.connect()
+            let room = try ada.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            await wait(for: bob) { $0.isConnected }
+            bob.withLock { $0.maxEvents = 1_000 }
+            for count in [150, 450] {
+                let before = bob.wrappedValue.events.count
+                try await link.refuseConnections {
+                    await link.cutAll()
+                    for number in 1...count {
+                        try await room.publish(
+                            topic: "emoji", payload: .object(["name": .string("\(before)-\(number)")]))
+                    }
+                }
+                await wait(for: bob) { $0.latestEvent?.data.name == "\(before)-\(count)" }
+                if count == 150 {
+                    #expect(bob.wrappedValue.events.map(\.data.name) == (1...150).map { "0-\($0)" })
+                } else {
+                    await wait(for: bob) { $0.error as? RoomError == .eventsMissed(count: 250) }
+                    #expect(bob.wrappedValue.events.count == 350)
+                }
+            }
+            await link.close()
+        }
+    }
+
+    @Test("a publish before the room is joined waits for it") @MainActor
+    func early() async throws {
+        try await RoomWorld.run { world in
+            let bob = world.guest().emoji()
+            await wait(for: bob) { $0.isConnected }
+            let ada = world.guest().emoji()
+            try await ada.publish(Emoji(name: "first"))
+            await wait(for: bob) { $0.events.map(\.data.name) == ["first"] }
+        }
+    }
+
+    @Test("a publish that finds no server in time fails, so does one too many, and a closed client fails all that wait")
+    @MainActor
+    func noServer() async throws {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .milliseconds(50)
+        let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1), options: options)
+        let channel = Guest(client).emoji()
+        let calls = (1...257).map { channel.publish(Emoji(name: "\($0)")) }
+        await #expect(throws: RoomError.tooManyWaiting(limit: 256)) { try await calls[256].value }
+        for call in calls.dropLast() { await #expect(throws: TrebuchetError.self) { try await call.value } }
+        let error = await #expect(throws: TrebuchetError.self) { try await channel.publish(Emoji(name: "x")) }
+        #expect(error?.code == .timeout)
+        await client.close()
+        await wait(for: channel) { ($0.error as? TransportError)?.code == .closed }
+        await #expect(throws: TransportError.self) { try await channel.publish(Emoji(name: "y")) }
+    }
+}

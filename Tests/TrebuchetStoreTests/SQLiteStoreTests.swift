@@ -1,0 +1,142 @@
+import CSQLite
+import Glibc
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetStore
+
+@Suite(.timeLimit(.minutes(1))) struct SQLiteStoreTests {
+    @Test("what was written is there when the file is opened again", arguments: SQLiteStore.Durability.allCases)
+    func reopening(durability: SQLiteStore.Durability) async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.durability = durability
+        for round in 0..<3 as Range<UInt8> {
+            let store = try SQLiteStore(path: folder.file(), options: options)
+            #expect(try await store.list("n").map(\.value) == (0..<round).map { [$0] })
+            try await store.put([round], StateKey("n", "\(round)"))
+            await store.close()
+        }
+        #expect(Set(folder.names) == ["data.db", "data.db-lock"], "closing merges the log into the file")
+    }
+
+    @Test("a file is open once at a time, also through a link")
+    func lock() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        symlink(folder.file(), folder.file("link.db"))
+        for path in [folder.file(), folder.file("link.db")] {
+            let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: path) }
+            #expect(error?.code == .inUse)
+            #expect(error?.message.contains("process \(getpid())") == true)
+        }
+        await store.close()
+        await (try SQLiteStore(path: folder.file())).close()
+    }
+
+    @Test("a closed store says so")
+    func closed() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        await store.close()
+        await store.close()
+        await #expect(throws: StateStoreError(.closed, "\(folder.file()) was closed")) {
+            try await store.put([], StateKey("n", "a"))
+        }
+        await #expect(throws: StateStoreError(.closed, "\(folder.file()) was closed")) {
+            _ = try await store.get(StateKey("n", "a"))
+        }
+    }
+
+    @Test("a full store refuses what does not fit, keeps what it has and takes what fits")
+    func full() async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.fileSize = 400 << 10
+        let store = try SQLiteStore(path: folder.file(), options: options)
+        try await store.put([1], StateKey("n", "small"))
+        // At once, so that they meet in one transaction: the large one alone fails.
+        let codes = await withTaskGroup(of: StateStoreError.Code?.self) { group in
+            for index in 0..<10 {
+                group.addTask {
+                    let value = [UInt8](repeating: 1, count: index == 5 ? 1 << 20 : 100)
+                    do throws(StateStoreError) {
+                        try await store.write([
+                            .put(value, StateKey("n", "\(index)")), .put([2], StateKey("m", "\(index)")),
+                        ])
+                        return nil
+                    } catch {
+                        return error.code
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes.compactMap(\.self) == [.full])
+        #expect(try await store.list("n").count == 10)
+        #expect(try await store.get(StateKey("m", "5")) == nil, "all of a batch or nothing")
+        try await store.put([3], StateKey("n", "after"))
+        await store.close()
+        let again = try SQLiteStore(path: folder.file())
+        #expect(try await again.list("n").count == 11)
+        await again.close()
+    }
+
+    @Test("a value over the limit is refused before anything is written")
+    func tooLarge() async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.valueSize = 1_000
+        let store = try SQLiteStore(path: folder.file(), options: options)
+        let error = await #expect(throws: StateStoreError.self) {
+            try await store.write([
+                .put([1], StateKey("n", "a")), .put(Array(repeating: 0, count: 1_001), StateKey("n", "b")),
+            ])
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(try await store.list("n").isEmpty)
+        await store.close()
+    }
+
+    @Test("another program that holds the file is waited for, then named")
+    func busy() async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.busyTimeout = .milliseconds(10)
+        let store = try SQLiteStore(path: folder.file(), options: options)
+        var handle: OpaquePointer?
+        try #require(sqlite3_open(folder.file(), &handle) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+        let error = await #expect(throws: StateStoreError.self) { try await store.put([1], StateKey("n", "a")) }
+        #expect(error?.code == .inUse)
+        #expect(try await store.get(StateKey("n", "a")) == nil, "reading goes on")
+        sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+        try await store.put([1], StateKey("n", "a"))
+        #expect(try await store.get(StateKey("n", "a")) == [1])
+        await store.close()
+    }
+
+    @Test("writes that wait become one transaction, in their order")
+    func groupCommit() throws {
+        let folder = try TemporaryFolder()
+        let file = try StoreFile(folder.file())
+        let writer = try SQLiteWriter(file, SQLiteStore.Options())
+        let answers = Mutex<[Int]>([])
+        let key = StateKey("n", "a")
+        let before = FileBytes.read(folder.file("data.db-wal")).count
+        let requests = (0..<100).map { index in
+            WriteRequest(writes: [.put([UInt8(index)], key)]) { outcome in
+                if case .success = outcome { answers.withLock { $0.append(index) } }
+            }
+        }
+        writer.handle(requests)
+        #expect(answers.withLock { $0 } == Array(0..<100))
+        // One transaction leaves each page that it changed in the log once.
+        #expect(FileBytes.read(folder.file("data.db-wal")).count - before < 3 * 4_200)
+        let reader = try SQLiteReader(file, SQLiteStore.Options())
+        #expect(try reader.get([key]) == [key: [99]])
+    }
+}

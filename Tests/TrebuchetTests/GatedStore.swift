@@ -1,0 +1,77 @@
+import Synchronization
+import Trebuchet
+import TrebuchetTesting
+
+/// A store whose writes wait for the test's word, or fail when it says so.
+final class GatedStore: StateStore {
+    private struct Gate {
+        var isClosed = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var writeFailure: StateStoreError?
+        var readFailure: StateStoreError?
+    }
+
+    /// `write 1` for each write with its number, when it comes.
+    let journal = Journal()
+    private let memory = MemoryStore()
+    private let gate = Mutex(Gate())
+    private let count = Mutex(0)
+
+    /// Lets writes wait from now on.
+    func close() { gate.withLock { $0.isClosed = true } }
+
+    /// Lets those that wait go on, and all later ones.
+    func open() {
+        let waiting = gate.withLock { gate in
+            gate.isClosed = false
+            defer { gate.waiting = [] }
+            return gate.waiting
+        }
+        for writer in waiting { writer.resume() }
+    }
+
+    /// Lets the one that waits go on, and the next one wait again.
+    func letOneThrough() {
+        let first = gate.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+        first?.resume()
+    }
+
+    func failWrites(_ error: StateStoreError?) { gate.withLock { $0.writeFailure = error } }
+    func failReads(_ error: StateStoreError?) { gate.withLock { $0.readFailure = error } }
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+        if let failure = gate.withLock({ $0.readFailure }) { throw failure }
+        return try await memory.get(keys)
+    }
+
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+    }
+
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        await withCheckedContinuation { continuation in
+            let mustWait = gate.withLock { gate in
+                if gate.isClosed { gate.waiting.append(continuation) }
+                return gate.isClosed
+            }
+            journal.note("write \(number)")
+            if !mustWait { continuation.resume() }
+        }
+        if let failure = gate.withLock({ $0.writeFailure }) { throw failure }
+        try await memory.write(writes)
+    }
+
+    func text(_ name: String) async throws -> String? {
+        try await memory.get(StateKey("states", name)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func put(_ text: String, _ name: String) async throws {
+        try await memory.put(Array(text.utf8), StateKey("states", name))
+    }
+}

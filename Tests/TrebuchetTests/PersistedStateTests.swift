@@ -1,0 +1,320 @@
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// `@StreamedState(persisted: true)` at a server whose store the test holds in its hand.
+@Suite(.timeLimit(.minutes(1))) struct PersistedStateTests {
+    let store = GatedStore()
+
+    private func withDiary(
+        link: TestLink = .webSocket, reactors: Int? = nil,
+        _ body: (Diary, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(link: link, reactors: reactors, store: store) { server in
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+        } body: { client, server in
+            try await body(client.resolve(Diary.self, id: "diary"), client, server)
+        }
+    }
+
+    /// Calls of an actor without persisted states go there and back, on the same connection: what was asked before them has
+    /// had its time.
+    private func roundTrips(_ client: TrebuchetClient) async throws {
+        let calculator = try client.resolve(Calculator.self, id: "calculator")
+        for number in 0..<3 { #expect(try await calculator.same(number) == number) }
+    }
+
+    // MARK: Written before it is shown
+
+    @Test(
+        "no answer leaves before the store has what the call changed", arguments: TestLink.allCases,
+        ["in place", "suspending", "throwing", "in an extension"])
+    func answerAfterWrite(link: TestLink, kind: String) async throws {
+        try await withDiary(link: link) { (diary, client, _) async throws in
+            store.close()
+            let isAnswered = Mutex(false)
+            let call = Task {
+                defer { isAnswered.withLock { $0 = true } }
+                switch kind {
+                case "in place": _ = try await diary.write("a")
+                case "suspending": _ = try await diary.writeLater("a")
+                case "in an extension": _ = try await diary.writeFromExtension("a")
+                default: _ = try? await diary.writeAndThrow("a")
+                }
+            }
+            await store.journal.wait(for: "write 1")
+            try await roundTrips(client)
+            #expect(!isAnswered.withLock { $0 })
+            #expect(try await store.text("diary.pages") == nil)
+            store.open()
+            try await call.value
+            #expect(try await store.text("diary.pages") == #"["a"]"#)
+        }
+    }
+
+    @Test("a call that changed nothing is not held up", arguments: TestLink.allCases)
+    func unchanged(link: TestLink) async throws {
+        try await withDiary(link: link) { (diary, _, _) async throws in
+            _ = try await diary.write("a")
+            store.close()
+            #expect(try await diary.read() == ["a"])
+            #expect(try await diary.whose() == "nobody")
+            store.open()
+        }
+    }
+
+    @Test("a call that may have read what is not written yet waits with it, and answers keep their order")
+    func readersWait() async throws {
+        try await withDiary(reactors: 1) { (diary, client, _) async throws in
+            store.close()
+            let journal = Journal()
+            let write = Task {
+                _ = try await diary.write("a")
+                journal.note("written")
+            }
+            await store.journal.wait(for: "write 1")
+            let read = Task {
+                let pages = try await diary.read()
+                journal.note("read \(pages)")
+            }
+            try await roundTrips(client)
+            #expect(journal.entries == [])
+            store.open()
+            try await write.value
+            try await read.value
+            #expect(journal.entries == ["written", #"read ["a"]"#])
+        }
+    }
+
+    @Test("calls run on while a write is under way, and all of theirs is written at once")
+    func groups() async throws {
+        let own = Mutex<Diary?>(nil)
+        try await withTestServer(reactors: 1, store: store) { server in
+            let diary = Diary(actorSystem: server.actorSystem)
+            own.withLock { $0 = diary }
+            await server.expose(diary, as: "diary")
+        } body: { (client, _) async throws in
+            let diary = try client.resolve(Diary.self, id: "diary")
+            let atServer = try #require(own.withLock { $0 })
+            store.close()
+            let first = Task { try await diary.write("0") }
+            await store.journal.wait(for: "write 1")
+            let others = (1...50).map { number in Task { try await diary.write("\(number)") } }
+            #expect(try await eventually { try await atServer.read().count == 51 })
+            store.letOneThrough()
+            #expect(try await first.value == 1)
+            await store.journal.wait(for: "write 2")
+            store.open()
+            var counts = Set<Int>()
+            for call in others { counts.insert(try await call.value) }
+            #expect(counts == Set(2...51))
+            #expect(store.journal.entries == ["write 1", "write 2"])
+        }
+    }
+
+    @Test("no update of a stream leaves before it is written, and a caller sees its own", arguments: TestLink.allCases)
+    func updatesAfterWrite(link: TestLink) async throws {
+        try await withDiary(link: link) { (diary, client, server) async throws in
+            var pages = await diary.observePages().makeAsyncIterator()
+            #expect(await pages.next() == [])
+            store.close()
+            let call = Task { try await diary.write("a") }
+            await store.journal.wait(for: "write 1")
+            // One who comes now gets what is written, if anything.
+            let other = TrebuchetClient(transport: .local(server))
+            try await other.connect()
+            let seen = Mutex<[[String]]>([])
+            let late = Task {
+                for await pages in await (try other.resolve(Diary.self, id: "diary")).observePages() {
+                    seen.withLock { $0.append(pages) }
+                    if pages == ["a"] { break }
+                }
+            }
+            // The state that is not persisted does not wait.
+            var readers = await diary.observeReaders().makeAsyncIterator()
+            #expect(await readers.next() == 0)
+            try await roundTrips(client)
+            try await roundTrips(other)
+            #expect(!seen.withLock { $0.contains(["a"]) })
+            store.open()
+            #expect(try await call.value == 1)
+            #expect(await pages.next() == ["a"])
+            try await late.value
+            #expect(seen.withLock { $0.last } == ["a"])
+            await other.close()
+        }
+    }
+
+    // MARK: Loading
+
+    @Test("what was kept is there before the first call and the first stream", arguments: TestLink.allCases)
+    func loading(link: TestLink) async throws {
+        try await store.put(#"["kept"]"#, "diary.pages")
+        try await withDiary(link: link) { (diary, _, _) async throws in
+            var pages = await diary.observePages().makeAsyncIterator()
+            #expect(await pages.next() == ["kept"])
+            #expect(try await diary.write("b") == 2)
+            #expect(try await diary.whose() == "nobody", "a state that was never kept has its first value")
+        }
+        #expect(try await store.text("diary.pages") == #"["kept","b"]"#)
+        #expect(try await store.text("diary.owner") == nil)
+    }
+
+    @Test("actors on demand are loaded before their first call, each by its name")
+    func onDemand() async throws {
+        for round in 1...2 {
+            try await withTestServer(store: store) { server in
+                let system = server.actorSystem
+                server.expose(Diary.self, as: "diaries/*") { _ in Diary(actorSystem: system) }
+            } body: { (client, _) async throws in
+                for name in ["a", "b"] {
+                    let diary = try client.resolve(Diary.self, id: "diaries/\(name)")
+                    #expect(try await diary.write("\(name)\(round)") == round)
+                }
+            }
+        }
+        #expect(try await store.text("diaries/a.pages") == #"["a1","a2"]"#)
+        #expect(try await store.text("diaries/b.pages") == #"["b1","b2"]"#)
+    }
+
+    @Test("what does not decode fails calls and streams with an error, and stays", arguments: TestLink.allCases)
+    func undecodable(link: TestLink) async throws {
+        try await store.put(#"{"not":"a list"}"#, "diary.pages")
+        try await withDiary(link: link) { (diary, _, _) async throws in
+            for _ in 0..<2 {
+                let error = await #expect(throws: TrebuchetError.self) { try await diary.write("b") }
+                #expect(error?.code == .internal)
+                #expect(error?.message.contains("'pages' of actor 'diary' does not decode") == true)
+            }
+            let stream = await diary.observePages()
+            for await pages in stream { Issue.record("\(pages) came") }
+            guard case .failed = stream.outcome else {
+                Issue.record("\(String(describing: stream.outcome))")
+                return
+            }
+            #expect(try await store.text("diary.pages") == #"{"not":"a list"}"#)
+            // Once it is mended, the next call goes through.
+            try await store.put(#"["mended"]"#, "diary.pages")
+            #expect(try await diary.write("b") == 2)
+        }
+    }
+
+    @Test("a store that cannot be read fails calls, until it can")
+    func unreadable() async throws {
+        try await store.put(#"["kept"]"#, "diary.pages")
+        store.failReads(StateStoreError(.damaged, "data.db is damaged"))
+        try await withDiary { (diary, _, _) async throws in
+            let error = await #expect(throws: TrebuchetError.self) { try await diary.read() }
+            #expect(error?.code == .unavailable)
+            #expect(error?.message.contains("data.db is damaged") == true)
+            store.failReads(nil)
+            #expect(try await diary.read() == ["kept"])
+        }
+    }
+
+    // MARK: Failures
+
+    @Test("a write that fails is the caller's error; the change is not shown until a later write keeps it")
+    func failingWrite() async throws {
+        try await withDiary(reactors: 1) { (diary, _, _) async throws in
+            var pages = await diary.observePages().makeAsyncIterator()
+            #expect(await pages.next() == [])
+            store.failWrites(StateStoreError(.full, "data.db: the disk is full"))
+            for _ in 0..<2 {
+                let error = await #expect(throws: TrebuchetError.self) { try await diary.write("a") }
+                #expect(error?.code == .unknownOutcome)
+                #expect(error?.message.contains("the disk is full") == true)
+            }
+            await #expect(throws: TrebuchetError.self) { try await diary.read() }
+            store.failWrites(nil)
+            #expect(try await diary.write("b") == 3)
+            #expect(await pages.next() == ["a", "a", "b"])
+            #expect(try await store.text("diary.pages") == #"["a","a","b"]"#)
+        }
+    }
+
+    @Test("a write that failed is tried again when nobody calls")
+    func retry() async throws {
+        try await withDiary(reactors: 1) { (diary, _, _) async throws in
+            var pages = await diary.observePages().makeAsyncIterator()
+            #expect(await pages.next() == [])
+            store.failWrites(StateStoreError(.full, "full"))
+            await #expect(throws: TrebuchetError.self) { try await diary.write("a") }
+            store.failWrites(nil)
+            #expect(await pages.next() == ["a"])
+        }
+    }
+
+    @Test("a state without a form fails its own actor's calls only")
+    func unencodable() async throws {
+        try await withTestServer(reactors: 1, store: store) { server in
+            await server.expose(Scale(actorSystem: server.actorSystem), as: "scale")
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        } body: { (client, _) async throws in
+            let scale = try client.resolve(Scale.self, id: "scale")
+            let diary = try client.resolve(Diary.self, id: "diary")
+            let broken = Task { try await scale.breakDown() }
+            #expect(try await diary.write("a") == 1)
+            let error = await #expect(throws: TrebuchetError.self) { try await broken.value }
+            #expect(error?.code == .internal)
+            try await scale.mend()
+            #expect(try await store.text("scale.weight") == "1")
+        }
+    }
+
+    @Test("a state over the limit fails its own actor's calls only")
+    func tooLarge() async throws {
+        var limits = ServerLimits()
+        limits.persistedStateSize = 100
+        try await withTestServer(reactors: 1, limits: limits, store: store) { server in
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "other")
+        } body: { (client, _) async throws in
+            let diary = try client.resolve(Diary.self, id: "diary")
+            let error = await #expect(throws: TrebuchetError.self) {
+                try await diary.write(String(repeating: "x", count: 200))
+            }
+            #expect(error?.code == .internal)
+            #expect(try await client.resolve(Diary.self, id: "other").write("a") == 1)
+        }
+    }
+
+    // MARK: Names
+
+    @Test("an actor that gives way has written its state before the next one loads it")
+    func replaced() async throws {
+        try await withDiary(reactors: 2) { (diary, _, server) async throws in
+            _ = try await diary.write("a")
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+            #expect(try await diary.write("b") == 2)
+            await server.unexpose("diary")
+            await #expect(throws: TrebuchetError.self) { try await diary.write("c") }
+            #expect(try await store.text("diary.pages") == #"["a","b"]"#)
+        }
+    }
+
+    @Test("changes made in the server's own process are written too, from before it was exposed on")
+    func ownProcess() async throws {
+        try await withTestServer(store: store) { server in
+            let own = Diary(actorSystem: server.actorSystem)
+            _ = try await own.write("early")
+            await server.expose(own, as: "diary")
+            _ = try await own.write("late")
+            await server.expose(own, as: "diary")
+        } body: { (client, _) async throws in
+            #expect(try await client.resolve(Diary.self, id: "diary").read() == ["early", "late"])
+        }
+        #expect(try await store.text("diary.pages") == #"["early","late"]"#, "shutting down writes what is left")
+    }
+
+    @Test("without a store persisted states live in memory")
+    func noStore() async throws {
+        try await withTestServer { server in
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        } body: { (client, _) async throws in
+            #expect(try await client.resolve(Diary.self, id: "diary").write("a") == 1)
+        }
+    }
+}
