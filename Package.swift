@@ -100,7 +100,8 @@ let package = Package(
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream", "WebSockets",
+                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
+                "WebSockets",
                 "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),

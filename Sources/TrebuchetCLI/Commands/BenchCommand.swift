@@ -6,7 +6,9 @@ enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
         summary: "measure what calls, streams, connections, relays, changes, machines and stores cost",
-        subcommands: [rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store],
+        subcommands: [
+            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
+        ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
             minute. See Docs/Performance.md.

@@ -144,6 +144,9 @@ import TrebuchetTesting
             await shows(other) { $0.items.ids == ["1", "3"] }
             try await all.delete("1")
             await shows(other) { $0.items.ids == ["3", "2"] }
+            // It changes nothing in the second query, which shows its number all the same.
+            try await all.update("4") { $0.title = "done" }
+            #expect(await eventually { all.wrappedValue.link?.pending.entries.isEmpty == true })
         }
     }
 
