@@ -147,6 +147,7 @@ import TrebuchetTesting
             // It changes nothing in the second query, which shows its number all the same.
             try await all.update("4") { $0.title = "done" }
             #expect(await eventually { all.wrappedValue.link?.pending.entries.isEmpty == true })
+            #expect(top.wrappedValue.items.ids == ["3", "2"])
         }
     }
 
