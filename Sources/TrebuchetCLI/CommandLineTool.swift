@@ -4,8 +4,7 @@
 package enum CommandLineTool {
     static let commands: [CommandSpec] = [
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
-        TopicCommand.spec, PresenceCommand.spec,
-        BenchCommand.spec,
+        TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, BenchCommand.spec,
     ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.

@@ -11,6 +11,7 @@ public final class TrebuchetBackend: Sendable {
     let rooms: JoinedRooms
     /// Who is signed in.
     let session: SessionKeeper
+    let collections = CollectionLinks()
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Goes before the one of the process; for tests, and for apps that speak to several servers.

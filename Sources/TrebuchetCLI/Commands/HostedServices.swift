@@ -12,13 +12,15 @@ struct HostedServices {
         OptionSpec("--mail-from", "ADDRESS", "auth: the sender of mails (trebuchet@localhost)"),
     ]
 
-    private static let known = [AuthService.name, RoomHost.name]
+    private static let known = [AuthService.name, RoomHost.name, CollectionHost.name]
 
     let names: [String]
     private let accounts: Accounts?
+    private let store: any StateStore
 
-    /// - Parameter store: where accounts are kept.
+    /// - Parameter store: where accounts and documents are kept.
     init(_ arguments: ParsedArguments, store: any StateStore) async throws {
+        self.store = store
         let all = arguments.has("--bench") ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
         guard names.contains(AuthService.name) else {
@@ -35,7 +37,7 @@ struct HostedServices {
     /// What the server is made with.
     var access: AccessPolicy {
         var access = accounts?.accessPolicy ?? .open
-        if names.contains(RoomHost.name) { access.identifiesCallers = true }
+        if !names.isEmpty { access.identifiesCallers = true }
         return access
     }
 
@@ -44,6 +46,7 @@ struct HostedServices {
             await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         }
         if names.contains(RoomHost.name) { RoomHost.expose(on: server) }
+        if names.contains(CollectionHost.name) { CollectionHost.expose(on: server, store: store) }
     }
 
     static func names(_ list: String) throws(UsageError) -> [String] {

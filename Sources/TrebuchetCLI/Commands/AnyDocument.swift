@@ -1,0 +1,40 @@
+import TrebuchetServices
+
+/// A document of any collection.
+struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
+    let id: String
+    private(set) var value: JSONValue
+
+    init(_ value: JSONValue) throws(UsageError) {
+        switch try Self.fields(value)["id"] {
+        case .string(let id)?: self.id = id
+        case .integer(let id)?: self.id = String(id)
+        default: throw UsageError("a document needs a member id, a text or a whole number")
+        }
+        self.value = value
+    }
+
+    static func fields(_ value: JSONValue) throws(UsageError) -> [String: JSONValue] {
+        guard case .object(let fields) = value else { throw UsageError("give a JSON object, as '{\"id\":\"1\"}'") }
+        return fields
+    }
+
+    /// Null takes a field away.
+    mutating func set(_ changes: [String: JSONValue]) {
+        guard case .object(var fields) = value else { return }
+        for (name, change) in changes { fields[name] = change == .null ? nil : change }
+        value = .object(fields)
+    }
+
+    init(from decoder: any Decoder) throws {
+        let value = try JSONValue(from: decoder)
+        do {
+            try self.init(value)
+        } catch {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "\(error)"))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+}

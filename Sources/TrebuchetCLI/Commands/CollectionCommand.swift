@@ -1,0 +1,148 @@
+import SharedState
+import Trebuchet
+import TrebuchetServices
+
+/// `trebuchet collection`: reads and writes the documents of a collection.
+enum CollectionCommand {
+    static let spec = CommandSpec(
+        name: "collection",
+        summary: "list, create, update, delete and watch documents",
+        subcommands: [list, watch, create, update, delete],
+        discussion: "The server needs its collections: trebuchet serve --services collections",
+        run: { _ in })
+
+    private static let queryOptions = [
+        OptionSpec("--where", "FIELD=JSON", "documents whose field is equal to this"),
+        OptionSpec("--order", "FIELD", "in the order of this field; -FIELD the other way round"),
+        OptionSpec("--limit", "N", "the first N documents"),
+    ]
+
+    private static let list = CommandSpec(
+        name: "collection list",
+        summary: "print the documents of a collection, one JSON line each",
+        operands: "<collection>",
+        operandCount: 1...1,
+        options: RemoteURL.options + queryOptions,
+        discussion: "  trebuchet collection list todos --where done=false --order -priority --limit 10",
+        run: { arguments in
+            try await withCollection(arguments, query(arguments)) { documents in
+                for await value in documents.updates where !value.isLoading {
+                    if let error = value.error { throw error }
+                    for document in value.items { print(JSONArgument.text(document.value)) }
+                    return
+                }
+            }
+        })
+
+    private static let watch = CommandSpec(
+        name: "collection watch",
+        summary: "print the documents of a collection as a JSON array, each time they change",
+        operands: "<collection>",
+        operandCount: 1...1,
+        options: RemoteURL.options + queryOptions + [OptionSpec("--count", "N", "end after N lines")],
+        discussion: "  trebuchet collection watch todos --where done=false",
+        run: { arguments in
+            let count = try arguments.int("--count", in: 1...Int.max)
+            let signals = ShutdownSignals()
+            let query = try query(arguments)
+            let watching = Task {
+                try await withCollection(arguments, query) { await printChanges(of: $0, count: count) }
+            }
+            signals.onFirst { watching.cancel() }
+            try await watching.value
+        })
+
+    private static let create = CommandSpec(
+        name: "collection create",
+        summary: "create a document",
+        operands: "<collection> <document>",
+        operandCount: 2...2,
+        options: RemoteURL.options,
+        discussion: #"""
+            The document is a JSON object with a member id. It ends when the server has it:
+              trebuchet collection create todos '{"id":"1","title":"Milk"}'
+            """#,
+        run: { arguments in
+            let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
+            try await withCollection(arguments, .all) { try await $0.create(document) }
+        })
+
+    private static let update = CommandSpec(
+        name: "collection update",
+        summary: "change fields of a document",
+        operands: "<collection> <id> <fields>",
+        operandCount: 3...3,
+        options: RemoteURL.options,
+        discussion: #"""
+            The fields are a JSON object; null removes one, and those that are not named stay:
+              trebuchet collection update todos 1 '{"done":true}'
+            """#,
+        run: { arguments in
+            let fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[2]))
+            let id = arguments.operands[1]
+            try await withCollection(arguments, .all) { documents in
+                for await value in documents.updates where !value.isLoading {
+                    if let error = value.readError { throw error }
+                    break
+                }
+                try await documents.update(id) { $0.set(fields) }
+            }
+        })
+
+    private static let delete = CommandSpec(
+        name: "collection delete",
+        summary: "delete a document, if there is one",
+        operands: "<collection> <id>",
+        operandCount: 2...2,
+        options: RemoteURL.options,
+        run: { arguments in
+            try await withCollection(arguments, .all) { try await $0.delete(arguments.operands[1]) }
+        })
+
+    private static func query(_ arguments: ParsedArguments) throws -> CollectionQuery {
+        var conditions: [QueryCondition] = []
+        if let condition = arguments.string("--where") {
+            guard let equals = condition.firstIndex(of: "="), equals > condition.startIndex else {
+                throw UsageError("--where \(condition): give a field and its value, as done=false")
+            }
+            let value = try JSONArgument.value(String(condition[condition.index(after: equals)...]))
+            conditions = [.equal(String(condition[..<equals]), value)]
+        }
+        let order = arguments.string("--order").map { field in
+            [field.hasPrefix("-") ? QueryOrder.descending(String(field.dropFirst())) : .ascending(field)]
+        }
+        return CollectionQuery(
+            where: conditions, order: order ?? [], limit: try arguments.int("--limit", in: 1...10_000))
+    }
+
+    private static func withCollection(
+        _ arguments: ParsedArguments, _ query: CollectionQuery,
+        _ body: @MainActor (Shared<SyncedCollection<AnyDocument>>) async throws -> Void
+    ) async throws {
+        let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
+        let documents = backend.scope {
+            Shared(
+                .trebuchetCollection(
+                    CollectionKey<AnyDocument>(arguments.operands[0]), where: query.conditions, order: query.order,
+                    limit: query.limit))
+        }
+        try await body(documents)
+        await backend.client.close()
+    }
+
+    private static func printChanges(of documents: Shared<SyncedCollection<AnyDocument>>, count: Int?) async {
+        var shown: [AnyDocument]?
+        var lastError: String?
+        var printed = 0
+        for await value in documents.updates {
+            let error = value.error.map { "\($0)" }
+            if let error, error != lastError { Console.error("trebuchet collection watch: \(error)") }
+            lastError = error
+            guard !value.isLoading, value.items.elements != shown else { continue }
+            shown = value.items.elements
+            print(JSONArgument.text(.array(value.items.map(\.value))))
+            printed += 1
+            if printed == count { return }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// How an app's elements become documents.
+enum CollectionCommands {
+    /// The fields of an element: the members of its JSON.
+    static func fields(of element: some Encodable) throws -> [String: JSONValue] {
+        guard case .object(let fields) = try JSONValue(encoding: element) else {
+            throw CollectionError.invalidDocument("it is no object in JSON")
+        }
+        return fields
+    }
+
+    /// The fields that differ; null for one that is gone.
+    static func changes(from before: some Encodable, to after: some Encodable) throws -> [String: JSONValue] {
+        let (old, new) = (try fields(of: before), try fields(of: after))
+        var changes = new.filter { $0.value != old[$0.key] }
+        for name in old.keys where new[name] == nil { changes[name] = .null }
+        return changes
+    }
+
+    static func id(encoding id: some Encodable) throws -> String { try self.id(try JSONValue(encoding: id)) }
+
+    static func id(_ value: JSONValue?) throws -> String {
+        guard let id = Document.id(value) else {
+            throw CollectionError.invalidDocument("its member 'id' is no text and no whole number")
+        }
+        return id
+    }
+}

@@ -1,0 +1,37 @@
+internal import Bytes
+internal import SharedState
+internal import TrebuchetWire
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// The writes to one collection that wait, in a file, so that they are sent after a restart.
+struct PendingWritesFile: Sendable {
+    let url: URL
+    let files: any FileStorage
+
+    /// Nil when there is no file.
+    func read() throws(CollectionError) -> PendingWrites? {
+        do {
+            guard let data = try files.read(url) else { return nil }
+            return try Array(data).withUnsafeBytes {
+                try ValueCoder(version: .v3).decode(PendingWrites.self, from: $0)
+            }
+        } catch {
+            throw .pendingNotKept("\(url.path) cannot be read: \(error); it stays as it is")
+        }
+    }
+
+    func replace(_ writes: PendingWrites) throws(CollectionError) {
+        do {
+            var buffer = ByteBuffer()
+            try ValueCoder(version: .v3).encode(writes, into: &buffer)
+            try files.replace(url, with: Data(buffer.bytes))
+        } catch {
+            throw .pendingNotKept("\(url.path) cannot be written: \(error)")
+        }
+    }
+}

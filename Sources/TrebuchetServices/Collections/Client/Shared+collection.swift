@@ -1,0 +1,123 @@
+public import SharedState
+
+extension OperationSlot {
+    /// Where a collection shows how writing goes.
+    static func writing<Element>() -> Self where Value == SyncedCollection<Element> {
+        Self(status: \.writeStatus, error: \.writeError, pendingWhile: .anyCall)
+    }
+}
+
+/// The commands of a collection.
+///
+/// Each shows at once, and is sent after those before it. `onAttempt` is called before the method returns; then, when the
+/// server has kept the write or refused it, one of `onSuccess` and `onError`, and last `onSettled`: each once for each call,
+/// all on the main actor. Without a connection that is later. To wait for it use the `value` of the call that is returned, or
+/// the `async` form; cancelling that takes the write back, unless it has been sent.
+@MainActor
+extension Shared {
+    /// Adds a document. Refused with `alreadyExists` when there is one with its id.
+    @discardableResult
+    public func create<Element>(
+        _ element: Element,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        write(onAttempt, onSuccess, onError, onSettled) {
+            let fields = try CollectionCommands.fields(of: element)
+            return .create(id: try CollectionCommands.id(fields["id"]), fields: fields)
+        }
+    }
+
+    /// Changes a document: the fields that differ after `change` are sent, and no others. Of two clients that change one
+    /// field, the one whose write reaches the server later wins. Refused with `notFound` when it is not among the items.
+    @discardableResult
+    public func update<Element>(
+        _ id: Element.ID,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil,
+        _ change: (inout Element) -> Void
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        let before = wrappedValue.items[id: id]
+        var after = before
+        if var changed = before {
+            change(&changed)
+            after = changed
+        }
+        return write(onAttempt, onSuccess, onError, onSettled) {
+            let name = try CollectionCommands.id(encoding: id)
+            guard let before, let after else { throw CollectionError.notFound(id: name) }
+            let fields = try CollectionCommands.changes(from: before, to: after)
+            return fields.isEmpty ? nil : .update(id: name, fields: fields)
+        }
+    }
+
+    /// Removes a document, if there is one.
+    @discardableResult
+    public func delete<Element>(
+        _ id: Element.ID,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        write(onAttempt, onSuccess, onError, onSettled) { .delete(id: try CollectionCommands.id(encoding: id)) }
+    }
+
+    /// Adds something, as the id of another document, to the array that a field of a document is, unless it is there. What
+    /// others link at the same time stays.
+    ///
+    /// - Parameter field: the name in JSON.
+    @discardableResult
+    public func link<Element>(
+        _ id: Element.ID, _ field: String, to target: some Encodable,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        write(onAttempt, onSuccess, onError, onSettled) {
+            .link(id: try CollectionCommands.id(encoding: id), field: field, target: try JSONValue(encoding: target))
+        }
+    }
+
+    /// Takes something out of the array that a field of a document is.
+    @discardableResult
+    public func unlink<Element>(
+        _ id: Element.ID, _ field: String, from target: some Encodable,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        write(onAttempt, onSuccess, onError, onSettled) {
+            .unlink(id: try CollectionCommands.id(encoding: id), field: field, target: try JSONValue(encoding: target))
+        }
+    }
+
+    /// Clears the error of writes and makes their status idle. Writes under way go on and have their callbacks, but write
+    /// nothing more into the value.
+    public func reset<Element>() where Value == SyncedCollection<Element> { reset(.writing()) }
+
+    /// - Parameter command: nil when there is nothing to be done.
+    private func write<Element>(
+        _ onAttempt: (@MainActor () -> Void)?, _ onSuccess: (@MainActor () -> Void)?,
+        _ onError: (@MainActor (any Error) -> Void)?,
+        _ onSettled: (@MainActor (Result<Void, any Error>) -> Void)?, _ command: () throws -> DocumentCommand?
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        let receipt: WriteReceipt
+        do {
+            guard let link = wrappedValue.link else { throw CollectionError.noBackend }
+            // Before anything waits: so writes keep the order of the calls, and are shown when this returns.
+            receipt = try command().map { link.write($0) } ?? WriteReceipt(.success(()))
+        } catch {
+            receipt = WriteReceipt(.failure(error))
+        }
+        return start(
+            .writing(), onAttempt: onAttempt, onSuccess: { onSuccess?() },
+            onError: { error in
+                // Here, not where the receipt is waited for: a call that is cancelled at once does not come to that.
+                if error is CancellationError { receipt.withdraw() }
+                onError?(error)
+            }, onSettled: onSettled
+        ) { try await receipt.wait() }
+    }
+}

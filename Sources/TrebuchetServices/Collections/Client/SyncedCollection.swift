@@ -1,0 +1,71 @@
+public import SharedState
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Documents of a collection as an app sees them: those of the server, with the app's own writes that are on their way.
+///
+///     @Shared(.trebuchetCollection(Schema.todos)) var todos: SyncedCollection<Todo>
+///
+///     $todos.create(Todo(title: "Milk"))
+///     $todos.update(id) { $0.isDone = true }
+///
+/// A write shows at once. Without a connection it waits; when the server refuses it, it is taken back and reported.
+public struct SyncedCollection<Element: Codable & Identifiable & Equatable & Sendable>: Sendable
+where Element.ID: Codable & Sendable {
+    /// In the order of the query.
+    public internal(set) var items: IdentifiedArrayOf<Element> = []
+    /// Nothing has come from the server yet.
+    public internal(set) var isLoading = true
+    /// Writes are on their way, or wait for a connection.
+    public internal(set) var isSyncing = false
+    /// When the server was last heard of; nil for not yet.
+    public internal(set) var lastSyncedAt: Date?
+    /// How writing goes: pending while any write is.
+    public internal(set) var writeStatus = OperationStatus.idle
+    /// What the last write failed with, until one succeeds or `reset()`.
+    public internal(set) var writeError: (any Error)?
+    /// Why there is nothing from the server, or not all of it.
+    public internal(set) var readError: (any Error)?
+    /// Where writes go; nil without a backend.
+    var link: CollectionLink?
+
+    init(link: CollectionLink?) {
+        self.link = link
+        guard link == nil else { return }
+        isLoading = false
+        readError = CollectionError.noBackend
+    }
+
+    /// What went wrong with the last write, or else with reading.
+    public var error: (any Error)? { writeError ?? readError }
+
+    public var isError: Bool { error != nil }
+}
+
+extension SyncedCollection: Equatable {
+    /// Errors are equal when they read the same.
+    public static func == (one: Self, other: Self) -> Bool {
+        one.items == other.items && one.isLoading == other.isLoading && one.isSyncing == other.isSyncing
+            && one.lastSyncedAt == other.lastSyncedAt && one.writeStatus == other.writeStatus
+            && isSame(one.writeError, other.writeError) && isSame(one.readError, other.readError)
+    }
+
+    private static func isSame(_ one: (any Error)?, _ other: (any Error)?) -> Bool {
+        one.map { String(reflecting: $0) } == other.map { String(reflecting: $0) }
+    }
+}
+
+extension SyncedCollection: CustomReflectable {
+    /// What is shown, and not the connection that it comes over.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "items": items, "isLoading": isLoading, "isSyncing": isSyncing, "error": error.map { "\($0)" } as Any,
+            ])
+    }
+}

@@ -1,0 +1,75 @@
+/// Why a collection does not do what it was asked for.
+public enum CollectionError: Error, Codable, Sendable, Hashable {
+    /// The server does not know its callers' connections: it needs `access.identifiesCallers = true`.
+    case unknownCaller
+    /// The name of the collection is empty, too long, or has other characters than letters, digits, `-`, `_` and `.`.
+    case invalidName
+    /// The document cannot be stored, or the command makes no sense.
+    case invalidDocument(String)
+    case invalidQuery(String)
+    case notFound(id: String)
+    case alreadyExists(id: String)
+    /// The collection's rules do not let the caller do this with the document.
+    case forbidden(CollectionAction, id: String)
+    case documentTooLarge(id: String, bytes: Int, limit: Int)
+    /// The collection has as many documents as it may.
+    case tooManyDocuments(limit: Int)
+    /// The documents of the collection have as many bytes as they may.
+    case collectionTooLarge(limit: Int)
+    /// The server has as many collections as it may.
+    case tooManyCollections(limit: Int)
+    /// The connection, or the server, has as many different queries open as it may.
+    case tooManyQueries(limit: Int)
+    /// More writes than a connection may make.
+    case rateLimited(retryAfterMilliseconds: Int)
+    /// The store could not keep the write: nothing was done.
+    case storeFailed(String)
+    /// The collection is just being taken away; it can be used again at once.
+    case closed
+    /// The mutation came after newer ones of its client.
+    case outdated
+    /// The server takes no writes of this client: it hosts no collections, or does not let it in.
+    case refused(String)
+    /// So many writes wait to be sent already.
+    case tooManyPending(limit: Int)
+    /// Writes that wait could not be kept for the next start of the app, or not be read.
+    case pendingNotKept(String)
+    /// A document is no element of the app's type.
+    case unreadable(id: String)
+    /// The value of a collection cannot be set; use `create`, `update` and the other commands.
+    case notAssignable
+    /// There is no `TrebuchetBackend` that the key could use.
+    case noBackend
+}
+
+extension CollectionError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unknownCaller:
+            "the server does not know its callers: it needs an AccessPolicy with identifiesCallers = true"
+        case .invalidName:
+            "a collection's name has 1 to \(CollectionLimits.longestName) letters, digits, '-', '_' and '.'"
+        case .invalidDocument(let reason): "the document cannot be stored: \(reason)"
+        case .invalidQuery(let reason): "the query makes no sense: \(reason)"
+        case .notFound(let id): "there is no document '\(id)'"
+        case .alreadyExists(let id): "there is a document '\(id)' already"
+        case .forbidden(let action, let id): "the rules of the collection do not let you \(action) document '\(id)'"
+        case .documentTooLarge(let id, let bytes, let limit):
+            "document '\(id)' of \(bytes) bytes is too large; \(limit) are allowed"
+        case .tooManyDocuments(let limit): "the collection has \(limit) documents already"
+        case .collectionTooLarge(let limit): "the documents of the collection have \(limit) bytes already"
+        case .tooManyCollections(let limit): "the server has \(limit) collections already"
+        case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
+        case .rateLimited(let wait): "too many writes in too short a time; try again in \(wait) ms"
+        case .storeFailed(let reason): "the write could not be kept: \(reason)"
+        case .closed: "the collection is just being taken away; try again"
+        case .outdated: "the write came after newer ones of its client and was not done"
+        case .refused(let reason): "the server takes no writes: \(reason)"
+        case .tooManyPending(let limit): "\(limit) writes wait to be sent already"
+        case .pendingNotKept(let reason): "writes that wait are not kept: \(reason)"
+        case .unreadable(let id): "document '\(id)' is not what the app expects in this collection"
+        case .notAssignable: "the value of a collection cannot be set; use create, update, delete, link and unlink"
+        case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
+        }
+    }
+}

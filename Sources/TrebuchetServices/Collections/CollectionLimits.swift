@@ -1,0 +1,43 @@
+public import Trebuchet
+
+/// What collections may grow to, and how fast. Each limit has its own error.
+public struct CollectionLimits: Sendable {
+    /// Bytes of JSON that one document may have, its id too. Default 64 KiB.
+    public var documentBytes = 64 << 10
+    /// Documents of one collection. Default 10,000.
+    public var documentsPerCollection = 10_000
+    /// Bytes of all documents of one collection. Default 8 MiB: readers without a filter get it as one message at first.
+    public var collectionBytes = 8 << 20
+    /// Collections that are in use at once. Empty ones that nobody reads do not count. Default 1,000.
+    public var collections = 1_000
+    /// Different queries that are open at the server. Default 1,000.
+    public var queries = 1_000
+    /// Queries that one connection has open. Default 64.
+    public var queriesPerConnection = 64
+    /// Writes that one connection may make. Default 200 a second, 1,000 at once.
+    public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
+    /// Clients of one collection whose last writes are remembered, so that they are not done twice. Those that wrote longest
+    /// ago are forgotten first. Default 10,000.
+    public var rememberedClients = 10_000
+    /// How long a query stays ready after its last reader has gone. Default 30 seconds: long enough to come back over
+    /// another connection.
+    public var idleQueryTime = Duration.seconds(30)
+
+    /// Writes that are sent at once, and that are remembered of each client.
+    static let mutationsPerCall = 32
+    static let longestName = 128
+
+    public init() {}
+
+    static func isName(_ name: some StringProtocol) -> Bool {
+        (1...longestName).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}

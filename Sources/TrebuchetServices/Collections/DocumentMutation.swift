@@ -1,0 +1,47 @@
+/// What is to be done with one document.
+public enum DocumentCommand: Codable, Sendable, Hashable {
+    /// Fails with `alreadyExists` when there is one with the id.
+    case create(id: String, fields: [String: JSONValue])
+    /// Sets these fields and leaves the others; null removes one. Fails with `notFound`.
+    case update(id: String, fields: [String: JSONValue])
+    /// Does nothing when there is none.
+    case delete(id: String)
+    /// Adds a value to the array in a field, unless it is there. Fails with `notFound`. Whether there is a document that the
+    /// value names is not looked at.
+    case link(id: String, field: String, target: JSONValue)
+    /// Takes a value out of the array in a field. Fails with `notFound`.
+    case unlink(id: String, field: String, target: JSONValue)
+
+    /// The document.
+    public var id: String {
+        switch self {
+        case .create(let id, _), .update(let id, _), .delete(let id), .link(let id, _, _), .unlink(let id, _, _): id
+        }
+    }
+
+    /// About how many bytes of JSON it has.
+    var byteCount: Int {
+        switch self {
+        case .create(let id, let fields), .update(let id, let fields):
+            id.utf8.count + JSONValue.object(fields).byteCount + 32
+        case .delete(let id): id.utf8.count + 16
+        case .link(let id, let field, let target), .unlink(let id, let field, let target):
+            id.utf8.count + field.utf8.count + target.byteCount + 32
+        }
+    }
+}
+
+/// A command with its number: a client counts its commands, so that one that is sent again is not done again.
+struct DocumentMutation: Codable, Sendable, Hashable {
+    let number: Int
+    let command: DocumentCommand
+}
+
+/// What became of a mutation.
+struct MutationOutcome: Codable, Sendable, Hashable {
+    let number: Int
+    /// The number of the write; of the last one when nothing was to be done.
+    let revision: Int
+    /// Why it was not done.
+    var error: CollectionError?
+}

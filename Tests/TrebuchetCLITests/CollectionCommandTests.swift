@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+/// The commands of collections, as processes of their own.
+@Suite(.timeLimit(.minutes(1))) struct CollectionCommandTests {
+    private func run(_ server: ServeProcess, _ command: String, _ arguments: [String]) async throws -> (
+        status: Int32, output: String
+    ) {
+        let done = try await ChildProcess(
+            ServeProcess.tool, ["collection", command, "--url", server.url, "todos"] + arguments, error: .merged
+        ).finish()
+        return (done.status, done.output)
+    }
+
+    @Test("documents are created, changed, watched, listed and deleted, and what was acknowledged outlives kill -9")
+    func documents() async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).db")
+        defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + end) } }
+        let options = ["--services", "collections", "--data", file.path]
+        let server = try await ServeProcess(arguments: options)
+        #expect(try await run(server, "create", [#"{"id":"1","done":true}"#]) == (0, ""))
+        let again = try await run(server, "create", [#"{"id":"1"}"#])
+        #expect(again.status == 1 && again.output.contains("there is a document '1' already"))
+        let watch = try ChildProcess(
+            ServeProcess.tool,
+            ["collection", "watch", "--url", server.url, "todos", "--where", "done=false", "--count", "2"])
+        #expect(await watch.nextLine() == "[]")
+        #expect(try await run(server, "update", ["1", #"{"done":false}"#]).status == 0)
+        let watched = await watch.finish()
+        #expect(watched.status == 0 && watched.output.contains(#""done":false"#))
+        #expect(try await run(server, "create", [#"{"id":"2","done":true}"#]).status == 0)
+        await server.kill()
+
+        let next = try await ServeProcess(arguments: options)
+        let list = try await run(next, "list", ["--order", "-done"])
+        let lines = list.output.split(separator: "\n")
+        #expect(list.status == 0 && lines.count == 2)
+        #expect(lines.first?.contains(#""id":"2""#) == true && lines.last?.contains(#""done":false"#) == true)
+        #expect(try await run(next, "delete", ["1"]).status == 0)
+        #expect(try await run(next, "list", ["--where", "done=false"]) == (0, ""))
+        #expect(await next.stop() == 0)
+    }
+
+    @Test("what is no document is a wrong use")
+    func wrongUse() async throws {
+        for arguments in [
+            ["create", "todos", "[1]"], ["create", "todos", "{}"], ["list", "todos", "--where", "done"],
+        ] {
+            let done = try await ChildProcess(ServeProcess.tool, ["collection"] + arguments, error: .captured).finish()
+            #expect(done.status == 2, "\(arguments): \(done.error)")
+        }
+    }
+}

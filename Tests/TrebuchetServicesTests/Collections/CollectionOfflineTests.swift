@@ -1,0 +1,233 @@
+import Foundation
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionOfflineTests {
+    /// A guest behind a link, and one that is always connected.
+    private func behindLink(
+        _ body: (CollectionWorld, FaultyLink, Shared<SyncedCollection<Todo>>, Shared<SyncedCollection<Todo>>)
+            async throws -> Void
+    ) async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (away, other) = (world.guest(at: link.address).todos(), world.guest().todos())
+            await shows(away) { !$0.isLoading }
+            await shows(other) { !$0.isLoading }
+            try await body(world, link, away, other)
+            await link.close()
+        }
+    }
+
+    /// Cuts the link, and lets nobody connect until `body` has returned.
+    private func offline(_ link: FaultyLink, _ body: () async throws -> Void) async throws {
+        try await link.refuseConnections {
+            await link.cutAll()
+            try await body()
+        }
+    }
+
+    @Test("writes made offline show at once, keep their order, and are sent once there is a connection again")
+    func queueAndFlush() async throws {
+        try await behindLink { _, link, away, other in
+            var settled: [String] = []
+            try await offline(link) {
+                away.create(Todo(id: "1", title: "Milk"), onSettled: { _ in settled.append("create") })
+                away.update("1", onSettled: { _ in settled.append("update") }) { $0.isDone = true }
+                away.create(Todo(id: "2"), onSettled: { _ in settled.append("second") })
+                #expect(
+                    away.wrappedValue.items.elements == [Todo(id: "1", title: "Milk", isDone: true), Todo(id: "2")])
+                #expect(away.wrappedValue.isSyncing && settled.isEmpty)
+                try await other.create(Todo(id: "3"))
+                #expect(other.wrappedValue.items.ids == ["3"])
+            }
+            await shows(other) { Set($0.items.ids) == ["1", "2", "3"] && $0.items[id: "1"]?.isDone == true }
+            await shows(away) { Set($0.items.ids) == ["1", "2", "3"] && !$0.isSyncing }
+            #expect(await eventually { settled == ["create", "update", "second"] })
+        }
+    }
+
+    @Test("offline changes of different fields merge with those of others")
+    func merge() async throws {
+        try await behindLink { _, link, away, other in
+            try await other.create(Todo(id: "1", title: "Milk"))
+            await shows(away) { $0.items.count == 1 }
+            try await offline(link) {
+                away.update("1", onError: nil) { $0.isDone = true }
+                try await other.update("1") { $0.title = "Tea" }
+            }
+            let merged = Todo(id: "1", title: "Tea", isDone: true)
+            await shows(away) { $0.items.elements == [merged] && !$0.isSyncing }
+            await shows(other) { $0.items.elements == [merged] }
+        }
+    }
+
+    @Test("of changes of one field the one that reaches the server last wins, though it was made earlier")
+    func lastWriteWins() async throws {
+        try await behindLink { _, link, away, other in
+            try await other.create(Todo(id: "1", title: "Milk"))
+            await shows(away) { $0.items.count == 1 }
+            try await offline(link) {
+                away.update("1", onError: nil) { $0.title = "made first" }
+                try await other.update("1") { $0.title = "made second" }
+            }
+            await shows(away) { $0.items.elements == [Todo(id: "1", title: "made first")] && !$0.isSyncing }
+            await shows(other) { $0.items.elements == [Todo(id: "1", title: "made first")] }
+        }
+    }
+
+    @Test("many changes of one field, before and after a cut, come to the last one")
+    func rapid() async throws {
+        try await behindLink { _, link, away, other in
+            try await away.create(Todo(id: "1"))
+            for number in 1...20 { away.update("1", onError: nil) { $0.priority = number } }
+            try await offline(link) {
+                for number in 21...60 { away.update("1", onError: nil) { $0.priority = number } }
+                #expect(away.wrappedValue.items[0].priority == 60)
+            }
+            await shows(other) { $0.items.first?.priority == 60 }
+            await shows(away) { $0.items.first?.priority == 60 && !$0.isSyncing }
+            #expect(away.wrappedValue.error == nil)
+        }
+    }
+
+    @Test("a link does not overtake the create before it")
+    func links() async throws {
+        try await behindLink { _, link, away, other in
+            try await offline(link) {
+                away.create(Todo(id: "list"), onError: nil)
+                away.create(Todo(id: "item"), onError: nil)
+                away.link("list", "tags", to: "item", onError: nil)
+                #expect(away.wrappedValue.items[id: "list"]?.tags == ["item"])
+            }
+            await shows(other) { $0.items[id: "list"]?.tags == ["item"] && $0.items.count == 2 }
+            await shows(away) { !$0.isSyncing }
+            #expect(away.wrappedValue.error == nil)
+        }
+    }
+
+    @Test("a write that waits survives what others change meanwhile, and deletions come through")
+    func refresh() async throws {
+        try await behindLink { _, link, away, other in
+            for id in ["1", "2", "3"] { try await other.create(Todo(id: id)) }
+            await shows(away) { $0.items.count == 3 }
+            let watching = Task {
+                for await value in away.updates {
+                    if value.items[id: "1"]?.title == "mine", value.items[id: "2"] == nil { return true }
+                }
+                return false
+            }
+            try await offline(link) {
+                away.update("1", onError: nil) { $0.title = "mine" }
+                try await other.update("1") { $0.priority = 7 }
+                try await other.delete("2")
+                away.delete("3", onError: nil)
+            }
+            #expect(await watching.value)
+            await shows(away) { $0.items.elements == [Todo(id: "1", title: "mine", priority: 7)] && !$0.isSyncing }
+            await shows(other) { $0.items.elements == [Todo(id: "1", title: "mine", priority: 7)] }
+        }
+    }
+
+    @Test("a write that is refused after the reconnection is rolled back and reported; those behind it are done")
+    func refusedLater() async throws {
+        try await behindLink { _, link, away, other in
+            var errors: [CollectionError?] = []
+            try await offline(link) {
+                away.create(Todo(id: "1", title: "mine"), onError: { errors.append($0 as? CollectionError) })
+                away.create(Todo(id: "2"), onError: { errors.append($0 as? CollectionError) })
+                try await other.create(Todo(id: "1", title: "other's"))
+            }
+            await shows(away) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
+            #expect(await eventually { errors == [.alreadyExists(id: "1")] })
+        }
+    }
+
+    @Test("a write that is cancelled before it was sent is taken back; its callbacks come")
+    func cancelled() async throws {
+        try await behindLink { _, link, away, other in
+            var outcomes: [Bool] = []
+            try await offline(link) {
+                // The first may be under way when the link is cut; the second waits behind it.
+                away.create(Todo(id: "1"), onError: nil)
+                for _ in 0..<CollectionLimits.mutationsPerCall { away.update("1", onError: nil) { $0.priority += 1 } }
+                let call = away.create(Todo(id: "2"), onSettled: { outcomes.append((try? $0.get()) != nil) })
+                call.cancel()
+                await shows(away) { $0.items.ids == ["1"] }
+                #expect(await eventually { outcomes == [false] })
+            }
+            await shows(away) { !$0.isSyncing }
+            await shows(other) { $0.items.first?.priority == 32 }
+            #expect(other.wrappedValue.items.ids == ["1"])
+        }
+    }
+
+    @Test("writes that wait survive a restart of the app, and are done once")
+    func restart() async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
+            let other = world.guest().todos()
+            try await other.create(Todo(id: "1"))
+            let first = CollectionGuest(at: link.address)
+            first.backend.keepPendingWrites(in: folder, files: files)
+            let before = first.todos()
+            await shows(before) { $0.items.count == 1 }
+            // The server does this, and its answer is lost.
+            await link.stall()
+            let lost = before.link("1", "tags", to: "x", onError: nil)
+            try await offline(link) {
+                before.create(Todo(id: "2"), onError: nil)
+                before.update("2", onError: nil) { $0.title = "made offline" }
+                await first.client.close()
+                await #expect(throws: TransportError.self) { try await lost.value }
+            }
+            let second = CollectionGuest(at: world.address)
+            second.backend.keepPendingWrites(in: folder, files: files)
+            let after = second.todos()
+            #expect(after.wrappedValue.items.map(\.title) == ["made offline"], "shown before there is a connection")
+            await shows(after) { $0.items.ids == ["1", "2"] && !$0.isSyncing }
+            await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
+            let third = CollectionGuest(at: world.address)
+            third.backend.keepPendingWrites(in: folder, files: files)
+            #expect(!third.todos().wrappedValue.isSyncing, "what is done is not kept")
+            await link.resume()
+            await link.close()
+        }
+    }
+
+    @Test("waiting writes that cannot be read are an error, and stay as they are")
+    func damagedFile() async throws {
+        try await CollectionWorld.run { world in
+            let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
+            let file = folder.appendingPathComponent("todos.json")
+            files.replace(file, with: Data("{".utf8))
+            let guest = CollectionGuest(at: world.address)
+            guest.backend.keepPendingWrites(in: folder, files: files)
+            let todos = guest.todos()
+            let error = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "1")) }
+            guard case .pendingNotKept? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(todos.wrappedValue.readError != nil)
+            #expect(files.read(file) == Data("{".utf8))
+        }
+    }
+
+    @Test("a closed client settles what waits")
+    func closed() async throws {
+        try await behindLink { _, link, away, _ in
+            var errors = 0
+            try await offline(link) {
+                let call = away.create(Todo(id: "1"), onError: { _ in errors += 1 })
+                await away.wrappedValue.link?.client.close()
+                await #expect(throws: TransportError.self) { try await call.value }
+            }
+            #expect(errors == 1)
+        }
+    }
+}

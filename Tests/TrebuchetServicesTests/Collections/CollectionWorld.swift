@@ -1,0 +1,109 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+struct Todo: Codable, Identifiable, Equatable, Sendable {
+    var id: String
+    var title = ""
+    var isDone = false
+    var priority = 0
+    var note: String?
+    var tags: [String] = []
+}
+
+extension Schema {
+    static let todos = CollectionKey<Todo>("todos")
+}
+
+/// A server of collections, whose clients say who they are by a token: their name; "nobody" is not signed in.
+struct CollectionWorld {
+    let server: TrebuchetServer
+    let host: CollectionHost
+    let address: SocketAddress
+
+    static func run(
+        store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
+        limits: CollectionLimits = CollectionLimits(), isolation: isolated (any Actor)? = #isolation,
+        _ body: (CollectionWorld) async throws -> Void
+    ) async throws {
+        let world = try await begin(store: store, rules: rules, limits: limits)
+        do {
+            try await body(world)
+        } catch {
+            await world.server.shutdown(drain: .zero)
+            throw error
+        }
+        await world.server.shutdown(drain: .zero)
+    }
+
+    static func begin(
+        store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
+        limits: CollectionLimits = CollectionLimits(), port: Int = 0
+    ) async throws -> CollectionWorld {
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        access.authenticate = { request in
+            request.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) }
+        }
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), access: access)
+        let host = CollectionHost.expose(on: server, store: store, rules: rules, limits: limits)
+        return CollectionWorld(server: server, host: host, address: try await server.start())
+    }
+
+    func guest(_ name: String = "nobody", at address: SocketAddress? = nil) -> CollectionGuest {
+        CollectionGuest(name, at: address ?? self.address)
+    }
+}
+
+/// A client of collections, as an app of its own.
+struct CollectionGuest {
+    let client: TrebuchetClient
+    let backend: TrebuchetBackend
+    let store = SharedStore()
+
+    init(_ name: String = "nobody", at address: SocketAddress) {
+        var options = TrebuchetClient.Options()
+        options.token = { name }
+        options.reconnect.initialDelay = .milliseconds(2)
+        options.reconnect.maximumDelay = .milliseconds(20)
+        options.reconnect.retriesFirstConnection = true
+        client = TrebuchetClient(
+            transport: .webSocket(host: address.host, port: address.port), options: options)
+        backend = TrebuchetBackend(client: client)
+    }
+
+    func todos(
+        where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil
+    ) -> Shared<SyncedCollection<Todo>> {
+        backend.scope {
+            Shared(.trebuchetCollection(Schema.todos, where: conditions, order: order, limit: limit), store: store)
+        }
+    }
+
+    /// The collection's actor, for calls without a `SyncedCollection`.
+    func collection(_ name: String = "todos") throws -> DocumentCollection {
+        try client.resolve(DocumentCollection.self, id: "collections/\(name)")
+    }
+}
+
+/// Returns when the value is so.
+func shows<Value>(
+    _ shared: Shared<Value>, isolation: isolated (any Actor)? = #isolation, _ condition: (Value) -> Bool
+) async {
+    for await value in shared.updates where condition(value) { return }
+}
+
+extension Document {
+    static func todo(_ id: String, _ fields: [String: JSONValue] = [:], created: Int = 0) -> Document {
+        Document(id: id, fields: fields.merging(["id": .string(id)]) { $1 }, created: created)
+    }
+}
+
+extension DocumentCommand {
+    static func add(_ id: String, _ fields: [String: JSONValue] = [:]) -> DocumentCommand {
+        .create(id: id, fields: fields.merging(["id": .string(id)]) { $1 })
+    }
+}

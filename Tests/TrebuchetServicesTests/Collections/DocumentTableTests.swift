@@ -1,0 +1,156 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct DocumentTableTests {
+    private static let client = "0123456789abcdef"
+
+    /// A table that counts what clients do.
+    private struct Bench {
+        var table: DocumentTable
+        private var numbers: [String: Int] = [:]
+
+        init(_ limits: CollectionLimits = CollectionLimits()) { table = DocumentTable(limits: limits) }
+
+        @discardableResult
+        mutating func perform(
+            _ command: DocumentCommand, from client: String = DocumentTableTests.client, as creator: String? = nil,
+            may: Bool = true
+        ) -> CollectionError? {
+            numbers[client, default: 0] += 1
+            let mutation = DocumentMutation(number: numbers[client]!, command: command)
+            return table.apply(mutation, from: client, creator: creator) { _, _ in may }.error
+        }
+
+        mutating func write() -> [DocumentChange] { table.beginWrite().map { table.endWrite($0) } ?? [] }
+    }
+
+    @Test("commands on documents that are there, and on those that are not")
+    func commands() {
+        let there = DocumentCommand.add("a", ["title": .string("Milk"), "tags": .array([.string("x")])])
+        let table: [(DocumentCommand, CollectionError?, [String: JSONValue]?)] = [
+            (.add("a"), .alreadyExists(id: "a"), nil),
+            (.update(id: "a", fields: ["title": .string("Tea")]), nil, ["title": .string("Tea")]),
+            (.update(id: "a", fields: ["title": .null]), nil, ["title": .null]),
+            (.update(id: "b", fields: [:]), .notFound(id: "b"), nil),
+            (.update(id: "a", fields: ["id": .string("b")]), .invalidDocument("its member 'id' is not 'a'"), nil),
+            (.link(id: "a", field: "tags", target: .string("y")), nil, ["tags": .array([.string("x"), .string("y")])]),
+            (.link(id: "a", field: "tags", target: .string("x")), nil, ["tags": .array([.string("x")])]),
+            (.unlink(id: "a", field: "tags", target: .string("x")), nil, ["tags": .array([])]),
+            (.link(id: "b", field: "tags", target: .null), .notFound(id: "b"), nil),
+            (.unlink(id: "b", field: "tags", target: .null), .notFound(id: "b"), nil),
+            (.delete(id: "b"), nil, nil),
+            (.create(id: "b", fields: [:]), .invalidDocument("its member 'id' is not 'b'"), nil),
+        ]
+        for (command, error, fields) in table {
+            var bench = Bench()
+            bench.perform(there)
+            #expect(bench.perform(command) == error, "\(command)")
+            for (name, value) in fields ?? [:] {
+                #expect(bench.table.document("a")?.fields[name] ?? .null == value, "\(command)")
+            }
+        }
+        var bench = Bench()
+        bench.perform(there)
+        bench.perform(.delete(id: "a"))
+        #expect(bench.table.document("a") == nil)
+        #expect(bench.perform(there) == nil)
+    }
+
+    @Test("of two writes to one field the last counts, others stay")
+    func lastWriteWins() {
+        var bench = Bench()
+        bench.perform(.add("a", ["title": .string("one"), "note": .string("n")]))
+        bench.perform(.update(id: "a", fields: ["title": .string("two")]), from: "another client 1")
+        bench.perform(.update(id: "a", fields: ["title": .string("three"), "done": .bool(true)]))
+        let fields = bench.table.document("a")?.fields
+        #expect(
+            fields == [
+                "id": .string("a"), "title": .string("three"), "note": .string("n"), "done": .bool(true),
+            ])
+    }
+
+    @Test("a mutation that comes again is not done again, and has the outcome of the first time")
+    func exactlyOnce() {
+        var table = DocumentTable(limits: CollectionLimits())
+        func apply(_ number: Int, _ command: DocumentCommand) -> MutationOutcome {
+            table.apply(DocumentMutation(number: number, command: command), from: Self.client, creator: nil) { _, _ in
+                true
+            }
+        }
+        let first = apply(1, .add("a"))
+        let refused = apply(2, .add("a"))
+        #expect(first.error == nil && refused.error == .alreadyExists(id: "a"))
+        let deleted = apply(3, .delete(id: "a"))
+        #expect(apply(1, .add("a")) == first)
+        #expect(apply(2, .add("a")) == refused)
+        #expect(apply(3, .delete(id: "a")) == deleted)
+        #expect(table.document("a") == nil)
+        for number in 4...40 { _ = apply(number, .add("\(number)")) }
+        #expect(apply(1, .add("a")).error == .outdated)
+        #expect(apply(9, .add("9")).error == nil)
+        #expect(apply(50, .add("50")).error == nil, "numbers may be left out")
+    }
+
+    @Test("only what is written is shown, and what cannot be written can come again")
+    func writing() {
+        var bench = Bench()
+        bench.perform(.add("a"))
+        #expect(bench.table.documents.isEmpty)
+        #expect(bench.write().map(\.id) == ["a"])
+        #expect(bench.table.documents["a"] != nil)
+
+        let batch = DocumentMutation(number: 2, command: .add("b"))
+        let may: (CollectionAction, Document) -> Bool = { _, _ in true }
+        var table = bench.table
+        #expect(table.apply(batch, from: Self.client, creator: nil, may: may).error == nil)
+        let written = table.beginWrite()
+        #expect(written?.documents.keys.sorted() == ["b"])
+        _ = table.apply(
+            DocumentMutation(number: 3, command: .delete(id: "a")), from: Self.client, creator: nil, may: may)
+        table.discardUnwritten()
+        #expect(table.document("a") != nil && table.document("b") == nil && !table.hasUnwritten)
+        let again = table.apply(batch, from: Self.client, creator: nil, may: may)
+        #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
+    }
+
+    @Test("what changes while a batch is written is in the next one")
+    func meanwhile() {
+        var bench = Bench()
+        bench.perform(.add("a"))
+        let batch = bench.table.beginWrite()!
+        bench.perform(.update(id: "a", fields: ["x": .integer(1)]))
+        #expect(bench.table.endWrite(batch).map { $0.after?.fields["x"] } == [nil])
+        #expect(bench.table.hasUnwritten)
+        #expect(bench.write().map { $0.after?.fields["x"] } == [.integer(1)])
+        #expect(!bench.table.hasUnwritten)
+    }
+
+    @Test("each limit has its own error")
+    func limits() {
+        var limits = CollectionLimits()
+        limits.documentBytes = 100
+        limits.documentsPerCollection = 2
+        limits.collectionBytes = 160
+        limits.rememberedClients = 10
+        var bench = Bench(limits)
+        let text = JSONValue.string(String(repeating: "x", count: 100))
+        guard case .documentTooLarge("a", _, 100)? = bench.perform(.add("a", ["t": text])) else {
+            Issue.record("a document of more than 100 bytes")
+            return
+        }
+        let half = JSONValue.string(String(repeating: "x", count: 50))
+        #expect(bench.perform(.add("a", ["t": half])) == nil)
+        #expect(bench.perform(.add("b", ["t": half])) == nil)
+        #expect(bench.perform(.add("c")) == .tooManyDocuments(limit: 2))
+        #expect(
+            bench.perform(.update(id: "a", fields: ["u": .string("12345678901234567890")]))
+                == .collectionTooLarge(limit: 160))
+        #expect(bench.perform(.delete(id: "a"), may: false) == .forbidden(.delete, id: "a"))
+        #expect(bench.perform(.delete(id: "a")) == nil)
+        #expect(bench.perform(.add("c")) == nil)
+        for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
+        #expect(bench.table.clientCount <= 10)
+    }
+}

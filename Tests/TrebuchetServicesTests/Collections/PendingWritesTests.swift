@@ -1,0 +1,93 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct PendingWritesTests {
+    private func pending(_ commands: [DocumentCommand]) throws -> PendingWrites {
+        var pending = PendingWrites(client: "c")
+        for command in commands { _ = try pending.add(command) }
+        return pending
+    }
+
+    private func shown(
+        _ pending: PendingWrites, _ query: CollectionQuery = .all, _ documents: [Document], seen: Int? = 10
+    ) -> [String] {
+        pending.show(over: KeyedCollection(documents), query, seen: seen).map {
+            "\($0.id):\($0.fields["n"].map { "\($0)" } ?? "-")".replacing("integer", with: "")
+        }
+    }
+
+    @Test("writes that wait are shown over what the server has, in every query")
+    func showing() throws {
+        let base = (1...3).map { Document.todo("\($0)", ["n": .integer(Int64($0))], created: $0) }
+        let five = JSONValue.integer(5)
+        let table: [([DocumentCommand], CollectionQuery, [String])] = [
+            ([], .all, ["1:(1)", "2:(2)", "3:(3)"]),
+            ([.add("4")], .all, ["1:(1)", "2:(2)", "3:(3)", "4:-"]),
+            ([.update(id: "2", fields: ["n": five])], .all, ["1:(1)", "2:(5)", "3:(3)"]),
+            ([.update(id: "9", fields: ["n": five])], .all, ["1:(1)", "2:(2)", "3:(3)"]),
+            ([.delete(id: "1"), .add("1", ["n": five])], .all, ["2:(2)", "3:(3)", "1:(5)"]),
+            ([.add("1", ["n": five])], .all, ["1:(1)", "2:(2)", "3:(3)"]),
+            (
+                [.update(id: "1", fields: ["n": five])], CollectionQuery(order: [.descending("n")], limit: 2),
+                ["1:(5)", "3:(3)"]
+            ),
+            (
+                [.update(id: "2", fields: ["n": five]), .add("4", ["n": .integer(1)])],
+                CollectionQuery(where: [.less("n", .integer(4))]), ["1:(1)", "3:(3)", "4:(1)"]
+            ),
+        ]
+        for (commands, query, expected) in table {
+            let base = base.filter(query.matches).sorted(by: query.precedes)
+            #expect(shown(try pending(commands), query, base) == expected, "\(commands)")
+        }
+    }
+
+    @Test("a write is shown until the result has it, and not after")
+    func acknowledged() throws {
+        var pending = try pending([.update(id: "1", fields: ["n": .integer(5)])])
+        let old = [Document.todo("1", ["n": .integer(1)])]
+        _ = pending.beginSending()
+        pending.settle(MutationOutcome(number: 1, revision: 11))
+        #expect(!pending.isWaiting)
+        #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the answer came before the result")
+        #expect(
+            shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "somebody wrote after it")
+        pending.forget(through: 10)
+        #expect(pending.entries.count == 1)
+        pending.forget(through: 11)
+        #expect(pending.entries.isEmpty)
+    }
+
+    @Test("a refused write leaves nothing behind, and those behind it stay")
+    func refused() throws {
+        var pending = try pending([.add("a"), .add("b")])
+        _ = pending.beginSending()
+        pending.settle(MutationOutcome(number: 1, revision: 0, error: .alreadyExists(id: "a")))
+        #expect(shown(pending, .all, []) == ["b:-"])
+        #expect(pending.beginSending().map(\.number) == [2])
+    }
+
+    @Test("what may have been sent is sent again in its order, and cannot be taken back")
+    func order() throws {
+        var pending = try pending((1...40).map { .add("\($0)") })
+        let isTakenBack = pending.takeBack(5)
+        #expect(isTakenBack)
+        let first = pending.beginSending().map(\.number)
+        #expect(first == Array(1...4) + Array(6...33))
+        #expect(pending.beginSending().map(\.number) == first)
+        let late = (pending.takeBack(6), pending.takeBack(40))
+        #expect(late == (false, true))
+        for number in first { pending.settle(MutationOutcome(number: number, revision: number)) }
+        #expect(pending.beginSending().map(\.number) == Array(34...39))
+    }
+
+    @Test("no more writes wait than the limit says")
+    func limit() throws {
+        var pending = try pending((1...PendingWrites.limit).map { .delete(id: "\($0)") })
+        #expect(throws: CollectionError.tooManyPending(limit: PendingWrites.limit)) {
+            try pending.add(.delete(id: "x"))
+        }
+    }
+}
