@@ -1,6 +1,7 @@
 import Foundation
 @testable import QStream
 import Testing
+import TrebuchetTesting
 
 /// Eight writers and fifty readers of all kinds that come, go and are cancelled at random, over and over.
 ///

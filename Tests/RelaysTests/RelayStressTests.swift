@@ -2,6 +2,7 @@ import Foundation
 import Relays
 import Synchronization
 import Testing
+import TrebuchetTesting
 
 /// Eight writers and fifty readers that are cancelled at random, over and over.
 ///
