@@ -149,6 +149,35 @@ import TrebuchetTesting
 
     // MARK: Loading
 
+    @Test(
+        "a filter shows nothing that is not written, neither what comes nor what is there", arguments: TestLink.allCases
+    )
+    func filtered(link: TestLink) async throws {
+        try await withDiary(link: link) { (diary, client, _) async throws in
+            let first = StreamFilter.path("/0")
+            var early = await diary.observePages(filter: first, as: String?.self).makeAsyncIterator()
+            #expect(await early.next() == .some(nil))
+            store.close()
+            let write = Task { try await diary.write("a") }
+            await store.journal.wait(for: "write 1")
+            let late = await diary.observePages(filter: first.distinct(), as: String?.self)
+            let shown = Mutex<[String?]>([])
+            let reader = Task {
+                for await page in late {
+                    shown.withLock { $0.append(page) }
+                    return
+                }
+            }
+            try await roundTrips(client)
+            #expect(shown.withLock { $0 } == [])
+            store.open()
+            _ = try await write.value
+            #expect(await early.next() == "a")
+            await reader.value
+            #expect(shown.withLock { $0 } == ["a"])
+        }
+    }
+
     @Test("what was kept is there before the first call and the first stream", arguments: TestLink.allCases)
     func loading(link: TestLink) async throws {
         try await store.put(#"["kept"]"#, "diary.pages")
