@@ -14,7 +14,8 @@ final class ChildServer {
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_addclose(&actions, ends[0])
         defer { posix_spawn_file_actions_destroy(&actions) }
-        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + options
+        // Without services, which know their callers and so cost each connection something.
+        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1", "--services", "none", "--demo"] + options
         var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0

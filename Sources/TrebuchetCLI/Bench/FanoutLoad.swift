@@ -93,8 +93,9 @@ final class FanoutLoad: @unchecked Sendable {
     private static let subscribe =
         #"{"type":"invocation","payload":{"callID":"o","actorID":"board","targetIdentifier":"observeState"}}"#
 
-    private static func invocation(_ target: String, _ argument: String) -> String {
-        #"{"type":"invocation","payload":{"callID":"p","actorID":"board","targetIdentifier":"\#(target)","#
+    /// - Parameter callID: of its own for each call that may be under way with others.
+    private static func invocation(_ target: String, _ argument: String, callID: String = "p") -> String {
+        #"{"type":"invocation","payload":{"callID":"\#(callID)","actorID":"board","targetIdentifier":"\#(target)","#
             + #""arguments":[\#(argument)]}}"#
     }
 
@@ -105,7 +106,7 @@ final class FanoutLoad: @unchecked Sendable {
         var sent = sent
         while sent < due {
             lastStamp = MonotonicClock.now
-            socket.send(text: Self.invocation("publish(stamp:)", "\(lastStamp)"))
+            socket.send(text: Self.invocation("publish(stamp:)", "\(lastStamp)", callID: "p\(sent)"))
             sent += 1
         }
         socket.reactor.schedule(after: .milliseconds(1)) { self.publish(since: start, sent: sent) }
