@@ -8,7 +8,7 @@ enum PresenceCommand {
         name: "presence",
         summary: "join a room and print who is there",
         subcommands: [join],
-        discussion: "The server hosts rooms, as trebuchet serve does.",
+        discussion: "The server must host rooms, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let join = CommandSpec(
