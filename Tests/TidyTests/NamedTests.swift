@@ -37,16 +37,20 @@ enum NamedTests {
     }
 
     static func findings(in path: String, _ text: String, files: [SourceText]) -> [Finding] {
-        var suites: [String: [SourceText]] = [:]
-        return names(in: text).compactMap { name in
-            guard let suite = name.suite else {
+        let names = names(in: text)
+        let suites = Dictionary(
+            uniqueKeysWithValues: Set(names.compactMap(\.suite)).map { suite in
+                (suite, Set(files.filter { $0.declares(suite) }.flatMap(\.tests)))
+            })
+        return names.compactMap { name in
+            guard let suite = name.suite, let tests = suites[suite] else {
                 return Finding(path: path, line: name.line, message: "\(name): no suite is named before")
             }
-            let declaring = suites[suite] ?? files.filter { $0.declares(suite) }
-            suites[suite] = declaring
-            if declaring.isEmpty { return Finding(path: path, line: name.line, message: "there is no suite \(suite)") }
-            guard let function = name.function, !declaring.contains(where: { $0.hasTest(function) }) else { return nil }
-            return Finding(path: path, line: name.line, message: "there is no test \(name)")
+            if tests.isEmpty { return Finding(path: path, line: name.line, message: "there is no suite \(suite)") }
+            if let function = name.function, !tests.contains(function) {
+                return Finding(path: path, line: name.line, message: "there is no test \(name)")
+            }
+            return nil
         }
     }
 
@@ -61,13 +65,17 @@ extension SourceText {
             && code.contains { $0.contains("struct \(suite) ") || $0.contains("class \(suite) ") }
     }
 
-    /// Whether there is a function of that name that has the attribute of a test, on its line or on those above it.
-    fileprivate func hasTest(_ function: String) -> Bool {
-        code.indices.contains { line in
-            guard code[line].contains("func \(function)(") else { return false }
-            let above = code[..<line].reversed().prefix { !$0.contains("func ") && !$0.hasPrefix("    }") }
-            return ([code[line]] + above).contains { $0.contains("@Test") }
+    /// The functions that are tests.
+    fileprivate var tests: [String] {
+        var tests: [String] = []
+        var isTest = false
+        for line in code {
+            if line.contains("@Test") { isTest = true }
+            guard isTest, let function = line.firstMatch(of: /\bfunc (\w+)/) else { continue }
+            tests.append(String(function.output.1))
+            isTest = false
         }
+        return tests
     }
 }
 
