@@ -78,6 +78,19 @@ import TrebuchetTesting
         _ = await server.finish()
     }
 
+    @Test(
+        "serve says what it hosts",
+        arguments: [
+            ([], "todos, counter, game, auth, rooms, collections"), (["--services", "rooms,auth"], "rooms, auth"),
+            (["--services", "none"], "nothing"), (["--services", "rooms", "--demo"], "todos, counter, game, rooms"),
+        ])
+    func whatIsHosted(arguments: [String], names: String) async throws {
+        let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"] + arguments)
+        #expect(await server.nextLine()?.hasPrefix("trebuchet serves \(names) on ws://") == true)
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
+    }
+
     @Test("an error goes to standard error, with exit code 1")
     func errors() async throws {
         let server = try await ServeProcess()

@@ -8,7 +8,7 @@ enum CollectionCommand {
         name: "collection",
         summary: "list, create, update, delete and watch documents",
         subcommands: [list, watch, create, update, delete],
-        discussion: "The server needs its collections: trebuchet serve --services collections",
+        discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let queryOptions = [

@@ -8,7 +8,7 @@ enum PresenceCommand {
         name: "presence",
         summary: "join a room and print who is there",
         subcommands: [join],
-        discussion: "The server needs its rooms: trebuchet serve --services rooms",
+        discussion: "The server must host rooms, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let join = CommandSpec(

@@ -59,7 +59,8 @@ enum ServeCommand {
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
         let names = (hostsExamples ? ["todos", "counter", "game"] : []) + services.names
-        print("trebuchet serves \(names.joined(separator: ", ")) on \(url) (health: \(health))")
+        let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
+        print("trebuchet serves \(list) on \(url) (health: \(health))")
         print(
             file.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")

@@ -16,7 +16,7 @@ enum SignInCommand {
             A guest who signs in with an address stays the same user, if nobody has signed in with it before. The session is
             kept in ~/.local/state/trebuchet (or $XDG_STATE_HOME/trebuchet), in a file for each server that you alone can
             read; the commands that have --url use it.
-            The server needs 'serve --services auth'.
+            The server must host auth, as 'trebuchet serve' does.
             """,
         run: run)
 

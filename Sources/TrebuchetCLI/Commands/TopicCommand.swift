@@ -9,7 +9,7 @@ enum TopicCommand {
         name: "topic",
         summary: "publish to the topic of a room, and print what others publish",
         subcommands: [publish, subscribe],
-        discussion: "The server needs its rooms: trebuchet serve --services rooms",
+        discussion: "The server must host rooms, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let publish = CommandSpec(
