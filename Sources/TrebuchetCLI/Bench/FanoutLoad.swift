@@ -10,6 +10,7 @@ import WebSockets
 final class FanoutLoad: @unchecked Sendable {
     let deliveries = Atomic<Int>(0)
     private let rate: Double
+    private let target: String
     private var latency = Histogram()
     private var skipped = 0
     private var published = 0
@@ -24,7 +25,11 @@ final class FanoutLoad: @unchecked Sendable {
     private var stalledSkipped = 0
     private var resumedAt: UInt64?
 
-    init(rate: Double) { self.rate = rate }
+    /// - Parameter target: the method of `board` that publishes.
+    init(rate: Double, target: String = "publish(stamp:)") {
+        self.rate = rate
+        self.target = target
+    }
 
     /// - Parameters:
     ///   - stalled: how many of the subscribers read nothing while it is measured.
@@ -106,7 +111,7 @@ final class FanoutLoad: @unchecked Sendable {
         var sent = sent
         while sent < due {
             lastStamp = MonotonicClock.now
-            socket.send(text: Self.invocation("publish(stamp:)", "\(lastStamp)", callID: "p\(sent)"))
+            socket.send(text: Self.invocation(target, "\(lastStamp)", callID: "p\(sent)"))
             sent += 1
         }
         socket.reactor.schedule(after: .milliseconds(1)) { self.publish(since: start, sent: sent) }

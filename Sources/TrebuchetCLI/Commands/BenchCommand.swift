@@ -60,13 +60,16 @@ enum BenchCommand {
             OptionSpec("--subscribers", "N", "subscribers (1000)"),
             OptionSpec("--rate", "N", "updates per second (500)"),
             OptionSpec("--size", "BYTES", "of the encoded state (200)"),
+            OptionSpec("--whole", nil, "change all of the state each time, so that it is sent as a whole"),
             OptionSpec("--stalled", "N", "so many of the subscribers read nothing while it is measured (0)"),
             OptionSpec("--pid", "PID", "the server's process, to show its memory"), seconds, json,
         ],
         run: { arguments in
             let server = try await LocalServer(arguments)
             let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
-            let load = FanoutLoad(rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500)
+            let load = FanoutLoad(
+                rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
+                target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
             try await load.run(
                 url: server.url, subscribers: subscribers,
                 stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
