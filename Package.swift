@@ -135,7 +135,20 @@ let package = Package(
         test(
             "TrebuchetServicesTests",
             ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Bytes", "Relays"]),
-        test("TrebuchetCLITests", ["TrebuchetCLI", "TrebuchetTesting"]),
+        // An app of the services for tests between processes, and the executable that runs it.
+        .target(
+            name: "ServicesClient",
+            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting"],
+            path: "Tests/ServicesClient", swiftSettings: settings),
+        .executableTarget(
+            name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
+            swiftSettings: settings),
+        test(
+            "TrebuchetCLITests",
+            [
+                "TrebuchetCLI", "TrebuchetTesting", "TrebuchetServices", "Networking", "ServicesClient",
+                "ServicesClientTool",
+            ]),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

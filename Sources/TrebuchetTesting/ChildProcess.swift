@@ -80,6 +80,9 @@ package final class ChildProcess {
         }
     }
 
+    /// Writes a line to its input. It waits while the child reads nothing and more than some 100 KiB are on their way.
+    package func send(_ line: String) throws { try input.write(Array((line + "\n").utf8)) }
+
     package func signal(_ number: Int32) {
         if status == nil { kill(processID, number) }
     }

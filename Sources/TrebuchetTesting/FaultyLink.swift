@@ -60,6 +60,12 @@ public final class FaultyLink: Sendable {
         await core.reactor.perform { core.cutAll(cut) }
     }
 
+    /// Sets what goes wrong with connections that are made from now on; those that exist go on as they were.
+    public func use(_ faults: Faults) async {
+        let (core, schedule) = (core, FaultSchedule(seed: seed, faults: faults))
+        await core.reactor.perform { core.use(schedule) }
+    }
+
     /// Lets no byte pass, of new connections neither, until `resume()`. Connections stay open.
     public func stall() async { await setStalled(true) }
 

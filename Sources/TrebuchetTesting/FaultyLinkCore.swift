@@ -7,7 +7,8 @@ internal import Synchronization
 final class FaultyLinkCore: @unchecked Sendable {
     let reactor: Reactor
     let server: SocketAddress
-    let schedule: FaultSchedule
+    /// Of connections that come from now on.
+    private(set) var schedule: FaultSchedule
     private let counters = Mutex(FaultyLink.Counters())
     private var connections: [Int: FaultyConnection] = [:]
     private var lastNumber = 0
@@ -43,6 +44,8 @@ final class FaultyLinkCore: @unchecked Sendable {
     func cutAll(_ cut: FaultyLink.Cut) {
         for connection in Array(connections.values) { connection.cut(cut) }
     }
+
+    func use(_ schedule: FaultSchedule) { self.schedule = schedule }
 
     func setStalled(_ isStalled: Bool) {
         self.isStalled = isStalled

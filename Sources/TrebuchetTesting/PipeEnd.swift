@@ -4,6 +4,7 @@ import Synchronization
 /// One end of a pipe, closed when it is released, and on exec.
 final class PipeEnd: Sendable {
     struct NoPipe: Error { let errno: Int32 }
+    struct NotWritten: Error { let errno: Int32 }
 
     private let held: Mutex<Int32?>
 
@@ -41,6 +42,19 @@ final class PipeEnd: Sendable {
                     && errno == EINTR
                 count = max(result, 0)
             }
+        }
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            // Without a signal when the other end is closed.
+            let count = rest.withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw NotWritten(errno: errno) }
+            rest = rest.dropFirst(count)
         }
     }
 

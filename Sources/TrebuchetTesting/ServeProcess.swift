@@ -19,13 +19,16 @@ package final class ServeProcess {
         url = String(word)
     }
 
-    /// The executable `trebuchet` beside the running test bundle.
-    package static var tool: String {
+    /// The executable `trebuchet`.
+    package static var tool: String { built("trebuchet") }
+
+    /// An executable beside the running test bundle.
+    package static func built(_ name: String) -> String {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &path, path.count)
         let program = path.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
         let folder = program.prefix(upTo: program.lastIndex(of: UInt8(ascii: "/")) ?? 0)
-        return String(decoding: folder, as: UTF8.self) + "/trebuchet"
+        return String(decoding: folder, as: UTF8.self) + "/" + name
     }
 
     /// Sends it a signal, `SIGHUP` for example.

@@ -18,11 +18,10 @@ import TrebuchetTesting
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let mailer = folder + "/mailer"
-        try "#!/bin/sh\necho $TREBUCHET_MAIL_CODE > '\(folder)/code'\n".write(
-            toFile: mailer, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: mailer)
-        let server = try await ServeProcess(arguments: ["--services", "auth", "--demo", "--mail-command", mailer])
+        let mailbox = try Mailbox(in: folder)
+        let server = try await ServeProcess(arguments: [
+            "--services", "auth", "--demo", "--mail-command", mailbox.command,
+        ])
         let url = server.url
 
         let guest = try await trebuchet(folder, "sign-in", "--url", url)
@@ -33,7 +32,7 @@ import TrebuchetTesting
         let sent = try await trebuchet(folder, "sign-in", "--url", url, "--email", "ada@b.c")
         #expect(sent.status == 0, "\(sent.error)")
         #expect(sent.output.contains("10 minutes") && sent.output.contains("--code"))
-        let code = try String(contentsOfFile: folder + "/code", encoding: .utf8).filter { $0.isNumber }
+        let code = try mailbox.code(sentTo: "ada@b.c")
         let user = try await trebuchet(folder, "sign-in", "--url", url, "--email", "ada@b.c", "--code", code)
         #expect(user.status == 0, "\(user.error)")
         #expect(user.output == "signed in as ada@b.c \(id)", "the guest keeps the id")

@@ -199,6 +199,58 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a write that was kept and is then refused is taken back, and not kept any more; those behind it are done")
+    func refusedAfterRestart() async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
+            let other = world.guest().todos()
+            let first = CollectionGuest(at: link.address)
+            first.backend.keepPendingWrites(in: folder, files: files)
+            let before = first.todos()
+            await shows(before) { !$0.isLoading }
+            try await offline(link) {
+                before.create(Todo(id: "1", title: "mine"), onError: nil)
+                before.create(Todo(id: "2"), onError: nil)
+                try await other.create(Todo(id: "1", title: "other's"))
+                await first.client.close()
+            }
+            let second = CollectionGuest(at: world.address)
+            second.backend.keepPendingWrites(in: folder, files: files)
+            let after = second.todos()
+            #expect(after.wrappedValue.items.map(\.title) == ["mine", ""])
+            await shows(after) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
+            await shows(after) { $0.writeError as? CollectionError == .alreadyExists(id: "1") }
+            let third = CollectionGuest(at: world.address)
+            third.backend.keepPendingWrites(in: folder, files: files)
+            let kept = third.todos().wrappedValue
+            #expect(!kept.isSyncing && kept.items[id: "1"]?.title != "mine")
+            await link.close()
+        }
+    }
+
+    @Test("without a connection a value shows what is known of its query, also after a load, and a new query loads")
+    func readingOffline() async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (guest, other) = (world.guest(at: link.address), world.guest().todos())
+            try await other.create(Todo(id: "1"))
+            let first = guest.todos()
+            await shows(first) { $0.items.ids == ["1"] }
+            var values: [Shared<SyncedCollection<Todo>>] = []
+            try await offline(link) {
+                for await state in guest.client.connectionState.stream where state != .connected { break }
+                values = [guest.todos(), guest.todos(where: [.equal("isDone", .bool(false))])]
+                try await values[0].load()
+                #expect(values[0].wrappedValue.items.ids == ["1"] && !values[0].wrappedValue.isLoading)
+                #expect(values[1].wrappedValue.items.isEmpty && values[1].wrappedValue.isLoading)
+                try await other.create(Todo(id: "2"))
+            }
+            for value in values { await shows(value) { $0.items.ids == ["1", "2"] } }
+            await link.close()
+        }
+    }
+
     @Test("waiting writes that cannot be read are an error, and stay as they are")
     func damagedFile() async throws {
         try await CollectionWorld.run { world in

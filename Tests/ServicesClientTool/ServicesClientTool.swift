@@ -1,0 +1,6 @@
+import ServicesClient
+
+@main
+enum ServicesClientTool {
+    static func main() async throws { try await ServicesClient.run(CommandLine.arguments) }
+}
