@@ -37,6 +37,9 @@ import TrebuchetTesting
         #expect(user.status == 0, "\(user.error)")
         #expect(user.output == "signed in as ada@b.c \(id)", "the guest keeps the id")
 
+        let again = try await trebuchet(folder, "sign-in", "--url", url)
+        #expect(again.output.hasPrefix("already signed in as ada@b.c \(id.dropLast())"), "no guest takes her place")
+
         // Other commands are that user too.
         let call = try await trebuchet(folder, "call", "--url", url, "counter", "increment()")
         #expect(call.status == 0 && call.output == "1\n", "\(call.error)")

@@ -107,6 +107,8 @@ extension Session {
         stream: String, streamID: [UInt8], callID: [UInt8], seen: Seen?
     ) {
         beginning.remove(streamID)
+        // An idle client is not to keep the memory that its beginning took.
+        if beginning.isEmpty { beginning = [] }
         let source: any AnyStateSource
         switch outcome {
         case .success(let found?): source = found

@@ -35,11 +35,17 @@ enum SignInCommand {
         if email == nil, arguments.has("--code") { throw UsageError("--code belongs to --email") }
         let backend = try await RemoteURL.connectedBackend(arguments)
         let auth = backend.scope { Shared(.trebuchetAuth) }
-        if let user = try await signIn(auth, email: email, code: arguments.string("--code")) {
-            print("signed in as \(user.email ?? "a guest") (\(user.id))")
+        for await value in auth.updates where value.state != .loading { break }
+        if email == nil, let user = auth.wrappedValue.user {
+            // A new guest would take the place of somebody, who may have no other way back.
+            print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
+        } else if let user = try await signIn(auth, email: email, code: arguments.string("--code")) {
+            print("signed in as \(name(of: user))")
         }
         await backend.client.close()
     }
+
+    private static func name(of user: User) -> String { "\(user.email ?? "a guest") (\(user.id))" }
 
     /// Nil when the code has been sent and nobody is there to type it.
     private static func signIn(_ auth: Shared<AuthSession>, email: String?, code: String?) async throws -> User? {
