@@ -177,7 +177,7 @@ let package = Package(
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
             exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }

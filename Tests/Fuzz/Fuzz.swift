@@ -11,7 +11,7 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 enum Fuzz {
     static let targets: [String: @Sendable ([UInt8]) -> Void] = [
         "frames": FrameFuzz.run, "http": HTTPFuzz.run, "envelope": EnvelopeFuzz.run,
-        "patch": PatchFuzz.apply, "difference": PatchFuzz.difference,
+        "patch": PatchFuzz.apply, "difference": PatchFuzz.difference, "filter": FilterFuzz.run,
     ]
 
     static let run: @Sendable ([UInt8]) -> Void = {
