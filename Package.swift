@@ -113,7 +113,7 @@ let package = Package(
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
-        test("SharedStateTests", ["SharedState"]),
+        test("SharedStateTests", ["SharedState", "Relays"]),
         test("LoadingTests", ["Loading", "Relays"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
