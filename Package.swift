@@ -138,7 +138,7 @@ let package = Package(
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
             name: "ServicesClient",
-            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting"],
+            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting", "Networking"],
             path: "Tests/ServicesClient", swiftSettings: settings),
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
@@ -180,6 +180,11 @@ if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
             name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
             exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+}
+
+// `TREBUCHET_TESTS=WebSocketsTests,NetworkingTests` leaves the other test targets out, for quick builds while you work.
+if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
 }
 
 /// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`.

@@ -30,36 +30,7 @@ package enum Connector {
     /// Looks names up on a thread of its own: `getaddrinfo` blocks.
     private static func resolve(host: String, port: Int) async throws -> [SocketAddress] {
         if let literal = SocketAddress(literal: host, port: port) { return [literal] }
-        return try await withCheckedThrowingContinuation { continuation in
-            let lookup = Lookup(host: host, port: port, continuation: continuation)
-            var thread = pthread_t()
-            let status = pthread_create(
-                &thread, nil,
-                { raw in
-                    let lookup = Unmanaged<Lookup>.fromOpaque(raw!).takeRetainedValue()
-                    do {
-                        let found = try SocketAddress.resolve(host: lookup.host, port: lookup.port)
-                        lookup.continuation.resume(returning: found)
-                    } catch {
-                        lookup.continuation.resume(throwing: error)
-                    }
-                    return nil
-                }, Unmanaged.passRetained(lookup).toOpaque())
-            precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
-            pthread_detach(thread)
-        }
-    }
-}
-
-private final class Lookup: Sendable {
-    let host: String
-    let port: Int
-    let continuation: CheckedContinuation<[SocketAddress], any Error>
-
-    init(host: String, port: Int, continuation: CheckedContinuation<[SocketAddress], any Error>) {
-        self.host = host
-        self.port = port
-        self.continuation = continuation
+        return try await onThread { try SocketAddress.resolve(host: host, port: port) }
     }
 }
 

@@ -1,4 +1,5 @@
 package import Glibc
+internal import Networking
 
 /// A program in a process of its own, whose output a test reads.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+import Networking
 import Synchronization
 import Trebuchet
 
@@ -40,7 +41,7 @@ struct SoakLoad {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<threads {
                 group.addTask {
-                    try await Blocking.run {
+                    try await onThread {
                         while case let number = numbers.next(), number < count {
                             let ending = endings[number % endings.count]
                             try ending.run(host: remote.host, port: remote.port)

@@ -40,7 +40,7 @@ struct StoreLoad {
     /// One block after the other of a file that is there, each on the disk before the next: as SQLite writes its log.
     private func rawRate(_ path: String) async throws -> Double {
         let seconds = seconds
-        return try await Blocking.run {
+        return try await onThread {
             let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw UsageError("\(path): \(String(cString: strerror(errno)))") }
             defer { close(descriptor) }

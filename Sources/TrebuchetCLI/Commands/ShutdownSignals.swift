@@ -1,4 +1,5 @@
 import Glibc
+import Networking
 import Synchronization
 
 /// SIGINT, SIGTERM and, when it is asked for, SIGHUP, as something to wait for.
@@ -37,16 +38,7 @@ final class ShutdownSignals: Sendable {
     /// Runs `action` at the first signal; the second ends the process with 130.
     func onFirst(_ action: @escaping @Sendable () async -> Void) {
         self.action.withLock { $0 = action }
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(self).toOpaque()
-        let status = pthread_create(
-            &thread, nil,
-            { raw in
-                Unmanaged<ShutdownSignals>.fromOpaque(raw!).takeRetainedValue().wait()
-                return nil
-            }, context)
-        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
-        pthread_detach(thread)
+        startThread { self.wait() }
     }
 
     /// Waits for the first signal.

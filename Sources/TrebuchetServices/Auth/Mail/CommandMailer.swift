@@ -1,3 +1,4 @@
+internal import Networking
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -89,17 +90,14 @@ private final class Child: Sendable {
 
     /// The exit code; of a program that a signal ended, minus its number.
     func end() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            let waiter = Waiter(self, continuation)
-            var thread = pthread_t()
-            let status = pthread_create(
-                &thread, nil,
-                { raw in
-                    Unmanaged<Waiter>.fromOpaque(raw!).takeRetainedValue().run()
-                    return nil
-                }, Unmanaged.passRetained(waiter).toOpaque())
-            precondition(status == 0, "pthread_create: \(Self.text(status))")
-            pthread_detach(thread)
+        await onThread {
+            var information = siginfo_t()
+            // It is left to be waited for until nobody kills it any more.
+            while waitid(P_PID, id_t(self.processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            self.hasEnded.withLock { $0 = true }
+            var status: Int32 = 0
+            while waitpid(self.processID, &status, 0) < 0, errno == EINTR {}
+            return status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F)
         }
     }
 
@@ -107,26 +105,6 @@ private final class Child: Sendable {
     func kill() {
         hasEnded.withLock { hasEnded in
             if !hasEnded { _ = Glibc.kill(processID, SIGKILL) }
-        }
-    }
-
-    private final class Waiter: Sendable {
-        private let child: Child
-        private let continuation: CheckedContinuation<Int32, Never>
-
-        init(_ child: Child, _ continuation: CheckedContinuation<Int32, Never>) {
-            self.child = child
-            self.continuation = continuation
-        }
-
-        func run() {
-            var information = siginfo_t()
-            // It is left to be waited for until nobody kills it any more.
-            while waitid(P_PID, id_t(child.processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-            child.hasEnded.withLock { $0 = true }
-            var status: Int32 = 0
-            while waitpid(child.processID, &status, 0) < 0, errno == EINTR {}
-            continuation.resume(returning: status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F))
         }
     }
 }
