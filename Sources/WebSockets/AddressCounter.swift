@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Networking
+package import Networking
 internal import Synchronization
 
 /// Counts the connections of each address.
@@ -48,12 +48,12 @@ final class AddressEntry {
 }
 
 /// Who counts as one: an IPv4 address, or a /64 network of IPv6.
-struct AddressKey: Hashable, Sendable {
+package struct AddressKey: Hashable, Sendable {
     private let bits: UInt64
     private let isIPv6: Bool
 
     /// Nil for this machine itself.
-    init?(_ address: SocketAddress) {
+    package init?(_ address: SocketAddress) {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, address.host, &four) == 1 {

@@ -98,6 +98,11 @@ private final class ServerEnd: MessageLink {
 
     func inOneWrite(_ body: () -> Void) { body() }
 
+    /// A client in this process has a limit of its own.
+    func pauseReading() {}
+    func resumeReading() {}
+    var remoteAddress: SocketAddress? { nil }
+
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
     func abort() { connection.abort() }
 }

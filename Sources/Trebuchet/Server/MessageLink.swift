@@ -14,6 +14,11 @@ protocol MessageLink: AnyObject {
     /// Sends all that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
     func close(_ code: WebSocketCloseCode, reason: String)
+    /// No message comes until `resumeReading`, as far as the link can see to it.
+    func pauseReading()
+    func resumeReading()
+    /// Of the client; nil for one in this process.
+    var remoteAddress: SocketAddress? { get }
     /// Ends it at once: no message comes any more.
     func abort()
 }

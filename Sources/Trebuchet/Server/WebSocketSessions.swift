@@ -33,8 +33,18 @@ enum WebSocketSessions {
                     return .reject(HTTPResponse(status: 503, text: "no reactor"))
                 }
                 let name = shard.newSessionName()
+                let caller = upgrade.admission as? Caller
+                var stake: Stake?
+                if let principal = caller?.principal {
+                    do throws(TrebuchetError) {
+                        stake = try shard.parts.shares.take(
+                            .connections, for: Parties(connection: name.number, principal: principal.id, host: nil))
+                    } catch {
+                        return .reject(HTTPResponse(status: 429, text: error.message))
+                    }
+                }
                 let session = WebSocketSession(
-                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: upgrade.admission as? Caller)
+                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake)
                 guard upgrade.subprotocol != nil else { return .accept(session) }
                 return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
             })
@@ -55,12 +65,14 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
-    /// Until the session has it.
+    /// Until the session has them.
     private var caller: Caller?
+    private var stake: Stake?
 
-    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?) {
+    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?) {
         self.name = name
         self.caller = caller
+        self.stake = stake
         self.shard = shard
         self.version = version
     }
@@ -70,8 +82,9 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func webSocketDidOpen(_ socket: WebSocket) {
         self.socket = .passUnretained(socket)
         if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
-        session = Session(self, name: name, version: version, shard: shard, caller: caller)
+        session = Session(self, name: name, version: version, shard: shard, caller: caller, stake: stake)
         caller = nil
+        stake = nil
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
@@ -107,6 +120,10 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
     }
+
+    func pauseReading() { socket._withUnsafeGuaranteedRef { $0.pauseReading() } }
+    func resumeReading() { socket._withUnsafeGuaranteedRef { $0.resumeReading() } }
+    var remoteAddress: SocketAddress? { socket._withUnsafeGuaranteedRef { $0.remoteAddress } }
 
     func abort() { socket._withUnsafeGuaranteedRef { $0.abort() } }
 }
