@@ -157,7 +157,7 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
+                "CAllocationCount", "CEpoll", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
             ]),
         test(
             "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],

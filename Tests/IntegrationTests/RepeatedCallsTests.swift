@@ -366,10 +366,3 @@ import WebSockets
         await scene.end()
     }
 }
-
-extension RawPeer {
-    /// The number of the server's reactor that the connection lives on, of two.
-    fileprivate var reactorIndex: UInt64? {
-        session.split(separator: ".").dropFirst().first.flatMap { UInt64($0, radix: 36) }.map { $0 % 2 }
-    }
-}

@@ -32,7 +32,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private let coders = Mutex<[ValueCoder]?>([])
     /// Set once, before the system is handed out.
     private nonisolated(unsafe) var builtShards: [ReactorShard] = []
-    private nonisolated(unsafe) var directoryOfServer: ActorDirectory?
+    /// Its records hold actors, and those hold the system.
+    private nonisolated(unsafe) weak var directoryOfServer: ActorDirectory?
     private nonisolated(unsafe) weak var caller: ClientCore?
 
     /// A system whose actors live on `reactors`.
