@@ -98,6 +98,8 @@ private final class ServerEnd: MessageLink {
 
     func inOneWrite(_ body: () -> Void) { body() }
 
+    var host: AddressKey? { nil }
+
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
     func abort() { connection.abort() }
 }
