@@ -104,6 +104,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var peerSubject: String? { tls?.peerSubject }
 
     package var remoteAddress: SocketAddress? { socket.remoteAddress }
+    /// The end of this machine.
+    package var localAddress: SocketAddress? { socket.localAddress }
     package var isOpen: Bool { state == .open }
 
     /// Bytes that wait for the socket to take them.

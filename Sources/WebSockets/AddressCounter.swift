@@ -1,5 +1,4 @@
-internal import Glibc
-package import Networking
+internal import Networking
 internal import Synchronization
 
 /// Counts the connections of each address.
@@ -36,7 +35,7 @@ final class AddressCounter: Sendable {
 
 /// One connection in the count of its address.
 final class AddressEntry {
-    private let key: AddressKey
+    let key: AddressKey
     private let counter: AddressCounter
 
     fileprivate init(_ key: AddressKey, _ counter: AddressCounter) {
@@ -45,30 +44,4 @@ final class AddressEntry {
     }
 
     deinit { counter.leave(key) }
-}
-
-/// Who counts as one: an IPv4 address, or a /64 network of IPv6.
-package struct AddressKey: Hashable, Sendable {
-    private let bits: UInt64
-    private let isIPv6: Bool
-
-    /// Nil for this machine itself.
-    package init?(_ address: SocketAddress) {
-        var four = in_addr()
-        var six = in6_addr()
-        if inet_pton(AF_INET, address.host, &four) == 1 {
-            bits = UInt64(UInt32(bigEndian: four.s_addr))
-            isIPv6 = false
-            if bits >> 24 == 127 { return nil }
-        } else if inet_pton(AF_INET6, address.host, &six) == 1 {
-            let words = withUnsafeBytes(of: six) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            }
-            bits = UInt64(bigEndian: words.0)
-            isIPv6 = true
-            if bits == 0, UInt64(bigEndian: words.1) == 1 { return nil }
-        } else {
-            return nil
-        }
-    }
 }

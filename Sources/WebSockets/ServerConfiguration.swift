@@ -1,3 +1,5 @@
+internal import Networking
+
 /// What every connection of a server shares.
 final class ServerConfiguration: Sendable {
     let limits: WebSocketLimits
@@ -6,12 +8,14 @@ final class ServerConfiguration: Sendable {
     let subprotocols: [String]
     let compression: WebSocketCompression?
     let connectionsPerReactor: Int
+    let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
         limits: WebSocketLimits, subprotocols: [String], compression: WebSocketCompression?, reactors: Int,
+        check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
@@ -21,6 +25,7 @@ final class ServerConfiguration: Sendable {
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.subprotocols = subprotocols
         self.compression = compression?.bounded
+        self.check = check
         self.admit = admit
         self.http = http
         self.accept = accept

@@ -74,6 +74,10 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+        // Before anything else, so that nothing is done for a page that may not use the server.
+        if let check = configuration.check, let refusal = check(request, channel.localAddress) {
+            return answer(refusal, headOnly: request.method == "HEAD")
+        }
         guard request.wantsWebSocket else { return try handlePlain(request) }
         let agreement = try ServerHandshake.agree(
             request, subprotocols: configuration.subprotocols, compression: configuration.compression)

@@ -43,6 +43,8 @@ public final class WebSocket: @unchecked Sendable {
     var tableIndex = 0
     /// Counts for its address as long as the socket is there.
     var addressEntry: AddressEntry?
+    /// The host at the other end; nil for this machine itself, and at a client.
+    package var addressKey: AddressKey? { addressEntry?.key }
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,

@@ -342,6 +342,22 @@ import WebSockets
         await scene.end()
     }
 
+    @Test("a repeat in the name of a connection that was made up is refused, and leaves nothing in memory")
+    func forgedSession() async throws {
+        let scene = try await Scene()
+        let peer = try await RawPeer.connect(scene.address)
+        let parts = peer.session.split(separator: ".").map(String.init)
+        for number in 1...50 {
+            let secret = String(UInt64.random(in: 0 ... .max), radix: 36)
+            peer.call("\(number)", "board", "addOnce()", of: "\(parts[0]).\(parts[1]).\(secret)")
+            #expect(try await peer.next()?.payload.error?.code == "unknownOutcome")
+        }
+        #expect(scene.server.rememberedAnswerCount == 0)
+        #expect(try await Self.count(at: peer) == 0)
+        peer.close()
+        await scene.end()
+    }
+
     @Test("when the memory for answers is full, further calls are refused and none is forgotten")
     func limits() async throws {
         var limits = ServerLimits()

@@ -101,7 +101,7 @@ private final class ServerEnd: MessageLink {
     /// A client in this process has a limit of its own.
     func pauseReading() {}
     func resumeReading() {}
-    var remoteAddress: SocketAddress? { nil }
+    var host: AddressKey? { nil }
 
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
     func abort() { connection.abort() }

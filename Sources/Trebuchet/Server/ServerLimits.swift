@@ -73,10 +73,19 @@ public struct ServerLimits: Sendable {
     /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
     /// is forgotten too early would let a call run twice. Default 500,000.
     public var answers = 500_000
-    /// The same for the calls that came over one connection. Default 50,000.
-    public var answersPerConnection = 50_000
-    /// Bytes of all these answers, each counted with 256 more. Default 256 MiB.
+    /// The same for the calls that came over one connection. Default 20,000.
+    public var answersPerConnection = 20_000
+    /// The same for all connections of one principal together. Default 100,000.
+    public var answersPerPrincipal = 100_000
+    /// The same for all connections from one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count.
+    /// Default 200,000.
+    public var answersPerHost = 200_000
+    /// Bytes of all these answers, each counted with 256 more; while there are more, further `@Idempotent` calls are answered
+    /// `rateLimited`, and an answer that does not fit is not kept: who asks for it again gets `unknownOutcome`. Default
+    /// 256 MiB.
     public var answerBytes = 256 << 20
+    /// The same for the calls that came over one connection. Default 32 MiB.
+    public var answerBytesPerConnection = 32 << 20
 
     public init() {}
 

@@ -122,9 +122,7 @@ final class Session: @unchecked Sendable {
 
     /// Whose shares it uses.
     var parties: Parties {
-        Parties(
-            connection: name.number, principal: caller?.principal?.id,
-            host: link.remoteAddress.flatMap { AddressKey($0) })
+        Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
     // MARK: Messages out

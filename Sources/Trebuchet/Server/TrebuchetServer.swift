@@ -44,7 +44,7 @@ public final class TrebuchetServer: Sendable {
     ) {
         self.transport = transport
         self.access = access
-        let principals = limits.callsPerPrincipalRate.map { PrincipalBuckets($0) }
+        let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let parts = ServerParts(reactors: system.shards.count, limits: limits, log: log)

@@ -21,10 +21,12 @@ enum WebSocketSessions {
         if case .server(let settings) = security { tls = settings }
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { await access.admit($0) } }
+        let pages = try OriginRule(access.origins)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            compression: compression, admit: admit,
+            compression: compression,
+            check: { request, address in pages.refusal(of: request, at: address) }, admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },
@@ -103,6 +105,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     var isWritable: Bool { socket._withUnsafeGuaranteedRef { $0.isWritable } }
 
+    var host: AddressKey? { socket._withUnsafeGuaranteedRef { $0.addressKey } }
+
     func send(_ body: (inout ByteBuffer) -> Void) {
         socket._withUnsafeGuaranteedRef { $0.send(opcode, body) }
     }
@@ -123,7 +127,6 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     func pauseReading() { socket._withUnsafeGuaranteedRef { $0.pauseReading() } }
     func resumeReading() { socket._withUnsafeGuaranteedRef { $0.resumeReading() } }
-    var remoteAddress: SocketAddress? { socket._withUnsafeGuaranteedRef { $0.remoteAddress } }
 
     func abort() { socket._withUnsafeGuaranteedRef { $0.abort() } }
 }

@@ -129,8 +129,8 @@ extension Session {
             return nil
         }
         let isRepeat = message.kind == .repeat
-        guard let session = shard.answers.names.name(message.text(message.envelope.pointee.session))
-        else {
+        let text = message.text(message.envelope.pointee.session)
+        guard let session = shard.answers.names.name(text, own: self.name) else {
             let text = "'session' is none of this server's"
             let code: TrebuchetError.Code = isRepeat ? .unknownOutcome : .invalidArguments
             refuse(TrebuchetError(code, isRepeat ? "\(text): another one may have run the call" : text), message)
@@ -157,7 +157,7 @@ extension Session {
             hasher.combine(bytes: message.bytes(part))
         }
         return RememberedAnswers.Memory.Request(
-            digest: hasher.finalize(), principal: caller?.principal?.id, isRepeat: isRepeat)
+            digest: hasher.finalize(), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
     }
 }
 
@@ -177,7 +177,7 @@ extension ServerShard {
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
         for waiting in answers.end(name, answer) { waiting.session.deliver(answer, to: waiting.call) }
-        forgetAnswersLater()
+        forgetAnswersLater(after: answers.time)
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
@@ -188,13 +188,13 @@ extension ServerShard {
         session.linkDidClose()
     }
 
-    private func forgetAnswersLater() {
+    private func forgetAnswersLater(after wait: Duration) {
         guard !willForgetAnswers else { return }
         willForgetAnswers = true
-        reactor.schedule(after: answers.time) { [weak self] in
+        reactor.schedule(after: wait) { [weak self] in
             guard let self else { return }
             self.willForgetAnswers = false
-            if self.answers.forget() { self.forgetAnswersLater() }
+            if let next = self.answers.forget() { self.forgetAnswersLater(after: next) }
         }
     }
 }
