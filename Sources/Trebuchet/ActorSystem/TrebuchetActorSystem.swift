@@ -25,6 +25,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     private let locals = Mutex<[String: Local]>([:])
+    let retirements = Retirements()
     private let nextShard = Atomic<Int>(0)
     private let coders = Mutex<[ValueCoder]>([])
     /// Set once, before the system is handed out.

@@ -22,6 +22,11 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
         self.methods = methods
         self.streams = streams
     }
+
+    /// Sends what an actor on the global pool has changed, before a call of it is answered.
+    func publishMarked(_ actor: isolated A) {
+        for stream in streams { stream.existing(actor)?.publishMarked() }
+    }
 }
 
 /// How one distributed method is called from the bytes of its arguments.
@@ -73,6 +78,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
+    let existing: @Sendable (isolated A) -> (any AnyStateSource)?
     /// Set for a state that is kept in the server's store.
     let persistence: StatePersistence<A>?
     /// The values in JSON, the newest for whoever asks.
@@ -132,6 +139,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
+            existing: { cell($0).existing },
             persistence: persistence,
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
@@ -143,6 +151,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in sender(actor).source(home: home) },
+            existing: { _ in nil },
             persistence: nil,
             encodedValues: { actor in
                 encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }

@@ -58,7 +58,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
         {
             let result = try await actor.whenLocal { actor in
-                if self.home != nil { self.starting -= 1 }
+                if self.home != nil {
+                    self.starting -= 1
+                    return try await operation(actor)
+                }
+                // Its caller sees what the call has changed before the answer, also when it throws.
+                defer { self.table.publishMarked(actor) }
                 return try await operation(actor)
             }
             guard let result else { throw TrebuchetError(.internal, "actor '\(self.name)' is not local") }
@@ -77,7 +82,6 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         guard let actor = held ?? referred, let operation = system.operation(of: target, on: actor, decoder) else {
             return nil
         }
-        guard home != nil else { return operation }
         // When it begins cannot be told from here; later calls go behind it until it has ended.
         return {
             let outcome: Result<CallResult, any Error>
@@ -86,7 +90,9 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             } catch {
                 outcome = .failure(error)
             }
-            await actor.whenLocal { _ in self.starting -= 1 }
+            await actor.whenLocal { actor in
+                if self.home != nil { self.starting -= 1 } else { self.table.publishMarked(actor) }
+            }
             return try outcome.get()
         }
     }

@@ -93,12 +93,14 @@ public final class TrebuchetServer: Sendable {
         }
         let old = directory.record(name)
         let system = actorSystem
-        directory.insert(name) { [weak system] name in
-            guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
-            return try await system.loadedRecord(of: actor, name: name)
+        await system.retirements.during(name) {
+            directory.insert(name) { [weak system] name in
+                guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
+                return try await system.loadedRecord(of: actor, name: name)
+            }
+            await forget(name)
+            if old?.actor !== actor { await retire(old) }
         }
-        await forget(name)
-        if old?.actor !== actor { await retire(old) }
         _ = try? await directory.activate(name)?.value
     }
 
@@ -127,12 +129,15 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
-    /// Its persisted states are written before this returns, and are not kept from then on.
+    /// Its persisted states are written before this returns, and are not kept from then on; while the store fails this waits,
+    /// and so does who exposes another actor under the name.
     public func unexpose(_ name: String) async {
-        let old = directory.record(name)
-        directory.remove(name)
-        await forget(name)
-        await retire(old)
+        await actorSystem.retirements.during(name) {
+            let old = directory.record(name)
+            directory.remove(name)
+            await forget(name)
+            await retire(old)
+        }
     }
 
     private func forget(_ name: String) async {
