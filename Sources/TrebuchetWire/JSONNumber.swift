@@ -26,7 +26,7 @@ enum JSONNumber {
 
     /// A number as digits without zeros at either end, and the power of ten that they are multiplied by; nil when that
     /// power is beyond all sense.
-    private static func parts(
+    static func parts(
         _ bytes: UnsafeRawBufferPointer
     ) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {
         var digits: [UInt8] = []

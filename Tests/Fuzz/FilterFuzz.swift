@@ -15,9 +15,16 @@ enum FilterFuzz {
         let state = Array(input[end...].dropFirst())
         guard JSONText.isValue(state) else { return }
         var evaluation = FilterEvaluation(filter)
-        let part = state.withUnsafeBytes { evaluation.take($0) }
-        if let part { precondition(JSONText.isValue(part), "the part is no JSON") }
-        guard filter.skipsEqual, part != nil else { return }
-        precondition(state.withUnsafeBytes { evaluation.take($0) } == nil, "the same value came twice")
+        state.withUnsafeBytes { state in
+            var parts = FilterParts()
+            parts.find(PointerSet(FilterEvaluation.pointers(of: filter)), in: state)
+            guard evaluation.take(state, &parts) == .counts else { return }
+            if let part = parts.part(evaluation.pointer, of: state) {
+                precondition(JSONText.isValue(Array(part)), "the part is no JSON")
+            }
+            var again = FilterParts()
+            let outcome = evaluation.take(state, &again)
+            precondition(outcome == (filter.skipsEqual ? .same : .counts), "the same value came twice")
+        }
     }
 }

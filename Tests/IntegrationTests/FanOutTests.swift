@@ -77,6 +77,37 @@ import TrebuchetTesting
         }
     }
 
+    @Test(
+        "however many calls arrive together, a subscriber that keeps up gets differences and no whole value",
+        arguments: [40, 400])
+    func differencesOfOneTurn(calls: Int) async throws {
+        try await withTestServer(reactors: 1) { server in
+            let board = Board(actorSystem: server.actorSystem)
+            try await board.fill(items: 0, padding: 20_000)
+            await server.expose(board, as: "board")
+        } body: { _, server in
+            let address = try #require(server.address)
+            let subscriber = try await subscribers(1, address)[0]
+            let caller = try await RawPeer.connect(address)
+            var count = 0
+            for round in 1...5 {
+                await caller.together { for _ in 0..<calls { caller.invoke("c", "board", "add()") } }
+                var updates = 0
+                while count < round * calls {
+                    let update = try #require(await subscriber.next())
+                    let last = try #require(update.payload.patch?.last, "a whole value after \(count) of \(calls)")
+                    #expect(last.path == "/count")
+                    #expect(try #require(last.value) > count)
+                    count = try #require(last.value)
+                    updates += 1
+                }
+                #expect(updates >= min(calls, 32), "what was encoded is sent")
+            }
+            subscriber.close()
+            caller.close()
+        }
+    }
+
     @Test("a subscriber that does not read holds up nobody, and gets the newest state when it reads again")
     func slowSubscriber() async throws {
         try await withTestServer(reactors: 1) { server in

@@ -88,6 +88,32 @@ private distributed actor SlowArena {
         }
     }
 
+    @Test(
+        "who observes through a condition that another has already gets no value that it no longer holds for",
+        arguments: TestLink.allCases)
+    func staleValue(link: TestLink) async throws {
+        for reactors in [1, 2] {
+            try await withArena(link, reactors: reactors) { arena, _, server in
+                try await arena.join("7")
+                let filter = StreamFilter.where("/players/7/score", .atLeast(2))
+                var first = await arena.observeState(filter: filter).makeAsyncIterator()
+                for _ in 0..<3 { try await arena.score("7") }
+                while let state = await first.next(), state.players["7"]?.score != 3 {}
+                // It holds no longer.
+                try await arena.join("7")
+                var late: [StateStream<Arena.State>.Iterator] = []
+                for _ in 0..<6 { late.append(await arena.observeState(filter: filter).makeAsyncIterator()) }
+                #expect(await eventually { await server.subscriberCount(of: "arena", "observeState") == 7 })
+                for _ in 0..<2 { try await arena.score("7") }
+                for index in late.indices { #expect(await late[index].next()?.players["7"]?.score == 2) }
+                #expect(await first.next()?.players["7"]?.score == 2)
+                // And where it holds, the value of now comes at once.
+                var last = await arena.observeState(filter: filter).makeAsyncIterator()
+                #expect(await last.next()?.players["7"]?.score == 2)
+            }
+        }
+    }
+
     @Test("one filter is evaluated once for all its readers, on all reactors, and is forgotten with the last")
     func shared() async throws {
         try await withArena(.webSocket) { arena, client, server in

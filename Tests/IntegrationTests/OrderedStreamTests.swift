@@ -255,6 +255,33 @@ private distributed actor PoolTicker {
         }
     }
 
+    @Test("after a client that was told of missed events, it and everybody else gets the events that come")
+    func goesOnAfterOverflow() async throws {
+        try await withTicker(.webSocket, reactors: 1) { ticker, _, server in
+            func observe(_ peer: RawPeer) async throws {
+                peer.send(
+                    #"{"type":"invocation","payload":{"callID":"o","actorID":"ticker","targetIdentifier":"observeTicks"}}"#
+                )
+                #expect(try #require(await peer.nextText()).contains("streamStart"))
+            }
+            let back = try await RawPeer.connect(#require(server.address))
+            back.send(
+                #"{"type":"streamResume","payload":{"streamID":"s1","callID":"r","actorID":"ticker","#
+                    + #""targetIdentifier":"observeTicks","epoch":"another","lastSequence":5}}"#)
+            #expect(try #require(await back.nextText()).contains("streamStart"))
+            #expect(try #require(await back.nextText()).contains(#""code":"overflow""#))
+            #expect(await server.subscriberCount(of: "ticker", "observeTicks") == 0)
+            let new = try await RawPeer.connect(#require(server.address))
+            try await observe(back)
+            try await observe(new)
+            try await ticker.tick(1)
+            for peer in [back, new] {
+                #expect(try #require(await peer.nextText()).contains(#""number":1"#))
+                peer.close()
+            }
+        }
+    }
+
     @Test("an event that cannot be encoded ends the streams, instead of being left out")
     func unencodable() async throws {
         try await withTestServer { server in

@@ -324,6 +324,39 @@ import TrebuchetTesting
         }
     }
 
+    @Test(
+        "an actor that is taken out of reach while the store fails is written when it can be, before its name is loaded anew"
+    )
+    func retiredWhileFailing() async throws {
+        try await withDiary(reactors: 2) { (diary, _, server) async throws in
+            store.failWrites(StateStoreError(.full, "full"))
+            let own = try Diary.resolve(id: TrebuchetActorID("diary"), using: server.actorSystem)
+            _ = try await own.write("a")
+            let done = Journal()
+            let unexposing = Task {
+                await server.unexpose("diary")
+                done.note("unexposed")
+            }
+            #expect(
+                await eventually {
+                    let error = await #expect(throws: TrebuchetError.self) { try await diary.read() }
+                    return error?.code == .actorNotFound
+                })
+            let next = Diary(actorSystem: server.actorSystem)
+            let exposing = Task {
+                await server.expose(next, as: "diary")
+                done.note("exposed")
+            }
+            await store.journal.wait(for: "write 3")
+            #expect(done.entries == [])
+            store.failWrites(nil)
+            await unexposing.value
+            await exposing.value
+            #expect(try await diary.write("b") == 2)
+            #expect(try await store.text("diary.pages") == #"["a","b"]"#)
+        }
+    }
+
     @Test("changes made in the server's own process are written too, from before it was exposed on")
     func ownProcess() async throws {
         try await withTestServer(store: store) { server in

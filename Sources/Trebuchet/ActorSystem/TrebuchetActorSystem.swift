@@ -27,6 +27,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     private let locals = Mutex<[ActorName: Local]>([:])
+    let retirements = Retirements()
     private let nextShard = Atomic<Int>(0)
     /// Nil once the server or client of the system is gone: a coder holds the system.
     private let coders = Mutex<[ValueCoder]?>([])

@@ -28,6 +28,11 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
         self.streams = streams
         self.deactivate = deactivate
     }
+
+    /// Sends what an actor on the global pool has changed, before a call of it is answered.
+    func publishMarked(_ actor: isolated A) {
+        for stream in streams { stream.existing(actor)?.publishMarked() }
+    }
 }
 
 /// How one distributed method is called from the bytes of its arguments.
@@ -79,6 +84,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
+    let existing: @Sendable (isolated A) -> (any AnyStateSource)?
     /// Set for a state that is kept in the server's store.
     let persistence: StatePersistence<A>?
     /// What letting go of the actor would lose.
@@ -140,6 +147,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
+            existing: { cell($0).existing },
             persistence: persistence,
             usage: { actor in cell(actor).usage },
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
@@ -152,6 +160,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         Self(
             name: name,
             source: { actor, home in sender(actor).source(home: home) },
+            existing: { _ in nil },
             persistence: nil,
             usage: { actor in sender(actor).usage },
             encodedValues: { actor in

@@ -45,7 +45,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
-                if self.home != nil { self.life.starting -= 1 }
+                if self.home != nil {
+                    self.life.starting -= 1
+                    return try await operation(actor)
+                }
+                // Its caller sees what the call has changed before the answer, also when it throws.
+                defer { self.table.publishMarked(actor) }
                 return try await operation(actor)
             }
         }
@@ -72,7 +77,6 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
     ) throws -> CallOperation {
         let actor = try present()
-        guard home != nil else { return { _ in try await system.execute(method, on: actor, decoder) } }
         // When it begins cannot be told from here; later calls go behind it until it has ended.
         return { _ in
             let outcome: CallOutcome
@@ -81,7 +85,9 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             } catch {
                 outcome = .failure(error)
             }
-            await actor.whenLocal { _ in self.life.starting -= 1 }
+            await actor.whenLocal { actor in
+                if self.home != nil { self.life.starting -= 1 } else { self.table.publishMarked(actor) }
+            }
             return try outcome.get()
         }
     }

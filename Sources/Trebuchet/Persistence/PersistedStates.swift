@@ -19,8 +19,23 @@ final class PersistedStates: @unchecked Sendable {
     }
 
     private struct Held {
-        var updates: [() -> Void] = []
+        var updates: [Update] = []
         var answers: [Answer] = []
+        /// When there are so many updates, those that nobody wants any more are let go of.
+        var most = 1_024
+
+        mutating func append(_ update: Update) {
+            if updates.count >= most {
+                updates.removeAll { !$0.isWanted() }
+                most = max(1_024, 2 * updates.count)
+            }
+            updates.append(update)
+        }
+    }
+
+    private struct Update {
+        let show: () -> Void
+        let isWanted: () -> Bool
     }
 
     /// The name that the actor is exposed under.
@@ -74,11 +89,13 @@ final class PersistedStates: @unchecked Sendable {
 
     /// Runs `update` when all changes up to now are written. After a failure it is dropped: the next write brings a newer
     /// one.
-    func show(_ update: @escaping () -> Void) {
+    ///
+    /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time.
+    func show(while isWanted: @escaping () -> Bool = { true }, _ update: @escaping () -> Void) {
         if hasChanged {
-            next.updates.append(update)
+            next.append(Update(show: update, isWanted: isWanted))
         } else if isWriting {
-            current.updates.append(update)
+            current.append(Update(show: update, isWanted: isWanted))
         } else {
             update()
         }
@@ -132,7 +149,7 @@ final class PersistedStates: @unchecked Sendable {
             return fail(held, .unknownOutcome, error.message)
         }
         // Before the answers: a caller sees what it has changed before its call returns.
-        for update in held.updates { update() }
+        for update in held.updates { update.show() }
         for answer in held.answers { answer(nil) }
     }
 
@@ -151,16 +168,25 @@ final class PersistedStates: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Waits for what is not written yet; from then on changes are not kept.
+    /// Returns when all that has changed is written, however often that has to be tried, and from then on changes are not
+    /// kept. While the store fails calls get errors and this waits: a change is let go of by nobody.
     func retire() async {
         await withCheckedContinuation { continuation in
-            home.reactor.execute {
-                self.whenWritten { _ in
-                    self.isRetired = true
-                    for state in self.states { state.source?.persist(by: nil) }
-                    continuation.resume()
-                }
+            home.reactor.execute { self.retire { continuation.resume() } }
+        }
+    }
+
+    private func retire(_ done: @escaping () -> Void) {
+        whenWritten { [self] error in
+            // What has no form, or is too large, will not be written later either, and nobody was told that it is kept.
+            guard error?.code != .unknownOutcome || isRetired else {
+                // The writer tries again by itself; this waits for that as well.
+                home.reactor.schedule(after: StateWriter.retryInterval) { self.retire(done) }
+                return
             }
+            isRetired = true
+            for state in states { state.source?.persist(by: nil) }
+            done()
         }
     }
 }

@@ -36,19 +36,19 @@ extension StateSource: PersistedSource {
         guard captured < version, let persistence else { return nil }
         guard let value = access.read() else { throw TrebuchetError(.actorNotFound, "the actor is gone") }
         let nodes = self.nodes.withLock { $0 }
-        let isKept = nodes.isEmpty && memory.isKept
+        let isKept = nodes.isEmpty && self.isKept
         var bytes: [UInt8]?
         if nodes.isEmpty, !isKept {
             forgetLast()
         } else {
             switch update(of: value, for: nodes, isKept: isKept) {
-            case .failed(let message): throw TrebuchetError(.internal, message)
+            case .failed(let error): throw error
             case let event:
                 if case .update(let update) = event { bytes = update.data.map { Array($0) } }
                 persistence.show { for node in nodes { node.send(event) } }
             }
         }
-        if let feed = feeding(filters.current, value) { persistence.show(feed) }
+        if let feed = feeding(filters.current) { persistence.show(feed) }
         captured = version
         return try bytes ?? json(value)
     }

@@ -6,7 +6,7 @@ internal import Networking
 /// `@unchecked Sendable`: touched on its reactor alone, but for what is constant.
 final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// How long after a failed write it is tried again when no call does so earlier.
-    private static let retryInterval = Duration.seconds(1)
+    static let retryInterval = Duration.seconds(1)
 
     let store: any StateStore
     /// Bytes that one state may have.

@@ -32,6 +32,7 @@ extension TrebuchetActorSystem {
 
     private func load<A: TrebuchetActor>(_ actor: A, name: String) async throws {
         guard let home = home(of: actor), let writer = home.writer else { return }
+        await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: [UInt8]]

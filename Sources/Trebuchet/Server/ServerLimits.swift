@@ -44,6 +44,10 @@ public struct ServerLimits: Sendable {
     /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
     /// written until it is smaller again. Default 64 MiB.
     public var persistedStateSize = 64 << 20
+    /// Bytes that the filters of one state may hold for readers who are behind, or until their intervals are over, beyond
+    /// the newest version, which they share; the stream of a filter that would hold more ends with `rateLimited`.
+    /// Default 16 MiB.
+    public var filterBytesPerState = 16 << 20
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
     /// Connections that come in as one principal at a time; one more is refused with 429. Default 1,000.

@@ -16,7 +16,7 @@ final class Session: @unchecked Sendable {
     /// Of these, what counts: how many, and the bytes of their messages.
     var load = CallLoad()
     /// Streams by streamID.
-    var streams: [[UInt8]: StreamSubscription] = [:]
+    var streams = SessionStreams()
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
     var streamCount: UInt64 = 0
@@ -156,11 +156,18 @@ final class Session: @unchecked Sendable {
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
     private func catchUpStreams() {
         shard.states.callDidEnd()
-        guard !streams.isEmpty else { return }
-        for subscription in streams.values {
-            if shard.states.isHome(of: subscription.node.source) { subscription.node.source.publish() }
-            subscription.node.catchUp(subscription)
+        switch streams.changed(in: &shard.states.changes) {
+        case .none: return
+        case .perhapsAll: for subscription in streams.values { catchUp(subscription) }
+        case .these(let changed): for subscription in changed { catchUp(subscription) }
         }
+    }
+
+    private func catchUp(_ subscription: StreamSubscription) {
+        // One before it may have ended it.
+        guard subscription.place >= 0 else { return }
+        if shard.states.isHome(of: subscription.node.source) { subscription.node.source.publish() }
+        subscription.node.catchUp(subscription)
     }
 
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
@@ -209,7 +216,7 @@ final class Session: @unchecked Sendable {
         }
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
-        streams = [:]
+        streams = SessionStreams()
         for subscription in subscriptions { subscription.node.remove(subscription, isLost: true) }
         stake?.giveBack()
         shard.remove(self)

@@ -57,7 +57,8 @@ public final class TrebuchetServer: Sendable {
         actorSystem = system
         self.parts = parts
         shards = system.shards.enumerated().map { index, states in
-            ServerShard(states: states, index: index, parts: parts, system: system)
+            states.memory = parts.memory
+            return ServerShard(states: states, index: index, parts: parts, system: system)
         }
         for shard in shards {
             shard.siblings = shards
@@ -108,14 +109,15 @@ public final class TrebuchetServer: Sendable {
             return
         }
         let old = directory.record(ActorName(name))
-        directory.insert(
-            ActorName(name),
-            ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem] name in
-                guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-                return try await actorSystem.loadedRecord(of: actor, name: name)
-            })
-        await forget(name)
-        if old?.actor !== actor { await retire(old) }
+        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem] name in
+            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+            return try await actorSystem.loadedRecord(of: actor, name: name)
+        }
+        await actorSystem.retirements.during(name) {
+            directory.insert(ActorName(name), registration)
+            await forget(name)
+            if old?.actor !== actor { await retire(old) }
+        }
         _ = try? await directory.activate(ActorName(name), for: nil)?.value
     }
 
@@ -159,12 +161,15 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
-    /// Its persisted states are written before this returns, and are not kept from then on.
+    /// Its persisted states are written before this returns, and are not kept from then on; while the store fails this waits,
+    /// and so does who exposes another actor under the name.
     public func unexpose(_ name: String) async {
-        let old = directory.record(ActorName(name))
-        directory.remove(ActorName(name))
-        await forget(name)
-        await retire(old)
+        await actorSystem.retirements.during(name) {
+            let old = directory.record(ActorName(name))
+            directory.remove(ActorName(name))
+            await forget(name)
+            await retire(old)
+        }
     }
 
     private func forget(_ name: String) async {

@@ -1,38 +1,38 @@
 internal import Bytes
 
-/// The last updates of a state that were differences, each from the one before: who has one of their bases needs no more
-/// than what follows it.
+/// The last differences of a state, each from the version before: who has one of their bases needs no more than what
+/// follows it.
 ///
-/// Bounded: at most 32 of them, and together smaller than the value itself.
+/// Bounded: at most 64 of them, which is two turns' worth, and together smaller than the value itself.
 struct PatchHistory: Sendable {
-    private static let longest = 32
+    static let longest = 64
 
-    private var updates: [StateUpdate] = []
+    private var patches: [StateUpdate.Patch] = []
     private var bytes = 0
 
     /// Notes the newest update.
     mutating func remember(_ update: StateUpdate) {
         guard let patch = update.patch else { return forget() }
-        if updates.last?.sequence != patch.base { forget() }
-        updates.append(update)
+        if patches.last?.sequence != patch.base { forget() }
+        patches.append(patch)
         bytes += patch.suffix.count
         var surplus = 0
-        while updates.count - surplus > Self.longest || bytes > update.wholeByteCount {
-            bytes -= updates[surplus].patch?.suffix.count ?? 0
+        while patches.count - surplus > Self.longest || bytes > update.wholeByteCount {
+            bytes -= patches[surplus].suffix.count
             surplus += 1
         }
-        updates.removeFirst(surplus)
+        if surplus > 0 { patches.removeFirst(surplus) }
     }
 
     private mutating func forget() {
-        updates.removeAll(keepingCapacity: true)
+        patches.removeAll(keepingCapacity: true)
         bytes = 0
     }
 
     /// What leads from a version to the newest one; nil when that is out of reach.
-    func updates(since sequence: UInt64) -> ArraySlice<StateUpdate>? {
+    func patches(since sequence: UInt64) -> ArraySlice<StateUpdate.Patch>? {
         // Nearly everybody is one behind.
-        if let last = updates.last, last.patch?.base == sequence { return updates.suffix(1) }
-        return updates.firstIndex { $0.patch?.base == sequence }.map { updates[$0...] }
+        if let last = patches.last, last.base == sequence { return patches.suffix(1) }
+        return patches.firstIndex { $0.base == sequence }.map { patches[$0...] }
     }
 }

@@ -11,13 +11,22 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     let isolation: ReactorIsolation
     /// Writes persisted states, at a server that has a store. Set before actors are exposed.
     var writer: StateWriter?
+    /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
+    var memory: MemoryBudget?
     private var userInfo: [CodingUserInfoKey: any Sendable]
     private var current: ValueCoder
     private var legacy: ValueCoder
     private var markedSources: [any AnyStateSource] = []
+    /// Nodes whose subscribers are to be written to; those before `flushed` have been.
     private var markedNodes: [StateNode] = []
+    private var flushed = 0
     private var nodes: [NodeKey: StateNode] = [:]
     private var isQueued = false
+    private var isGoingOn = false
+    /// Whether a state has changed and not everybody has been told.
+    private(set) var hasMarked = false
+    /// What that is.
+    var changes = ChangeLog()
     /// How much may still be encoded in this turn without waiting for its end.
     private var eagerBytes = ReactorShard.eagerBytesPerTurn
 
@@ -53,23 +62,26 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     /// A coder for a task that leaves the reactor.
     func newCoder(for version: ProtocolVersion) -> ValueCoder { ValueCoder(version: version, userInfo: userInfo) }
 
-    /// Whether a state has changed in this turn and not everybody has been told.
-    var hasMarked: Bool { isQueued }
-
     /// Whether a state's actor lives on this reactor.
     func isHome(of source: any AnyStateSource) -> Bool { source.home === self }
 
     func mark(_ source: any AnyStateSource) {
         markedSources.append(source)
+        changes.note(source.root)
         queue()
     }
 
+    /// Its subscribers are written to at the end of the turn, or of later ones when they are many.
     func mark(_ node: StateNode) {
         markedNodes.append(node)
         queue()
     }
 
+    /// A node has something new for its subscribers.
+    func didChange(_ node: StateNode) { changes.note(node.source.root) }
+
     private func queue() {
+        hasMarked = true
         guard !isQueued else { return }
         isQueued = true
         reactor.atEndOfTurn(self)
@@ -91,21 +103,55 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     func endOfTurn() {
         publishMarked()
         eagerBytes = Self.eagerBytesPerTurn
-        var flushing: [StateNode] = []
-        swap(&flushing, &markedNodes)
+        flush()
         isQueued = false
-        for node in flushing { node.flush() }
+        if !markedSources.isEmpty { queue() }
+    }
+
+    /// Writes to subscribers for as long as others may be kept waiting.
+    private func flush() {
+        var slice = FlushSlice()
+        while flushed < markedNodes.count, !slice.isOver {
+            let node = markedNodes[flushed]
+            switch node.flush(&slice) {
+            case .underWay: break
+            case .changedMeanwhile:
+                markedNodes.append(node)
+                flushed += 1
+            case .done: flushed += 1
+            }
+        }
+        markedNodes.removeFirst(flushed)
+        flushed = 0
+        if markedSources.isEmpty { changes.clear(butFor: markedNodes.lazy.map(\.source.root)) }
+        hasMarked = !markedNodes.isEmpty || !markedSources.isEmpty
+        guard !markedNodes.isEmpty, !isGoingOn else { return }
+        isGoingOn = true
+        // In the next turn, so that what else came in has its share.
+        reactor.execute {
+            self.isGoingOn = false
+            self.queue()
+        }
     }
 
     // MARK: Nodes
 
-    /// The node of a source on this reactor, and whether it was made just now (then it must be attached).
-    func node(for source: any AnyStateSource, version: ProtocolVersion) -> (node: StateNode, isNew: Bool) {
+    /// Adds a subscriber to the node of a source on this reactor.
+    ///
+    /// - Parameters:
+    ///   - make: makes the subscription.
+    ///   - attach: has the source attach a node that was made for it. It is called for each such node, whatever has become
+    ///     of the subscriber: one that nobody needs any more is not attached.
+    func subscribe(
+        to source: any AnyStateSource, version: ProtocolVersion, _ make: (StateNode) -> StreamSubscription,
+        attach: (StateNode) -> Void
+    ) {
         let key = NodeKey(source: ObjectIdentifier(source), version: version == .v3 ? .v3 : .v2)
-        if let node = nodes[key] { return (node, false) }
+        if let node = nodes[key] { return node.add(make(node)) }
         let node = StateNode(source, version: key.version, shard: self)
         nodes[key] = node
-        return (node, true)
+        node.add(make(node))
+        attach(node)
     }
 
     /// A node that nobody needs any more.

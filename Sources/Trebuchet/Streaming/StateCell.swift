@@ -37,6 +37,9 @@ public final class StateCell<Value: Codable & Sendable> {
         isNoting = true
     }
 
+    /// The source; nil until somebody observes.
+    var existing: StateSource<Value>? { source }
+
     /// The source, made at the first use.
     func source(home: ReactorShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
         if let source { return source }

@@ -12,6 +12,10 @@ protocol AnyStateSource: AnyObject, Sendable {
     var ordering: StreamOrdering? { get }
     /// The reactor that the state's actor lives on; nil when it runs on the global pool.
     var home: ReactorShard? { get }
+    /// The identity of the source that the changes come from: another one's, of a view of it.
+    var root: ObjectIdentifier { get }
+    /// Whether somebody new is to get what holds now, and not what was sent last.
+    var asksForFirst: Bool { get }
     /// How many streams carry this state over the network now.
     var subscriberCount: Int { get }
     /// How many versions were encoded so far.
@@ -22,6 +26,8 @@ protocol AnyStateSource: AnyObject, Sendable {
     /// counts in the turn's budget.
     @discardableResult
     func publish() -> Int
+    /// The same when it was noted that the state has changed.
+    func publishMarked()
     /// Adds a node and sends it the current version. In the actor's isolation.
     func attach(_ node: StateNode)
     /// The newest version with its whole value, `StateEvent.whole` unless something is wrong. In the actor's isolation.
@@ -30,6 +36,12 @@ protocol AnyStateSource: AnyObject, Sendable {
     func requestWhole(for node: StateNode)
     func detach(_ node: StateNode)
     func countSubscriber(_ change: Int)
+}
+
+extension AnyStateSource {
+    var root: ObjectIdentifier { ObjectIdentifier(self) }
+    var asksForFirst: Bool { false }
+    func publishMarked() {}
 }
 
 /// Encodes a state once per version and hands it to one node per reactor.
@@ -63,6 +75,8 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     /// What the next version may be sent as the difference from, while somebody observes.
     private var last: StateUpdate?
     private var history = PatchHistory()
+    /// Where its versions are counted: at the server whose clients observe.
+    private var memoryBudget: MemoryBudget?
     /// How long the whole value was when it was encoded last.
     private var wholeByteCount = 0
     /// Below this many bytes of JSON a difference is not worth its search.
@@ -81,6 +95,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         }
         self.version = version
         self.home = home
+        memoryBudget = home?.memory
         self.access = access
     }
 
@@ -108,6 +123,10 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     var encodeCount: Int { encodes.load(ordering: .relaxed) }
 
     var nodeCount: Int { nodes.withLock { $0.count } }
+    private func hasNode(_ node: StateNode) -> Bool { nodes.withLock { $0.contains { $0 === node } } }
+
+    /// Whether it goes on as if somebody observed, for who lost a connection: while the server has memory for that.
+    var isKept: Bool { memory.isKept && memoryBudget?.isExhausted != true }
 
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
@@ -120,13 +139,20 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if let persistence { return persistence.didChange() }
         if ordering != nil { return didChangeOnce() }
         guard !isMarked else { return }
-        if let home {
-            isMarked = true
-            home.mark(self)
-        } else {
+        isMarked = true
+        if let home { return home.mark(self) }
+        guard isWanted else {
             publish()
+            return
         }
+        // Behind what the actor does now: the end of a call publishes before.
+        access.enter { [weak self] in self?.publishMarked() }
     }
+
+    /// Whether a version would be sent to anybody.
+    private var isWanted: Bool { nodeCount > 0 || !filters.current.isEmpty || isKept }
+
+    func publishMarked() { if isMarked { publish() } }
 
     /// Each change is a version, also within one call.
     private func didChangeOnce() {
@@ -142,24 +168,27 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         guard published < version, persistence == nil else { return 0 }
         let nodes = self.nodes.withLock { $0 }
         let filters = self.filters.current
-        let isKept = nodes.isEmpty && memory.isKept
+        let isKept = nodes.isEmpty && self.isKept
         if nodes.isEmpty, !isKept {
             // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
             if access.takeChanges == nil { forgetLast() } else { last = last?.withoutWhole }
         }
         guard !nodes.isEmpty || !filters.isEmpty || isKept, let value = access.read() else { return 0 }
-        feeding(filters, value)?()
         guard !nodes.isEmpty || isKept else {
             published = version
+            feeding(filters)?()
             return ReactorShard.leastEagerBytes
         }
         let event = update(of: value, for: nodes, isKept: isKept)
         for node in nodes { node.send(event) }
+        // After the others' update, whose text they use.
+        feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, ReactorShard.leastEagerBytes)
     }
 
     func attach(_ node: StateNode) {
+        memoryBudget = node.shard.memory
         guard let value = access.read() else { return node.send(.ended) }
         publish()
         let isAttached = nodes.withLock { nodes in
@@ -179,7 +208,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         if node.version == .v3, case .update(let update) = event { event = .attached(update, history, backlog) }
         guard let persistence else { return node.send(event) }
         let ready = event
-        persistence.show { node.send(ready) }
+        persistence.show(while: { [weak self] in self?.hasNode(node) == true }) { node.send(ready) }
     }
 
     func detach(_ node: StateNode) {
@@ -204,31 +233,47 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     // MARK: Filters
 
-    func add(_ filter: FilteredSource, _ begin: @escaping (FilterableVersion?) -> Void) {
-        filters.add(filter)
-        var current: FilterableVersion?
-        if let value = access.read(), let data = try? json(value, filter.version) {
-            current = FilterableVersion(data: Array(data.bytes), sequence: version)
-        }
-        guard let persistence else { return begin(current) }
-        let ready = current
-        persistence.show { begin(ready) }
+    func show(_ wire: ProtocolVersion, _ body: @escaping (FilterableVersion?) -> Void) {
+        let current = try? filterable(wire)
+        guard let persistence else { return body(current) }
+        persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
     }
 
-    /// Hands a version to filters when it is called; nil where there are none.
-    func feeding(_ filters: [FilteredSource], _ value: Value) -> (() -> Void)? {
+    func enter(_ work: @escaping @Sendable () -> Void) {
+        // The executor of an actor with a home is its reactor.
+        if let home { home.reactor.run(work) } else { access.enter(work) }
+    }
+
+    /// The version of now, encoded once for all filters, and for other observers if they have it already.
+    private func filterable(_ wire: ProtocolVersion) throws -> FilterableVersion? {
+        if let current = filters.version(version, wire) { return current }
+        guard let value = access.read() else { return nil }
+        let text: SharedBytes
+        if wire != .v3 {
+            text = SharedBytes(try json(value, wire).bytes, countedIn: memoryBudget)
+        } else if let last, last.sequence == version, let current = last.current {
+            text = current
+        } else {
+            text = try suffix(value, wire)
+        }
+        let made = FilterableVersion(text, sequence: version, wire: wire, memory: memoryBudget)
+        filters.keep(made, wire)
+        return made
+    }
+
+    /// Hands the version of now to filters when it is called; nil where there are none.
+    func feeding(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
-        let sequence = version
+        let list = self.filters
         let feeds = [ProtocolVersion.v3, .v2].compactMap { wire -> (() -> Void)? in
             let fed = filters.filter { $0.version == wire }
             guard !fed.isEmpty else { return nil }
             do {
-                let text = try json(value, wire)
-                // Its bytes are there as long as it is.
-                let data = Array(text.bytes)
-                return { for filter in fed { data.withUnsafeBytes { filter.take($0, sequence: sequence) } } }
+                guard let current = try filterable(wire) else { return nil }
+                return { list.feed(current, to: fed) }
             } catch {
-                return { for filter in fed { filter.fail(Self.unencodable(error)) } }
+                let error = TrebuchetError(.internal, Self.unencodable(error))
+                return { for filter in fed { filter.fail(error) } }
             }
         }
         return { for feed in feeds { feed() } }
@@ -263,11 +308,9 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     }
 
     func requestWhole(for node: StateNode) {
-        let work: @Sendable () -> Void = { [weak self] in
+        enter { [weak self] in
             if let self { node.send(self.whole()) }
         }
-        // The executor of an actor with a home is its reactor.
-        if let home { home.reactor.run(work) } else { access.enter(work) }
     }
 
     /// The current version for all who observe it, or are expected back.
@@ -306,7 +349,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     private func failure(_ error: any Error) -> StateEvent {
         // Changes may have been taken that nobody gets: what follows is no difference from the version before.
         forgetLast()
-        return .failed(Self.unencodable(error))
+        return .failed(TrebuchetError(.internal, Self.unencodable(error)))
     }
 
     /// The new version as what the state has noted since the last one, when that is smaller than the whole value was.
@@ -338,7 +381,8 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     private func message(_ patch: borrowing ByteBuffer, base: UInt64) -> StateUpdate.Patch {
         var message = ByteBuffer(capacity: patch.count + 128)
         StreamDataParts.appendSuffix(sequence: version, patch: patch.bytes, base: base, into: &message)
-        return StateUpdate.Patch(base: base, suffix: SharedBytes(message.bytes))
+        return StateUpdate.Patch(
+            base: base, sequence: version, suffix: SharedBytes(message.bytes, countedIn: memoryBudget))
     }
 
     private func coder(_ wire: ProtocolVersion) -> ValueCoder { home?.coder(for: wire) ?? ValueCoder(version: wire) }
@@ -348,7 +392,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         var message = ByteBuffer(capacity: data.count + 128)
         StreamDataParts.appendSuffix(sequence: version, data: data.bytes, version: wire, into: &message)
         if wire == .v3 { wholeByteCount = message.count }
-        return SharedBytes(message.bytes)
+        return SharedBytes(message.bytes, countedIn: memoryBudget)
     }
 }
 

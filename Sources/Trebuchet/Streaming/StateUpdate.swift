@@ -18,6 +18,7 @@ final class StateUpdate: Sendable {
     /// For those alone who have the version `base`.
     struct Patch: Sendable {
         let base: UInt64
+        let sequence: UInt64
         let suffix: SharedBytes
     }
 
@@ -35,6 +36,14 @@ final class StateUpdate: Sendable {
         return StateUpdate(
             sequence: sequence, current: nil, legacy: legacy, patch: patch, wholeByteCount: wholeByteCount)
     }
+
+    /// The same without anything that could be sent.
+    var withoutText: StateUpdate {
+        StateUpdate(sequence: sequence, current: nil, legacy: nil, patch: nil, wholeByteCount: wholeByteCount)
+    }
+
+    /// Whether it is a difference of a value that is too large to be kept with each of them.
+    var isLargePatch: Bool { patch != nil && current?.count ?? 0 > 8 << 10 }
 
     /// What it counts in a turn's budget: as much as is sent of it.
     var byteCount: Int { (patch?.suffix.count ?? current?.count ?? 0) + (legacy?.count ?? 0) }
@@ -54,8 +63,10 @@ enum StateEvent: Sendable {
     case joined(Backlog)
     /// The newest update with its whole value, for a node that has asked for it.
     case whole(StateUpdate)
-    /// The state could not be encoded.
-    case failed(String)
+    /// There is nothing that who is new may be shown now: a filter's condition does not hold.
+    case nothing
+    /// The stream ends with an error: the state could not be encoded, for one.
+    case failed(TrebuchetError)
     /// The actor is gone.
     case ended
 }

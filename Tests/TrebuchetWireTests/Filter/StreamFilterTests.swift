@@ -65,8 +65,13 @@ import TrebuchetWire
     private func sent(_ filter: StreamFilter, _ states: [String]) -> [String?] {
         var evaluation = FilterEvaluation(filter)
         return states.map { state in
-            let bytes = Array(state.utf8)
-            return bytes.withUnsafeBytes { evaluation.take($0) }.map { String(decoding: $0, as: UTF8.self) }
+            Array(state.utf8).withUnsafeBytes { state in
+                var parts = FilterParts()
+                guard evaluation.take(state, &parts) == .counts else { return nil }
+                return String(
+                    decoding: parts.part(evaluation.pointer, of: state).map { Array($0) } ?? Array("null".utf8),
+                    as: UTF8.self)
+            }
         }
     }
 
@@ -111,6 +116,41 @@ import TrebuchetWire
         let filter = StreamFilter.path("/v").where("/on", .equal(true))
         let states = [(1, true), (2, false), (1, true), (3, true)].map { #"{"v":\#($0.0),"on":\#($0.1)}"# }
         #expect(sent(filter, states) == ["1", nil, nil, "3"])
+    }
+
+    @Test("a text is compared by its beginning, however long it is and however it is written")
+    func longTexts() {
+        let value = String(repeating: "b", count: 1_000)
+        func state(_ text: String) -> String { #"{"p":"\#(text)","q":1}"# }
+        let long = String(repeating: #"\u0062\ud83d\ude00"#, count: 50_000)
+        for (text, order) in [(value, "eq"), (long, "gt"), (value + "a", "gt"), ("a" + long, "lt")] {
+            let scalar = StreamScalar.string(value)
+            #expect((sent(.where("/p", .equal(scalar)), [state(text)])[0] != nil) == (order == "eq"))
+            #expect((sent(.where("/p", .less(than: scalar)), [state(text)])[0] != nil) == (order == "lt"))
+            #expect((sent(.where("/p", .greater(than: scalar)), [state(text)])[0] != nil) == (order == "gt"))
+        }
+    }
+
+    @Test("many pointers are found in one pass where each of them is found by itself")
+    func pointers() {
+        let texts = [
+            #"{"a":{"b":[1,{"c":2}],"a":3},"b":4,"a/b":5,"":6,"0":7}"#, #"[[1,2],{"a":1,"a":2},3]"#, "7",
+            #"{"a":1"#, #"{"\u0061":{"b":1}, "x" : {"y": [ ] } }"#,
+        ]
+        let pointers =
+            [
+                "", "/a", "/a/b", "/a/b/1", "/a/b/1/c", "/a/b/2", "/b", "/a~1b", "/", "/0", "/1", "/1/a", "/0/1",
+                "/x/y", "/-",
+            ]
+            + (0..<20).map { "/n\($0)/deep" }
+        for text in texts {
+            Array(text.utf8).withUnsafeBytes { text in
+                let found = PointerSet(pointers).lookup(in: text)
+                for pointer in pointers {
+                    #expect(found[pointer] == .some(JSONPointer(pointer)?.lookup(in: text)), "\(pointer)")
+                }
+            }
+        }
     }
 
     // MARK: Version 2

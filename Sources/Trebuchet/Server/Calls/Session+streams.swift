@@ -177,7 +177,8 @@ extension Session {
         guard let filterable = source as? any FilterableSource else {
             throw TrebuchetError(.invalidArguments, "this stream takes no filter")
         }
-        return try filterable.filtered(filter, version, clock: source.home?.reactor ?? shard.reactor)
+        return try filterable.filtered(
+            filter, version, clock: source.home?.reactor ?? shard.reactor, byteLimit: shard.limits.filterBytesPerState)
     }
 
     private func subscribe(
@@ -206,19 +207,21 @@ extension Session {
                     sequence: position, version: version, into: &buffer)
             }
         }
-        let (node, isNew) = shard.states.node(for: source, version: version)
-        let subscription = StreamSubscription(streamID: streamID, node: node, session: self, stakes: request.stakes)
-        if let position { subscription.sent = position }
-        if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
-        streams[streamID] = subscription
         if let seen, position != nil, seen.epoch != source.epoch {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
-            return endStream(subscription, reason: .error, error: error)
+            return tellEnd(of: streamID, reason: .error, error: error)
         }
-        node.add(subscription)
-        guard isNew else { return }
-        record.executeStreamingTarget(stream) { source in
-            if source == nil { node.send(.ended) } else { node.source.attach(node) }
+        shard.states.subscribe(to: source, version: version) { node in
+            let subscription = StreamSubscription(
+                streamID: streamID, node: node, session: self, stakes: request.stakes)
+            if let position { subscription.sent = position }
+            if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
+            streams[streamID] = subscription
+            return subscription
+        } attach: { node in
+            record.executeStreamingTarget(stream) { source in
+                if source == nil { node.send(.ended) } else { node.source.attach(node) }
+            }
         }
     }
 
@@ -250,7 +253,10 @@ extension Session {
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         forget(subscription)
         guard isOpen else { return }
-        let streamID = subscription.streamID
+        tellEnd(of: subscription.streamID, reason: reason, error: error)
+    }
+
+    private func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
         link.send {
             if let error {
                 EnvelopeWriter.streamError(

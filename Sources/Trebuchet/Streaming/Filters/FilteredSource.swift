@@ -7,24 +7,23 @@ internal import TrebuchetWire
 /// What one filter makes of a state, for all who observe through it: evaluated once per version, numbered as the state is.
 ///
 /// It is fed in the isolation of the state's actor; an update that has to wait for its interval leaves on the reactor that
-/// keeps the time, so everything has a lock.
+/// keeps the time, so everything has a lock. It keeps no text but that of an update that waits: who is new gets what holds
+/// now, and is asked for anew.
 final class FilteredSource: AnyStateSource, Sendable {
-    private struct Version {
-        let sequence: UInt64
-        let data: [UInt8]
-    }
-
     private struct State {
         var evaluation: FilterEvaluation
         var nodes: [StateNode] = []
         /// Readers in this process.
         var readers: [ObjectIdentifier: StateRelay<RemoteStream.State>] = [:]
-        /// The last version that was looked at.
+        /// The last version that was looked at, and whether it may be shown.
         var seen: UInt64 = 0
-        /// What was sent last.
-        var latest: Version?
+        var holds = false
+        /// How it stood when something was sent last, and what that was: there as long as somebody has not taken it.
+        var sent: FilterEvaluation?
+        var sentSequence: UInt64 = 0
+        weak var sentText: SharedBytes?
         /// What is to be sent when the interval is over.
-        var waiting: Version?
+        var waiting: StateUpdate?
         var nextAt: UInt64 = 0
     }
 
@@ -45,6 +44,8 @@ final class FilteredSource: AnyStateSource, Sendable {
     }
 
     var epoch: String { base.epoch }
+    var root: ObjectIdentifier { base.root }
+    var asksForFirst: Bool { true }
     /// Of a state that leaves nothing out too, a filter gives the newest.
     var ordering: StreamOrdering? { nil }
     var home: ReactorShard? { base.home }
@@ -55,12 +56,39 @@ final class FilteredSource: AnyStateSource, Sendable {
     func countSubscriber(_ change: Int) { base.countSubscriber(change) }
     func publish() -> Int { base.publish() }
 
-    /// Its updates are whole, all of them.
-    func whole() -> StateEvent {
-        state.withLock { $0.latest }.map { .whole(update($0)) } ?? .failed("a filter has no value yet")
+    /// Nodes ask for it: there may be nothing to be shown now.
+    func whole() -> StateEvent { .nothing }
+
+    func requestWhole(for node: StateNode) {
+        base.enter { [weak self] in
+            guard let self else { return node.send(.ended) }
+            self.showNow { node.send($0.map { .whole($0) } ?? .nothing) }
+        }
     }
 
-    func requestWhole(for node: StateNode) { node.send(whole()) }
+    /// Gives what may be shown of the version of now. In the actor's isolation.
+    private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
+        base.show(version) { [self] current in
+            guard let current else { return end() }
+            let room = base.filters.feed(current, to: [self])
+            let holds = state.withLock { $0.holds && $0.seen == current.sequence }
+            let pointer = filter.path ?? ""
+            guard !holds || current.cost(at: pointer) <= room else { return base.filters.endForRoom(self) }
+            body(holds ? current.update(at: pointer) : nil)
+        }
+    }
+
+    /// What its readers have not taken, or are to get, with the versions' numbers.
+    var held: [(SharedBytes, UInt64)] {
+        state.withLock { state in
+            var held: [(SharedBytes, UInt64)] = []
+            if let text = state.sentText { held.append((text, state.sentSequence)) }
+            if let waiting = state.waiting, let text = waiting.current ?? waiting.legacy {
+                held.append((text, waiting.sequence))
+            }
+            return held
+        }
+    }
 
     // MARK: Who observes
 
@@ -73,8 +101,8 @@ final class FilteredSource: AnyStateSource, Sendable {
             return true
         }
         guard isAttached else { return endIfUnused() }
-        begin()
-        if let latest = state.withLock({ $0.latest }) { node.send(.update(update(latest))) }
+        base.filters.add(self)
+        showNow { if let update = $0 { node.send(.update(update)) } }
     }
 
     func detach(_ node: StateNode) {
@@ -88,10 +116,10 @@ final class FilteredSource: AnyStateSource, Sendable {
     /// Adds a reader in this process, and gives it the value of now. In the actor's isolation.
     func attach(_ reader: StateRelay<RemoteStream.State>) {
         state.withLock { $0.readers[ObjectIdentifier(reader)] = reader }
-        begin()
-        state.withLock { state in
-            guard let latest = state.latest, reader.currentValue.update == nil else { return }
-            reader.take(latest.data)
+        base.filters.add(self)
+        showNow { update in
+            // It may have come with the others' already.
+            if let update, reader.currentValue.update == nil { reader.take(update.data.map { Array($0) }) }
         }
     }
 
@@ -100,53 +128,59 @@ final class FilteredSource: AnyStateSource, Sendable {
         endIfUnused()
     }
 
-    /// Sees to it that versions come, and that the one of now has.
-    private func begin() {
-        base.add(self) { current in
-            guard let current else { return self.end() }
-            current.data.withUnsafeBytes { self.take($0, sequence: current.sequence) }
-        }
-    }
-
     /// Asks for no more versions when nobody wants them.
     func endIfUnused() {
         state.withLock { state in
             guard state.nodes.isEmpty, state.readers.isEmpty else { return }
             // Under the lock: who comes meanwhile adds it again after this.
-            base.remove(self)
+            base.filters.remove(self)
             state = State(evaluation: FilterEvaluation(filter))
         }
     }
 
     // MARK: Versions
 
-    /// Takes a version of the state, in JSON. In the actor's isolation.
-    func take(_ json: UnsafeRawBufferPointer, sequence: UInt64) {
+    /// Takes a version of the state. In the actor's isolation.
+    ///
+    /// - Parameter room: bytes that the state's filters may still hold; one that would need more of them ends.
+    func take(_ version: FilterableVersion, room: inout Int) {
         let now = filter.minimumIntervalMilliseconds == nil ? 0 : MonotonicClock.now
-        let version: Version? = state.withLock { state in
-            guard sequence > state.seen else { return nil }
-            state.seen = sequence
-            guard let data = state.evaluation.take(json) else { return nil }
-            let version = Version(sequence: sequence, data: data)
-            if state.evaluation.skipsEqual, let latest = state.latest, FilterEvaluation.isEqual(latest.data, data) {
+        let pointer = filter.path ?? ""
+        var needed = 0
+        let update: StateUpdate? = state.withLock { state in
+            guard version.sequence > state.seen else { return nil }
+            state.seen = version.sequence
+            let outcome = version.take(&state.evaluation)
+            state.holds = outcome != .refused
+            guard outcome == .counts else { return nil }
+            if let sent = state.sent, state.evaluation.isSame(as: sent) {
                 // It is what was sent before the one that waits.
                 state.waiting = nil
                 return nil
             }
-            guard state.nextAt > now else { return note(version, in: &state, at: now) }
+            needed = version.cost(at: pointer)
+            guard needed <= room else { return nil }
+            let update = version.update(at: pointer)
+            guard state.nextAt > now else { return note(update, in: &state, at: now) }
             if state.waiting == nil { wake(after: state.nextAt - now) }
-            state.waiting = version
+            state.waiting = update
             return nil
         }
-        if let version { send(version) }
+        guard needed <= room else { return base.filters.endForRoom(self) }
+        room -= needed
+        if let update { send(update) }
     }
 
-    private func note(_ version: Version, in state: inout State, at now: UInt64) -> Version {
-        state.latest = version
+    private func note(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
+        state.sent = state.evaluation
+        state.sentSequence = update.sequence
+        state.sentText = update.current ?? update.legacy
         state.waiting = nil
         if let interval = filter.minimumIntervalMilliseconds { state.nextAt = now &+ UInt64(interval) * 1_000_000 }
-        for reader in state.readers.values { reader.take(version.data) }
-        return version
+        if !state.readers.isEmpty, let text = update.data.map({ Array($0) }) {
+            for reader in state.readers.values { reader.take(text) }
+        }
+        return update
     }
 
     private func wake(after nanoseconds: UInt64) {
@@ -156,7 +190,7 @@ final class FilteredSource: AnyStateSource, Sendable {
     }
 
     private func intervalEnded() {
-        let version: Version? = state.withLock { state in
+        let update: StateUpdate? = state.withLock { state in
             guard let waiting = state.waiting else { return nil }
             let now = MonotonicClock.now
             guard now >= state.nextAt else {
@@ -166,27 +200,12 @@ final class FilteredSource: AnyStateSource, Sendable {
             }
             return note(waiting, in: &state, at: now)
         }
-        if let version { send(version) }
+        if let update { send(update) }
     }
 
-    private func send(_ version: Version) {
-        let nodes = state.withLock { $0.nodes }
-        guard !nodes.isEmpty else { return }
-        let update = update(version)
+    private func send(_ update: StateUpdate) {
         // Two threads may bring two versions in the other order: a node takes none that is older than its last.
-        for node in nodes { node.send(.update(update)) }
-    }
-
-    private func update(_ version: Version) -> StateUpdate {
-        var message = ByteBuffer(capacity: version.data.count + 128)
-        version.data.withUnsafeBytes {
-            StreamDataParts.appendSuffix(
-                sequence: version.sequence, data: $0, version: self.version, into: &message)
-        }
-        let suffix = SharedBytes(message.bytes)
-        return StateUpdate(
-            sequence: version.sequence, current: self.version == .v3 ? suffix : nil,
-            legacy: self.version == .v3 ? nil : suffix, patch: nil, wholeByteCount: suffix.count)
+        for node in state.withLock({ $0.nodes }) { node.send(.update(update)) }
     }
 
     // MARK: The end
@@ -194,14 +213,18 @@ final class FilteredSource: AnyStateSource, Sendable {
     /// The actor is gone.
     func end() { finish(.ended, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))) }
 
-    /// The state could not be encoded.
-    func fail(_ message: String) { finish(.failed(message), .failed(TrebuchetError(.internal, message))) }
+    /// It cannot go on: the state cannot be encoded, for one.
+    func fail(_ error: TrebuchetError) {
+        finish(.failed(error), .failed(error))
+        endIfUnused()
+    }
 
     private func finish(_ event: StateEvent, _ outcome: StreamOutcome) {
         let (nodes, readers) = state.withLock { state in
             defer {
                 state.nodes = []
                 state.readers = [:]
+                state.waiting = nil
             }
             return (state.nodes, state.readers)
         }

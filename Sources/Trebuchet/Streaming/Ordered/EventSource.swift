@@ -13,7 +13,7 @@ protocol PositionedSource: AnyStateSource {
 
 /// Numbers the events of one `@StreamedEvents` property, encodes each once and hands it to one node per reactor.
 ///
-/// `@unchecked Sendable`: `backlog` and `local` are touched in the isolation of the actor alone; the rest is constant or has
+/// `@unchecked Sendable`: `backlog`, `memoryBudget` and `local` are touched in the isolation of the actor alone; the rest is constant or has
 /// a lock.
 final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
@@ -24,6 +24,8 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     private let encodes = Atomic<Int>(0)
     private let memory = StreamMemory()
     private var backlog: Backlog
+    /// Where large events are counted: at the server whose clients observe.
+    private var memoryBudget: MemoryBudget?
     /// Readers in this process.
     private var local: EventRelay<Event>?
 
@@ -59,7 +61,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
         local?.send(event)
         let nodes = self.nodes.withLock { $0 }
         let sequence = backlog.position + 1
-        guard !nodes.isEmpty || memory.isKept else {
+        guard !nodes.isEmpty || memory.isKept && memoryBudget?.isExhausted != true else {
             backlog = Backlog(limit: ordering?.buffer ?? 1, position: sequence)
             return
         }
@@ -71,7 +73,8 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
             // Nobody can be told of this event, so nobody may go on as if there were none.
             backlog = Backlog(limit: ordering?.buffer ?? 1, position: sequence)
             for node in nodes {
-                node.send(.failed("an event of type \(Event.self) cannot be encoded: \(describe(error))"))
+                let text = "an event of type \(Event.self) cannot be encoded: \(describe(error))"
+                node.send(.failed(TrebuchetError(.internal, text)))
             }
         }
     }
@@ -82,15 +85,16 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
         try (home?.coder(for: .v3) ?? ValueCoder(version: .v3)).encode(event, into: &data)
         var message = ByteBuffer(capacity: data.count + 128)
         StreamDataParts.appendSuffix(sequence: sequence, data: data.bytes, version: .v3, into: &message)
-        let suffix = SharedBytes(message.bytes)
+        let suffix = SharedBytes(message.bytes, countedIn: memoryBudget)
         return StateUpdate(sequence: sequence, current: suffix, legacy: nil, patch: nil, wholeByteCount: suffix.count)
     }
 
     func publish() -> Int { 0 }
-    func whole() -> StateEvent { .failed("events have no value") }
+    func whole() -> StateEvent { .failed(TrebuchetError(.internal, "events have no value")) }
     func requestWhole(for node: StateNode) {}
 
     func attach(_ node: StateNode) {
+        memoryBudget = node.shard.memory
         let isAttached = nodes.withLock { nodes in
             // Its last subscriber may have gone before this reached the actor's reactor.
             guard !node.isDetached else { return false }

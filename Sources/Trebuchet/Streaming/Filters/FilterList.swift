@@ -1,0 +1,103 @@
+internal import Bytes
+internal import Synchronization
+internal import TrebuchetWire
+
+/// The filters that look at a state now.
+final class FilterList: Sendable {
+    /// Different filters of one state; each costs time with every version.
+    static let most = 1_000
+
+    private struct State {
+        var filters: [FilteredSource] = []
+        /// All parts that they look at, once somebody has asked.
+        var pointers: PointerSet?
+        /// The newest version, by the way it is written.
+        var versions: [ProtocolVersion: FilterableVersion] = [:]
+        var byteLimit = ServerLimits().filterBytesPerState
+    }
+
+    private let state = Mutex(State())
+
+    var current: [FilteredSource] { state.withLock { $0.filters } }
+
+    /// - Parameter byteLimit: bytes that all of them may hold beyond the newest version; unchanged when nil.
+    func add(_ filter: FilteredSource, byteLimit: Int? = nil) {
+        state.withLock { state in
+            if let byteLimit { state.byteLimit = byteLimit }
+            guard !state.filters.contains(where: { $0 === filter }) else { return }
+            state.filters.append(filter)
+            state.pointers = nil
+        }
+    }
+
+    func remove(_ filter: FilteredSource) {
+        state.withLock { state in
+            state.filters.removeAll { $0 === filter }
+            state.pointers = nil
+            if state.filters.isEmpty { state.versions = [:] }
+        }
+    }
+
+    /// Empties the list, for the end.
+    func removeAll() -> [FilteredSource] {
+        state.withLock { state in
+            defer { state = State() }
+            return state.filters
+        }
+    }
+
+    // MARK: Versions
+
+    /// The newest version, if it is this one.
+    func version(_ sequence: UInt64, _ wire: ProtocolVersion) -> FilterableVersion? {
+        state.withLock { $0.versions[wire].flatMap { $0.sequence == sequence ? $0 : nil } }
+    }
+
+    /// Keeps a version while there are filters.
+    func keep(_ version: FilterableVersion, _ wire: ProtocolVersion) {
+        state.withLock { if !$0.filters.isEmpty { $0.versions[wire] = version } }
+    }
+
+    /// Hands a version to filters. In the actor's isolation. Returns how many bytes more all of them may hold.
+    @discardableResult
+    func feed(_ version: FilterableVersion, to fed: [FilteredSource]) -> Int {
+        let (filters, pointers, limit) = state.withLock { state in
+            let pointers =
+                state.pointers ?? PointerSet(state.filters.lazy.flatMap { FilterEvaluation.pointers(of: $0.filter) })
+            state.pointers = pointers
+            return (state.filters, pointers, state.byteLimit)
+        }
+        version.find(pointers)
+        var room = limit - version.ownBytes - makeRoom(within: limit, besides: version, filters)
+        for filter in fed { filter.take(version, room: &room) }
+        return room
+    }
+
+    /// Ends filters whose readers have not taken older versions, until what is held of these is within the limit. Returns
+    /// how many bytes that is.
+    private func makeRoom(within limit: Int, besides newest: FilterableVersion, _ filters: [FilteredSource]) -> Int {
+        var users: [ObjectIdentifier: Int] = [:]
+        var held: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
+        var bytes = 0
+        for filter in filters {
+            for (text, sequence) in filter.held where sequence != newest.sequence {
+                held.append((filter, text, sequence))
+                users[ObjectIdentifier(text), default: 0] += 1
+                if users[ObjectIdentifier(text)] == 1 { bytes += text.count }
+            }
+        }
+        for (filter, text, _) in held.sorted(by: { $0.sequence < $1.sequence }) where bytes > limit {
+            users[ObjectIdentifier(text)]? -= 1
+            if users[ObjectIdentifier(text)] == 0 { bytes -= text.count }
+            endForRoom(filter)
+        }
+        return bytes
+    }
+
+    /// Ends a filter that holds too much, or would.
+    func endForRoom(_ filter: FilteredSource) {
+        let limit = state.withLock { $0.byteLimit }
+        let text = "the filters of this state may hold \(limit) bytes, and this one needs more"
+        filter.fail(TrebuchetError(.rateLimited, text + " (ServerLimits.filterBytesPerState)"))
+    }
+}

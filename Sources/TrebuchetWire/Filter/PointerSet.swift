@@ -1,0 +1,128 @@
+/// Many JSON pointers (RFC 6901), and where they lead in a text: found in one pass over it, however many they are.
+package struct PointerSet: Sendable {
+    private struct Step: Sendable {
+        /// Whether a pointer ends here.
+        var isWanted = false
+        var members: [(name: JSONPointer.Token, next: Int)] = []
+        /// The same, where they are more than a few.
+        var membersByName: [[UInt8]: Int] = [:]
+        var elements: [Int: Int] = [:]
+
+        var isLast: Bool { members.isEmpty }
+
+        func next(_ name: JSONName) -> Int? {
+            guard members.count > PointerSet.fewMembers else { return members.first { $0.name.names(name) }?.next }
+            return membersByName[name.content]
+        }
+    }
+
+    private static let fewMembers = 8
+
+    /// The first is the whole text.
+    private var steps = [Step()]
+    /// The step that a pointer ends at.
+    private var ends: [String: Int] = [:]
+
+    /// Those that are no pointers lead nowhere.
+    package init(_ pointers: some Sequence<String>) {
+        for pointer in pointers where ends[pointer] == nil {
+            if let tokens = JSONPointer(pointer)?.tokens { ends[pointer] = add(tokens) }
+        }
+    }
+
+    private mutating func add(_ tokens: [JSONPointer.Token]) -> Int {
+        var at = 0
+        for token in tokens {
+            if let next = steps[at].members.count > Self.fewMembers
+                ? steps[at].membersByName[token.bytes] : steps[at].members.first(where: { $0.name == token })?.next
+            {
+                at = next
+                continue
+            }
+            steps.append(Step())
+            let next = steps.count - 1
+            steps[at].members.append((token, next))
+            steps[at].membersByName[token.bytes] = next
+            if let index = token.index { steps[at].elements[index] = next }
+            at = next
+        }
+        steps[at].isWanted = true
+        return at
+    }
+
+    var pointers: Dictionary<String, Int>.Keys { ends.keys }
+
+    /// Where each of them leads; nil where there is nothing, and everywhere when the text is no JSON. As with
+    /// `JSONPointer.lookup`, a member whose name comes twice is not found.
+    package func lookup(in text: UnsafeRawBufferPointer) -> [String: Range<Int>?] {
+        var places = [Range<Int>?](repeating: nil, count: steps.count)
+        var cursor = JSONCursor(text)
+        do throws(EnvelopeError) {
+            try find(0, &cursor, 0, &places)
+            try cursor.expectEnd()
+        } catch {
+            return ends.mapValues { _ in nil }
+        }
+        return ends.mapValues { places[$0] }
+    }
+
+    /// Moves the cursor past the value that a step has come to.
+    private func find(
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+    ) throws(EnvelopeError) {
+        let first = cursor.peek()
+        let start = cursor.at
+        if steps[step].isLast || first != 0x7B && first != 0x5B {
+            _ = try cursor.value(depth: depth)
+        } else {
+            guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+            cursor.at += 1
+            if first == 0x7B {
+                try findMembers(step, &cursor, depth, &places)
+            } else {
+                try findElements(step, &cursor, depth, &places)
+            }
+        }
+        if steps[step].isWanted { places[step] = start..<cursor.at }
+    }
+
+    private func findMembers(
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+    ) throws(EnvelopeError) {
+        var seen: Set<Int> = []
+        var isFirst = true
+        while let name = try cursor.name(&isFirst) {
+            guard let next = steps[step].next(JSONName(name, in: cursor)) else {
+                _ = try cursor.value(depth: depth + 1)
+                continue
+            }
+            if seen.insert(next).inserted {
+                try find(next, &cursor, depth + 1, &places)
+            } else {
+                // Nobody can say which of the two is meant.
+                _ = try cursor.value(depth: depth + 1)
+                forget(next, &places)
+            }
+        }
+    }
+
+    private func forget(_ step: Int, _ places: inout [Range<Int>?]) {
+        places[step] = nil
+        for member in steps[step].members { forget(member.next, &places) }
+    }
+
+    private func findElements(
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+    ) throws(EnvelopeError) {
+        var index = 0
+        var isFirst = true
+        while try cursor.hasElement(&isFirst) {
+            if let next = steps[step].elements[index] {
+                try find(next, &cursor, depth + 1, &places)
+            } else {
+                _ = try cursor.value(depth: depth + 1)
+            }
+            index += 1
+        }
+    }
+}

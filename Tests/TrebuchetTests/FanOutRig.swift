@@ -1,0 +1,118 @@
+import Bytes
+import Networking
+import TrebuchetWire
+import WebSockets
+
+@testable import Trebuchet
+
+/// One state and many sessions that observe it, on one reactor, without a network. On that reactor alone.
+final class FanOutRig: @unchecked Sendable {
+    /// A connection that notes which versions it was sent.
+    final class Link: MessageLink {
+        var isWritable = true
+        var versions: [UInt64] = []
+        /// What it was sent, of which it keeps what comes while it is to.
+        var texts: [SharedBytes] = []
+        var keepsTexts = false
+        var answers = 0
+        /// Called before each version.
+        var willSend: () -> Void = {}
+
+        func send(_ body: (inout ByteBuffer) -> Void) { answers += 1 }
+
+        func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+            willSend()
+            versions.append(Self.version(of: shared))
+            if keepsTexts { texts.append(shared) }
+        }
+
+        /// The number behind `"sequenceNumber":`, the first of the message's bytes that are digits.
+        private static func version(of shared: SharedBytes) -> UInt64 {
+            shared.bytes.prefix(60).drop { !(0x30...0x39).contains($0) }.prefix { (0x30...0x39).contains($0) }
+                .reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
+        }
+
+        func inOneWrite(_ body: () -> Void) { body() }
+        func close(_ code: WebSocketCloseCode, reason: String) {}
+        func abort() {}
+        func pauseReading() {}
+        func resumeReading() {}
+        var host: AddressKey? { nil }
+    }
+
+    struct Page: Codable, Sendable {
+        var text = ""
+        var number = 0
+    }
+
+    /// A state of any text, with what tells of its changes.
+    final class Observed {
+        private let cell = StateCell<Page>()
+        let source: StateSource<Page>
+        private let value: Value
+
+        private final class Value { var page = Page() }
+
+        init(_ shard: ReactorShard) {
+            let value = Value()
+            self.value = value
+            source = cell.source(home: shard, access: StateAccess(read: { value.page }, enter: { $0() }))
+        }
+
+        func set(_ text: String) {
+            value.page.text = text
+            cell.didChange()
+        }
+
+        /// A small change.
+        func count() {
+            value.page.number += 1
+            cell.didChange()
+        }
+    }
+
+    /// Apart from those of servers, which these tests would hold up.
+    static let reactor: Reactor = {
+        do { return try Reactor(name: "rig") } catch { fatalError("\(error)") }
+    }()
+
+    let shard: ReactorShard
+    private let server: ServerShard
+    private let system: TrebuchetActorSystem
+
+    init(_ reactor: Reactor) {
+        system = TrebuchetActorSystem(reactors: [reactor])
+        shard = system.shards[0]
+        server = ServerShard(
+            states: shard, index: 0, parts: ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }),
+            system: system)
+    }
+
+    func observed() -> Observed { Observed(shard) }
+
+    func session() -> (session: Session, link: Link) {
+        let link = Link()
+        return (Session(link, name: server.newSessionName(), version: .v3, shard: server), link)
+    }
+
+    /// Ends turns until everybody has been written to.
+    func endTurns() {
+        repeat { shard.endOfTurn() } while shard.hasMarked
+    }
+
+    @discardableResult
+    func observe(_ source: any AnyStateSource, _ session: Session, sent: UInt64 = 0) -> StateNode {
+        let streamID = Array("s\(session.streams.count)".utf8)
+        var made: StateNode?
+        shard.subscribe(to: source, version: .v3) { node in
+            let subscription = StreamSubscription(streamID: streamID, node: node, session: session, stakes: [])
+            subscription.sent = sent
+            session.streams[streamID] = subscription
+            made = node
+            return subscription
+        } attach: {
+            $0.source.attach($0)
+        }
+        return made!
+    }
+}

@@ -1,0 +1,148 @@
+import Networking
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+@Suite(.timeLimit(.minutes(1))) struct FanOutSliceTests {
+    /// Many subscribers who take their time, and somebody else who comes in each turn.
+    private final class Scene: @unchecked Sendable {
+        let rig: FanOutRig
+        let state: FanOutRig.Observed
+        var audience: [(session: Session, link: FanOutRig.Link)] = []
+        /// Turns in which somebody else had his share, and those before the last send.
+        var turns = 0
+        var turnsAtLastSend = 0
+        var inTurn: () -> Void = {}
+        /// What callers had seen before their answers, with what they had caused.
+        var answered: [(version: UInt64?, wanted: UInt64)] = []
+        private var isOver = false
+
+        init(_ reactor: Reactor, subscribers: Int) {
+            rig = FanOutRig(reactor)
+            state = rig.observed()
+            for _ in 0..<subscribers {
+                let made = rig.session()
+                rig.observe(state.source, made.session)
+                made.link.willSend = { [unowned self] in
+                    let begun = MonotonicClock.now
+                    while MonotonicClock.now - begun < 10_000 {}
+                    turnsAtLastSend = turns
+                }
+                audience.append(made)
+            }
+            turn(reactor)
+        }
+
+        private func turn(_ reactor: Reactor) {
+            reactor.execute { [self] in
+                turns += 1
+                inTurn()
+                if !isOver { turn(reactor) }
+            }
+        }
+
+        var newest: Set<UInt64?> { Set(audience.map(\.link.versions.last)) }
+
+        func stop() {
+            isOver = true
+            for (session, _) in audience { session.linkDidClose() }
+        }
+    }
+
+    private let reactor = FanOutRig.reactor
+
+    @Test(
+        "while an update goes to 2,000 subscribers, others have their share, and an answer is behind what its caller sees"
+    )
+    func slices() async {
+        let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 2_000) }
+        #expect(await eventually { await reactor.perform { scene.newest == [1] } })
+        let before = await reactor.perform {
+            scene.turns = 0
+            scene.state.set("two")
+            return scene.turns
+        }
+        #expect(before == 0)
+        #expect(await eventually { await reactor.perform { scene.newest == [2] } })
+        let turns = await reactor.perform { scene.turnsAtLastSend }
+        #expect(turns >= 3, "2,000 subscribers, each of 10 µs, took \(turns) turns")
+        await reactor.perform { scene.stop() }
+    }
+
+    @Test("versions that come while others are still being sent reach everybody in order, the newest in any case")
+    func newerMeanwhile() async {
+        let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }
+        await reactor.perform {
+            // One version in each of 20 turns, each with a call of somebody who observes.
+            var rounds = 0
+            scene.inTurn = {
+                guard rounds < 20 else { return }
+                rounds += 1
+                scene.state.set("version \(rounds)")
+                let caller = scene.audience[rounds * 7 % 1_000]
+                caller.session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+                scene.answered.append((caller.link.versions.last, UInt64(rounds + 1)))
+            }
+        }
+        #expect(await eventually { await reactor.perform { scene.newest == [21] } })
+        let isInOrder = await reactor.perform {
+            scene.audience.allSatisfy { zip($0.link.versions, $0.link.versions.dropFirst()).allSatisfy(<) }
+        }
+        #expect(isInOrder)
+        let sawOwn = await reactor.perform { scene.answered.filter { $0.version == $0.wanted }.count }
+        #expect(sawOwn == 20)
+        await reactor.perform { scene.stop() }
+    }
+
+    @Test("subscribers who leave while an update is being sent take nobody's place")
+    func leaving() async {
+        let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }
+        #expect(await eventually { await reactor.perform { scene.newest == [1] } })
+        await reactor.perform {
+            scene.state.set("two")
+            scene.inTurn = {
+                for _ in 0..<20 where scene.audience.count > 100 {
+                    let index = scene.audience.count / 3
+                    scene.audience[index].session.linkDidClose()
+                    scene.audience.remove(at: index)
+                }
+            }
+        }
+        #expect(await eventually { await reactor.perform { scene.audience.count == 100 && scene.newest == [2] } })
+        await reactor.perform { scene.stop() }
+    }
+
+    @Test("an answer looks at what has changed, and not at the streams of its connection", arguments: [0, 64, 250])
+    func looks(streams: Int) async {
+        let looks = await reactor.perform { [reactor] in
+            let rig = FanOutRig(reactor)
+            let others = (0..<streams).map { _ in rig.observed() }
+            let own = rig.observed()
+            let (session, link) = rig.session()
+            for other in others { rig.observe(other.source, session) }
+            let (stranger, _) = rig.session()
+            let strange = rig.observed()
+            rig.observe(strange.source, stranger)
+            rig.endTurns()
+            let before = session.streams.looks
+            for round in 0..<100 {
+                // Somebody else's state changes with each call.
+                strange.set("\(round)")
+                session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+            }
+            let looks = session.streams.looks - before
+            // One of its own is still seen at once.
+            rig.observe(own.source, session)
+            own.set("new")
+            session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+            precondition(link.versions.last == 2)
+            session.linkDidClose()
+            stranger.linkDidClose()
+            rig.endTurns()
+            return looks
+        }
+        // A call publishes what it changed: two entries for each.
+        #expect(looks <= 300, "\(looks) looks for 100 answers")
+    }
+}

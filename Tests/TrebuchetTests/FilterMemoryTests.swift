@@ -1,0 +1,117 @@
+import Bytes
+import Networking
+import Testing
+import TrebuchetTesting
+import TrebuchetWire
+
+@testable import Trebuchet
+
+@Suite(.timeLimit(.minutes(1))) struct FilterMemoryTests {
+    private let reactor = FanOutRig.reactor
+
+    /// Readers of one state, each through a filter of its own.
+    private func observe(
+        _ filters: [StreamFilter], _ rig: FanOutRig, _ state: FanOutRig.Observed, limit: Int = 16 << 20
+    ) throws -> [(session: Session, link: FanOutRig.Link)] {
+        try filters.map { filter in
+            let made = rig.session()
+            let source = try state.source.filtered(filter, .v3, clock: reactor, byteLimit: limit)
+            rig.observe(source, made.session)
+            return made
+        }
+    }
+
+    /// 150 conditions that come true at once.
+    private static let conditions = (0..<150).map {
+        StreamFilter.where("/text", .greater(than: .string("a\(String(repeating: "b", count: $0))")))
+    }
+
+    @Test("150 filters of an 8 MiB state share one text, and cost a few times what encoding it does")
+    func sharedText() async throws {
+        let (texts, ratio, held) = try await reactor.perform { [self] in
+            Result {
+                let rig = FanOutRig(reactor)
+                let state = rig.observed()
+                let readers = try observe(Self.conditions, rig, state)
+                rig.endTurns()
+                for (_, link) in readers { link.keepsTexts = true }
+                let large = "z" + String(repeating: "x", count: 8 << 20)
+                let begun = MonotonicClock.now
+                var plain = ByteBuffer()
+                for _ in 0..<3 {
+                    plain.removeAll()
+                    try rig.shard.coder(for: .v3).encode(FanOutRig.Page(text: large), into: &plain)
+                }
+                let encoding = (MonotonicClock.now - begun) / 3
+                let start = MonotonicClock.now
+                state.set(large)
+                rig.endTurns()
+                let took = MonotonicClock.now - start
+                let texts = Set(readers.flatMap { $0.link.texts }.map { ObjectIdentifier($0) }).count
+                let got = readers.filter { $0.link.versions == [2] }.count
+                precondition(got == 150, "\(got) readers got it")
+                for (session, link) in readers { link.texts = []; _ = session }
+                let held = Set(state.source.filters.current.flatMap { $0.held.map { ObjectIdentifier($0.0) } }).count
+                for (session, _) in readers { session.linkDidClose() }
+                return (texts, Double(took) / Double(max(1, encoding)), held)
+            }
+        }.get()
+        #expect(texts == 1)
+        #expect(held <= 1)
+        #expect(ratio < 40, "\(ratio) times the time of encoding")
+    }
+
+    @Test("versions that slow readers of filters have not taken are bounded; those who hold the oldest are told so")
+    func slowReaders() async throws {
+        // Six of them and the newest.
+        let limit = 6_500
+        let (ended, other) = try await reactor.perform { [self] in
+            Result {
+                let rig = FanOutRig(reactor)
+                let state = rig.observed()
+                // Each holds for one version alone, so that each would hold another one.
+                let filters = (0..<10).map { StreamFilter.where("/text", .equal(.string(text($0)))) }
+                let readers = try observe(filters, rig, state, limit: limit)
+                let other = try observe([StreamFilter.distinct()], rig, state, limit: limit)[0]
+                rig.endTurns()
+                for (_, link) in readers { link.isWritable = false }
+                for number in 0..<10 {
+                    state.set(text(number))
+                    rig.endTurns()
+                }
+                let ended = readers.filter { $0.session.streams.isEmpty }.count
+                let got = other.link.versions
+                for (session, _) in readers + [other] { session.linkDidClose() }
+                return (ended, got)
+            }
+        }.get()
+        #expect(ended == 3)
+        #expect(other == Array(1...11))
+    }
+
+    private func text(_ number: Int) -> String { String(number) + String(repeating: "x", count: 900) }
+
+    @Test("a part that is larger than the filters of a state may hold ends its stream, and no other's")
+    func largePart() async throws {
+        let (whole, isEnded, answers) = try await reactor.perform { [self] in
+            Result {
+                let rig = FanOutRig(reactor)
+                let state = rig.observed()
+                state.set("short")
+                let readers = try observe([.distinct(), .path("/text")], rig, state, limit: 100)
+                rig.endTurns()
+                precondition(readers.allSatisfy { $0.link.versions == [2] })
+                state.set(String(repeating: "x", count: 200))
+                rig.endTurns()
+                let outcome = (
+                    readers[0].link.versions, readers[1].session.streams.isEmpty, readers[1].link.answers
+                )
+                for (session, _) in readers { session.linkDidClose() }
+                return outcome
+            }
+        }.get()
+        #expect(whole == [2, 3])
+        #expect(isEnded)
+        #expect(answers == 1)
+    }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import Networking
+import Testing
+
+@testable import Trebuchet
+
+@Suite(.timeLimit(.minutes(1))) struct VersionMemoryTests {
+    @Test("a version that readers need is counted once, however many they are, and until the last of them has it")
+    func countedOnce() async {
+        let budget = MemoryBudget(limit: 1 << 30)
+        let reactor = FanOutRig.reactor
+        let (held, small) = await reactor.perform {
+            let rig = FanOutRig(reactor)
+            rig.shard.memory = budget
+            let state = rig.observed()
+            let readers = (0..<100).map { _ in rig.session() }
+            for (session, link) in readers {
+                rig.observe(state.source, session)
+                link.isWritable = false
+            }
+            rig.endTurns()
+            let small = budget.usedBytes
+            var held: [Int] = []
+            for number in 0..<20 {
+                state.set(String(repeating: "\(number)", count: 100_000))
+                rig.endTurns()
+                held.append(budget.usedBytes)
+            }
+            for (session, _) in readers { session.linkDidClose() }
+            return (held, small)
+        }
+        #expect(small == 0)
+        // That of the readers, and what the next one is compared with: the same.
+        #expect(held.allSatisfy { $0 < 450_000 }, "\(held)")
+        #expect(held.allSatisfy { $0 >= 100_000 })
+        #expect(await reactor.perform { budget.usedBytes } == 0)
+    }
+
+    @Test("differences of a large state hold nothing of its values")
+    func differences() async {
+        let budget = MemoryBudget(limit: 1 << 30)
+        let reactor = FanOutRig.reactor
+        let held = await reactor.perform {
+            let rig = FanOutRig(reactor)
+            rig.shard.memory = budget
+            let state = rig.observed()
+            let (session, link) = rig.session()
+            rig.observe(state.source, session)
+            rig.endTurns()
+            state.set(String(repeating: "x", count: 1 << 20))
+            rig.endTurns()
+            for _ in 0..<60 {
+                state.count()
+                rig.endTurns()
+            }
+            precondition(link.versions.count == 62)
+            let held = budget.usedBytes
+            session.linkDidClose()
+            return held
+        }
+        #expect(held < 3 << 20, "\(held) bytes")
+    }
+}
