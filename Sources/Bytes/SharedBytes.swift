@@ -8,8 +8,16 @@ public final class SharedBytes: Sendable {
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer?
     public let count: Int
 
-    public init(_ source: UnsafeRawBufferPointer) {
+    /// Counts the bytes, as long as they are there, however many hold them.
+    private let budget: MemoryBudget?
+
+    public convenience init(_ source: UnsafeRawBufferPointer) { self.init(source, budget: nil) }
+
+    /// The bytes count in `budget` once, from now until the last who holds them lets go.
+    package init(_ source: UnsafeRawBufferPointer, budget: MemoryBudget?) {
+        self.budget = budget
         count = source.count
+        budget?.hold(source.count)
         guard let from = source.baseAddress, count > 0 else {
             base = nil
             return
@@ -19,7 +27,10 @@ public final class SharedBytes: Sendable {
         memcpy(base, from, count)
     }
 
-    deinit { free(base) }
+    deinit {
+        free(base)
+        budget?.release(count)
+    }
 
     /// What was made of the bytes, a compressed form for instance, by a number that says what it is.
     private let forms = Mutex<[Int: SharedBytes]>([:])

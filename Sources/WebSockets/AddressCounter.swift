@@ -16,7 +16,7 @@ final class AddressCounter: Sendable {
     init(limit: Int) { self.limit = limit }
 
     func enter(_ address: SocketAddress?) -> Decision {
-        guard let address, let key = AddressKey(address) else { return .admitted(nil) }
+        guard let address, let key = AddressKey(address), !key.isLoopback else { return .admitted(nil) }
         let isAdmitted = counts.withLock { counts in
             let count = counts[key, default: 0]
             guard count < limit else { return false }
@@ -51,22 +51,23 @@ final class AddressEntry {
 struct AddressKey: Hashable, Sendable {
     private let bits: UInt64
     private let isIPv6: Bool
+    /// This machine itself.
+    let isLoopback: Bool
 
-    /// Nil for this machine itself.
     init?(_ address: SocketAddress) {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, address.host, &four) == 1 {
             bits = UInt64(UInt32(bigEndian: four.s_addr))
             isIPv6 = false
-            if bits >> 24 == 127 { return nil }
+            isLoopback = bits >> 24 == 127
         } else if inet_pton(AF_INET6, address.host, &six) == 1 {
             let words = withUnsafeBytes(of: six) {
                 ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
             }
             bits = UInt64(bigEndian: words.0)
             isIPv6 = true
-            if bits == 0, UInt64(bigEndian: words.1) == 1 { return nil }
+            isLoopback = bits == 0 && UInt64(bigEndian: words.1) == 1
         } else {
             return nil
         }

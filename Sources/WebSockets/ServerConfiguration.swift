@@ -1,8 +1,11 @@
+internal import Bytes
+
 /// What every connection of a server shares.
 final class ServerConfiguration: Sendable {
     let limits: WebSocketLimits
     let times: ConnectionTimes
     let addresses: AddressCounter
+    let memory: ServerMemory
     let subprotocols: [String]
     let compression: WebSocketCompression?
     let connectionsPerReactor: Int
@@ -11,13 +14,15 @@ final class ServerConfiguration: Sendable {
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
-        limits: WebSocketLimits, subprotocols: [String], compression: WebSocketCompression?, reactors: Int,
+        limits: WebSocketLimits, memory shared: MemoryBudget?, subprotocols: [String],
+        compression: WebSocketCompression?, reactors: Int,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) {
         self.limits = limits
-        times = ConnectionTimes(limits)
+        memory = ServerMemory(limits, shared: shared)
+        times = ConnectionTimes(limits, accounts: memory)
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.subprotocols = subprotocols
         self.compression = compression?.bounded
