@@ -238,29 +238,40 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         let watchdog = Watchdog.shared
         var beats: UInt64 = 0
         while true {
-            let count = epoll_wait(epoll, events, Int32(capacity), timeoutMilliseconds())
+            var count = epoll_wait(epoll, events, Int32(capacity), timeoutMilliseconds())
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
             watchdog.noteTurn()
-            note(.sockets)
-            var index = 0
-            while index < count {
-                let event = events[index]
-                index += 1
-                if let pointer = event.data.ptr {
-                    Unmanaged<ReadinessHandler>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.ready(event.events) }
-                } else {
-                    var value: eventfd_t = 0
-                    eventfd_read(wakeUp, &value)
-                    takeInbox()
+            handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+            // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
+            // turn, for many messages together, would else be done for few.
+            if !line.isEmpty {
+                let begun = MonotonicClock.now
+                runLine()
+                while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
+                    count = epoll_wait(epoll, events, Int32(capacity), 0)
+                    handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+                    runLine()
                 }
             }
-            runLine()
             runJobs()
             fireTimers()
             finishTurn()
             beats += 1
             pulse.store(beats, ordering: .relaxed)
+        }
+    }
+
+    private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
+        note(.sockets)
+        for event in events {
+            if let pointer = event.data.ptr {
+                Unmanaged<ReadinessHandler>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.ready(event.events) }
+            } else {
+                var value: eventfd_t = 0
+                eventfd_read(wakeUp, &value)
+                takeInbox()
+            }
         }
     }
 
