@@ -15,7 +15,7 @@ final class AddressCounter: Sendable {
     init(limit: Int) { self.limit = limit }
 
     func enter(_ address: SocketAddress?) -> Decision {
-        guard let address, let key = AddressKey(address) else { return .admitted(nil) }
+        guard let address, let key = AddressKey(address), !key.isLoopback else { return .admitted(nil) }
         let isAdmitted = counts.withLock { counts in
             let count = counts[key, default: 0]
             guard count < limit else { return false }

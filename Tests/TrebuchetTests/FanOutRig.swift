@@ -36,6 +36,7 @@ final class FanOutRig: @unchecked Sendable {
         func close(_ code: WebSocketCloseCode, reason: String) {}
         func abort() {}
         func pauseReading() {}
+        var memory: MemoryAccount? { nil }
         func resumeReading() {}
         var host: AddressKey? { nil }
     }

@@ -1,22 +1,33 @@
+internal import Bytes
 internal import Synchronization
 
 /// What may be used of something, counted from any thread.
 struct Quota: ~Copyable, Sendable {
     let limit: Int
     private let used = Atomic<Int>(0)
+    /// Where it counts too.
+    private let memory: MemoryBudget?
 
-    init(_ limit: Int) { self.limit = limit }
+    /// - Parameter memory: of bytes, where they count with all others.
+    init(_ limit: Int, within memory: MemoryBudget? = nil) {
+        self.limit = limit
+        self.memory = memory
+    }
 
     var count: Int { used.load(ordering: .relaxed) }
 
     /// False, and nothing is counted, when there is no room.
     func take(_ amount: Int = 1) -> Bool {
+        guard memory?.take(amount) != false else { return false }
         if used.add(amount, ordering: .relaxed).newValue <= limit { return true }
         release(amount)
         return false
     }
 
-    func release(_ amount: Int = 1) { used.subtract(amount, ordering: .relaxed) }
+    func release(_ amount: Int = 1) {
+        used.subtract(amount, ordering: .relaxed)
+        memory?.release(amount)
+    }
 }
 
 /// The part of something that one party may use: a principal, or a host, with all of its connections.

@@ -100,6 +100,7 @@ private final class ServerEnd: MessageLink {
 
     /// A client in this process has a limit of its own.
     func pauseReading() {}
+    var memory: MemoryAccount? { nil }
     func resumeReading() {}
     var host: AddressKey? { nil }
 

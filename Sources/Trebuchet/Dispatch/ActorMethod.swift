@@ -1,3 +1,5 @@
+internal import Networking
+
 /// A method of an exposed actor, as calls find it. It belongs to an `ActorType` and is never freed.
 final class ActorMethod: Sendable {
     /// A synchronous method that takes its actor with neither its type nor its isolation: whoever calls it is on the
@@ -5,8 +7,8 @@ final class ActorMethod: Sendable {
     typealias Body = @Sendable (AnyObject, inout CallArguments, inout CallReply) throws -> Void
 
     let name: String
-    /// The type of its actor, for the log.
-    let actor: String
+    /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.
+    let label: ActivityLabel
     let index: Int
     let arguments: Int
     let generics: Int
@@ -19,7 +21,7 @@ final class ActorMethod: Sendable {
         name: String, actor: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool, body: Body?
     ) {
         self.name = name
-        self.actor = actor
+        label = .immortal("\(actor).\(name)")
         self.index = index
         self.arguments = arguments
         self.generics = generics

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Networking
 internal import Synchronization
 
@@ -20,10 +21,10 @@ final class RememberedAnswers: Sendable {
     let time: Duration
     private let parts: [Part]
 
-    init(reactors: Int, limits: ServerLimits) {
+    init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
         names = SessionNames(reactors: reactors)
         time = limits.answerTime
-        let shares = AnswerShares(limits)
+        let shares = AnswerShares(limits, within: memory)
         let each = Memory.Limits(
             answersPerSession: limits.answersPerConnection, bytesPerSession: limits.answerBytesPerConnection,
             time: limits.answerTime.nanoseconds)

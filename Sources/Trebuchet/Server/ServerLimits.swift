@@ -1,4 +1,4 @@
-internal import Networking
+internal import Bytes
 
 /// What one client may use of a server. Each limit has its own error.
 public struct ServerLimits: Sendable {
@@ -92,6 +92,22 @@ public struct ServerLimits: Sendable {
     public var answerBytesPerConnection = 32 << 20
 
     public init() {}
+
+    /// Of these, what it holds for all connections from one address: an IPv4 address, or a /64 network of IPv6, this machine
+    /// among them. Default a quarter of `heldBytes`.
+    public var heldBytesPerAddress: Int?
+    /// The same for all connections of one principal. Default a quarter of `heldBytes`.
+    public var heldBytesPerPrincipal: Int?
+    /// The same for one connection; one that holds more is closed with 1008. Default 80 MiB.
+    public var heldBytesPerConnection = 80 << 20
+    /// From the first byte of a message that does not come at once to its last; beyond it the connection is closed with 1008.
+    /// Default 30 seconds.
+    public var messageTimeout = Duration.seconds(30)
+    /// Bytes of old versions of large states that may wait for one connection; one that has more waiting, and takes no such
+    /// amount within `oldVersionPatience`, is ended. Default 1 MiB.
+    public var oldVersionBytes = 1 << 20
+    /// Default 10 seconds.
+    public var oldVersionPatience = Duration.seconds(10)
 
     private static let quarterOfMemory = MachineMemory.bytes / 4
 

@@ -168,6 +168,7 @@ final class ServerParts: Sendable {
     /// Of `ServerLimits.heldBytes`.
     let memory: MemoryBudget
     let log: @Sendable (String) -> Void
+    let principalMemory: PrincipalMemory
     let idleClock = IdleClock()
 
     init(reactors: Int, limits: ServerLimits, log: @escaping @Sendable (String) -> Void) {
@@ -175,7 +176,8 @@ final class ServerParts: Sendable {
         self.log = log
         shares = ShareBook(limits: limits)
         directory = ActorDirectory(shares: shares)
-        answers = RememberedAnswers(reactors: reactors, limits: limits)
         memory = MemoryBudget(limit: limits.heldBytes)
+        answers = RememberedAnswers(reactors: reactors, limits: limits, memory: memory)
+        principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
     }
 }

@@ -29,6 +29,10 @@ final class Session: @unchecked Sendable {
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     private var buckets = ConnectionBuckets()
+    /// Where the bytes of calls under way are counted, from the first one on.
+    var memory: MemoryAccount?
+    /// What is held for its principal's connections.
+    private let principalMemory: PrincipalMemory.Part?
     /// The place of the connection in its principal's share.
     private let stake: Stake?
 
@@ -42,6 +46,8 @@ final class Session: @unchecked Sendable {
         self.version = version
         self.shard = shard
         self.stake = stake
+        principalMemory = caller?.principal.map { shard.parts.principalMemory.part(of: $0.id) }
+        if let principalMemory { link.memory?.join(principalMemory.budget) }
         shard.add(self)
         if let caller { shard.onConnect?(caller.connection) }
     }

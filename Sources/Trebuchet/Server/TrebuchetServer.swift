@@ -203,9 +203,11 @@ public final class TrebuchetServer: Sendable {
         }
         do {
             let listener = try WebSocketSessions.listen(
-                host: host, port: port, security, compression: transport.compression, shards: shards, limits: limits,
+                host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access)
             state.withLock { $0 = .running(listener) }
+            let log = parts.log
+            for shard in shards { shard.reactor.onStall = { log("\($0)") } }
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
@@ -307,6 +309,10 @@ public final class TrebuchetServer: Sendable {
         parts.idleClock.advance(by: time)
         for shard in shards { await shard.reactor.perform { shard.lookForIdle() } }
     }
+
+    /// How often so far something held a reactor of the server, and all others who live there, for more than 100 ms; the log
+    /// says what it was. Reactors are shared by the servers of a process.
+    public var stallCount: Int { shards.reduce(0) { $0 + $1.reactor.stallCount } }
 
     /// Actors that stand ready.
     package var actorCount: Int { directory.count }

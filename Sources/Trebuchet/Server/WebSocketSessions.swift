@@ -8,9 +8,15 @@ enum WebSocketSessions {
     /// Listens from now on. `GET /healthz` answers 200.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
-        shards: [ServerShard], limits: ServerLimits, access: AccessPolicy
+        shards: [ServerShard], parts: ServerParts, access: AccessPolicy
     ) throws(TransportError) -> WebSocketServer {
+        let limits = parts.limits
         var webSocket = WebSocketLimits()
+        webSocket.heldBytesPerAddress = limits.heldBytesPerAddress
+        webSocket.heldBytesPerConnection = limits.heldBytesPerConnection
+        webSocket.messageTimeout = limits.messageTimeout
+        webSocket.sharedBytesUnsent = limits.oldVersionBytes
+        webSocket.sharedBytesPatience = limits.oldVersionPatience
         webSocket.connections = limits.connections
         webSocket.messageBytes = limits.messageSize
         webSocket.frameBytes = limits.messageSize
@@ -25,7 +31,7 @@ enum WebSocketSessions {
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            compression: compression,
+            compression: compression, memory: parts.memory,
             check: { request, address in pages.refusal(of: request, at: address) }, admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
@@ -124,6 +130,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
     }
+
+    var memory: MemoryAccount? { socket._withUnsafeGuaranteedRef { $0.memoryAccount } }
 
     func pauseReading() { socket._withUnsafeGuaranteedRef { $0.pauseReading() } }
     func resumeReading() { socket._withUnsafeGuaranteedRef { $0.resumeReading() } }

@@ -9,6 +9,7 @@ extension ServerShard {
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
     ) throws {
         let coder = states.coder(for: version)
+        reactor.note(method.label)
         reply.pointee.removeAll()
         var arguments = CallArguments(
             message: message.bytes, envelope: message.envelope, coder: coder, version: version)

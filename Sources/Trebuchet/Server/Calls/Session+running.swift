@@ -81,12 +81,13 @@ extension Session {
                 "calls of this connection that are under way have \(load.bytes) bytes already, of "
                     + "\(limits.callBytesPerConnection) (ServerLimits.callBytesPerConnection)")
         }
-        guard shard.parts.memory.take(bytes) else {
-            return TrebuchetError(
-                .rateLimited,
-                "the server holds as much for its clients as it may (ServerLimits.heldBytes); try again later")
+        if memory == nil { memory = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory) }
+        do throws(MemoryExcess) {
+            try memory?.take(bytes)
+            return nil
+        } catch {
+            return TrebuchetError(.rateLimited, error.reason)
         }
-        return nil
     }
 
     /// Gives back what `begin` took.
@@ -101,7 +102,7 @@ extension Session {
         } else {
             load.count -= 1
             load.bytes -= call.byteCount
-            shard.parts.memory.release(call.byteCount)
+            memory?.release(call.byteCount)
         }
     }
 
