@@ -13,7 +13,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: apart from `inbox`, which has a lock, the state is touched on the reactor's own thread alone;
 /// `assertCurrent()` says so where it matters.
-public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
+public final class Reactor: SerialExecutor, @unchecked Sendable {
     /// What other threads send, with the fact whether the reactor has been woken for it.
     private struct Inbox {
         var work: [Work] = []
@@ -23,7 +23,10 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     }
 
     private enum Work {
+        /// Of an actor that lives here.
         case job(UnownedJob)
+        /// Of a task that prefers `tasks`.
+        case task(UnownedJob)
         case closure(@Sendable () -> Void)
     }
 
@@ -51,6 +54,9 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Handlers removed in this turn: an event for them may still lie in the batch, so they are released at its end.
     private var removed: [Unmanaged<ReadinessHandler>] = []
 
+    /// For tasks that run here though they belong to no actor. Written in `init` alone, before the thread begins.
+    package private(set) nonisolated(unsafe) var tasks: ReactorTasks!
+
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readBufferSize, alignment: 64)
     /// The output of the connection whose event is being handled. Behind a pointer, so that writing to it costs no
     /// exclusivity check; it is used by the holder of `corked` alone, never by two at once.
@@ -77,6 +83,7 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         nowhere.initialize(to: ByteBuffer())
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
         epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event)
+        tasks = ReactorTasks(self)
         start()
         Watchdog.shared.watch(self)
     }
@@ -102,13 +109,12 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
     }
 
-    public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        if isCurrent {
-            jobs.append(.job(job))
-        } else {
-            send(.job(job))
-        }
+    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.job(UnownedJob(job))) }
+
+    func enqueue(task job: UnownedJob) { enqueue(.task(job)) }
+
+    private func enqueue(_ work: Work) {
+        if isCurrent { jobs.append(work) } else { send(work) }
     }
 
     private func send(_ work: Work) {
@@ -308,11 +314,14 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         guard !jobs.isEmpty else { return }
         note(.jobs)
         let serial = asUnownedSerialExecutor()
-        let task = asUnownedTaskExecutor()
+        let task = tasks.asUnownedTaskExecutor()
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<jobs.count {
             switch jobs.removeFirst() {
-            case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+            // Each as what it was queued for: a job that is said to have a preference, and has none, is queued anew at each step
+            // from one actor of the reactor to another.
+            case .job(let job): job.runSynchronously(on: serial)
+            case .task(let job): job.runSynchronously(on: task)
             case .closure(let closure): closure()
             }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }

@@ -101,7 +101,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         buffer.append(UnsafeRawBufferPointer(rest))
         isAnswered = true
         let pending = Pending(upgrade: self)
-        Task(executorPreference: channel.reactor) {
+        Task(executorPreference: channel.reactor.tasks) {
             let admission = await admit(upgrade)
             let reactor = upgrade.reactor
             reactor.run { pending.upgrade.admitted(admission, upgrade, agreement) }

@@ -233,7 +233,7 @@ struct WebSocketServerTests {
         let port = server.port
         let listening = server.server
         // On a reactor: this test blocks its thread of the pool, and others may block the rest.
-        let down = Task(executorPreference: try ReactorGroup.clients().reactors[0]) { await listening.shutdown() }
+        let down = Task(executorPreference: try ReactorGroup.clients().reactors[0].tasks) { await listening.shutdown() }
         for peer in peers {
             #expect(try peer.receiveFrame().payload.prefix(2).elementsEqual([0x03, 0xE9]))
             try peer.send(close(1001))
