@@ -55,6 +55,9 @@ final class ActorDirectory: Sendable {
 
     var names: [String] { contents.withLock { $0.records.keys.sorted() } }
 
+    /// How many were made on demand, or are being made, and how many are being made or loaded.
+    var counts: (onDemand: Int, activating: Int) { contents.withLock { ($0.onDemand.count, $0.activating.count) } }
+
     /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
     func insert(prefix: String, _ make: @escaping Factory) {
         contents.withLock { contents in

@@ -72,6 +72,9 @@ final class ServerShard: @unchecked Sendable {
     /// For a connection that is to live on this reactor; from anywhere.
     func newSessionName() -> SessionName { answers.names.next(onReactor: index) }
 
+    /// Calls and streams that wait for an actor to be made.
+    var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
+
     // MARK: Actors
 
     /// The actor of this name, if it stands ready.

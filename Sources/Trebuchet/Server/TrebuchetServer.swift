@@ -20,8 +20,8 @@ public final class TrebuchetServer: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    private let directory: ActorDirectory
-    private let shards: [ServerShard]
+    let directory: ActorDirectory
+    let shards: [ServerShard]
     private let limits: ServerLimits
     private let access: AccessPolicy
     private let state = Mutex(State.idle)

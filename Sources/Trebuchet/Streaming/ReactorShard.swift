@@ -88,6 +88,8 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
 
     // MARK: Nodes
 
+    var nodeCount: Int { nodes.count }
+
     /// The node of a source on this reactor, and whether it was made just now (then it must be attached).
     func node(for source: any AnyStateSource, version: ProtocolVersion) -> (node: StateNode, isNew: Bool) {
         let key = NodeKey(source: ObjectIdentifier(source), version: version == .v3 ? .v3 : .v2)
