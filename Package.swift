@@ -155,8 +155,7 @@ let package = Package(
             dependencies: [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
             ],
-            path: "Tests/Torment", resources: [.copy("foreign.py")],
-            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]),
+            path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

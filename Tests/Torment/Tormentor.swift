@@ -24,8 +24,8 @@ final class Tormentor {
             "torments for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
                 + options.families.map(\.rawValue).joined(separator: ", "))
         let siege = try await Siege(options, isTLS: options.isTLS) { try await self.befriend($0) }
-        // A quarter of a short run, so that what is made once is made when memory is looked at first.
-        let warmUp = min(20, Double(options.seconds) / 4)
+        // So that what is made once is made when memory is looked at first.
+        let warmUp = min(60, Double(options.seconds) / 3)
         var base: [Int]?
         var before: [Course] = []
         while elapsed < Double(options.seconds) {

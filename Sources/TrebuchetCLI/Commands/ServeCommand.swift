@@ -21,7 +21,8 @@ enum ServeCommand {
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url', and no services"),
             OptionSpec(
                 "--torment", nil,
-                "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"),
+                "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
+            ),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
         ] + HostedServices.options,
         discussion: """

@@ -10,7 +10,7 @@ enum Torment {
     static var limits: ServerLimits {
         var limits = ServerLimits()
         limits.callTimeout = .seconds(10)
-        limits.answerTime = .seconds(5)
+        limits.answerTime = .seconds(2)
         limits.actorsOnDemand = 2_000
         return limits
     }

@@ -6,9 +6,9 @@ enum AheadCourses {
     }
 
     private static func call(_ dice: inout Dice) -> (call: Envelope, count: Int) {
-        let bytes = dice.pick([1, 4, 8, 16]) << 20
+        let bytes = dice.pick([1, 2, 4, 8]) << 20
         switch dice.int(1...4) {
-        case 1: return (.call("sum(_:_:)", ["#", "2"], of: actor(&dice)), min(bytes / 100, 40_000))
+        case 1: return (.call("sum(_:_:)", ["#", "2"], of: actor(&dice)), min(bytes / 100, 20_000))
         case 2:
             let size = dice.pick([100, 1_000, 10_000, 60_000, 100_000])
             return (.call("echo(_:)", [StepText("\"<e*\(size)>\"")], of: actor(&dice)), bytes / (size + 100))
@@ -25,7 +25,7 @@ enum AheadCourses {
     private static func actor(_ dice: inout Dice) -> StepText { dice.pick(["victim", "room/1", "room/2", "room/3"]) }
 
     private static func right(_ dice: inout Dice) -> Course {
-        var steps: [Step] = dice.chance(30) ? [.receiveBuffer(dice.pick([4_096, 65_536]))] : []
+        var steps: [Step] = dice.chance(60) ? [.receiveBuffer(dice.pick([1_024, 4_096, 65_536]))] : []
         steps.append(.upgrade(version: 3))
         let (call, count) = call(&dice)
         steps.append(.ask(call.text, milliseconds: 10_000, count: max(1, count)))

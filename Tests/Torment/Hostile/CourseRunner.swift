@@ -8,6 +8,12 @@ final class CourseRunner {
         let text: String
     }
 
+    /// An answer that is to come: until when, and, if it can only be an error, which.
+    private struct Debt {
+        let deadline: UInt64
+        let code: String?
+    }
+
     private let course: Course
     private let port: Int
     private let patience: Duration
@@ -18,9 +24,13 @@ final class CourseRunner {
     private var isHolding = false
     private var isEnded = false
     private var number = 0
-    /// By callID: when the answer has to be there.
-    private var owed: [[UInt8]: UInt64] = [:]
+    /// By callID.
+    private var owed: [[UInt8]: Debt] = [:]
+    /// An answer that was none of those that it may be.
+    private var wrongAnswer: String?
     private var asked = 0
+    /// When something came last: of a server that answers all in turn, the last answers may come late.
+    private var lastProgress: UInt64 = 0
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
     /// - Parameter patience: what an answer may take beyond the limit of its call: the machine may be busy.
@@ -60,7 +70,7 @@ final class CourseRunner {
         case .bytes(let text, let count): repeating(count) { write(text.bytes(number: number, session: session)) }
         case .say(let text, let count): repeating(count) { write(FrameBytes.frame(content(text))) }
         case .binary(let text, let count): repeating(count) { write(FrameBytes.frame(first: 0x82, content(text))) }
-        case .ask(let text, let limit, let count): ask(text, limit, count)
+        case .ask(let text, let limit, let code, let count): ask(text, limit, code, count)
         case .frame(let first, let isMasked, let claimed, let text):
             repeating(1) {
                 write(FrameBytes.frame(first: UInt8(first & 0xFF), content(text), isMasked: isMasked, claimed: claimed))
@@ -76,10 +86,12 @@ final class CourseRunner {
         case .pieces(let size):
             isHolding = false
             var rest = takeGathered()[...]
-            while !rest.isEmpty, !isEnded {
+            // After so many it is known how the server takes them, and the rest goes at once.
+            for _ in 0..<2_000 where !rest.isEmpty && !isEnded {
                 transmit(rest.prefix(size))
                 rest = rest.dropFirst(size)
             }
+            transmit(rest)
         case .stall(let count, let milliseconds):
             isHolding = false
             let all = takeGathered()
@@ -165,6 +177,7 @@ final class CourseRunner {
         switch socket.read(into: buffer) {
         case .bytes(let count):
             frames.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            lastProgress = MonotonicClock.now
             return true
         case .wouldBlock: return false
         case .ended:
@@ -226,12 +239,13 @@ final class CourseRunner {
 
     // MARK: Asking
 
-    private func ask(_ text: StepText, _ limit: Int, _ count: Int) {
+    private func ask(_ text: StepText, _ limit: Int, _ code: String?, _ count: Int) {
         repeating(count) {
             let message = content(text)
             if let name = Self.callID(of: message[...]) {
                 let limit = Duration.milliseconds(limit) + patience
-                owed[name] = MonotonicClock.now + UInt64(limit / .nanoseconds(1))
+                let deadline = MonotonicClock.now + UInt64(limit / .nanoseconds(1))
+                owed[name] = Debt(deadline: deadline, code: code)
                 asked += 1
             }
             write(FrameBytes.frame(message))
@@ -240,7 +254,10 @@ final class CourseRunner {
 
     private func note(_ message: [UInt8]) {
         guard !owed.isEmpty, let name = Self.callID(of: message[...]) else { return }
-        owed[name] = nil
+        guard let debt = owed.removeValue(forKey: name), let code = debt.code else { return }
+        let text = String(decoding: message, as: UTF8.self)
+        // Who asks for too much may be told so instead.
+        if !text.contains("\"code\":\"\(code)\""), !text.contains("\"code\":\"rateLimited\"") { wrongAnswer = text }
     }
 
     /// The callID, or else the streamID, of a message.
@@ -261,14 +278,16 @@ final class CourseRunner {
     private func settle() -> Complaint? {
         while true {
             collect()
-            guard let latest = owed.min(by: { $0.value < $1.value }) else { return nil }
+            if let wrongAnswer { return Complaint(text: "this answer cannot be: \(wrongAnswer)") }
+            guard let latest = owed.min(by: { $0.value.deadline < $1.value.deadline }) else { return nil }
             let name = String(decoding: latest.key, as: UTF8.self)
             if isEnded {
                 let end = frames.closing.map { "with \($0)" } ?? "without a close frame"
                 return Complaint(
                     text: "the server ended the connection \(end); \(owed.count) of \(asked) answers were owed")
             }
-            guard let left = Self.milliseconds(until: latest.value) else {
+            let silence = lastProgress + UInt64(patience / .nanoseconds(1))
+            guard let left = Self.milliseconds(until: max(latest.value.deadline, silence)) else {
                 return Complaint(
                     text:
                         "\(owed.count) of \(asked) answers are missing, that of call '\(name)' for \(patience) too long"

@@ -10,7 +10,8 @@ enum Step: Equatable, Sendable {
     /// A frame of bytes.
     case binary(StepText, count: Int)
     /// A frame of text that has to be answered, within so many milliseconds and what the machine is granted.
-    case ask(StepText, milliseconds: Int, count: Int)
+    /// With a code, the answer is that error: `timeout` for what takes longer than the call's own limit.
+    case ask(StepText, milliseconds: Int, code: String? = nil, count: Int)
     /// A frame whose first byte is this; it says that it has so many bytes of payload, or, with nil, as many as it has.
     case frame(first: Int, isMasked: Bool, claimed: Int?, StepText)
     /// A message in fragments of so many bytes.
@@ -52,7 +53,8 @@ extension Step: CustomStringConvertible {
         case .bytes(let text, let count): Self.word("bytes", count) + ":\(text)"
         case .say(let text, let count): Self.word("say", count) + ":\(text)"
         case .binary(let text, let count): Self.word("binary", count) + ":\(text)"
-        case .ask(let text, let limit, let count): Self.word("ask", count) + ":\(limit):\(text)"
+        case .ask(let text, let limit, let code, let count):
+            Self.word("ask", count) + ":\(limit)\(code.map { "=" + $0 } ?? ""):\(text)"
         case .frame(let first, let isMasked, let claimed, let text):
             "frame:\(first).\(isMasked ? 1 : 0).\(claimed.map(String.init) ?? "-"):\(text)"
         case .split(let size, let text): "split:\(size):\(text)"
@@ -92,7 +94,10 @@ extension Step: CustomStringConvertible {
         case "bytes": self = .bytes(StepText(String(rest)), count: count)
         case "say": self = .say(StepText(String(rest)), count: count)
         case "binary": self = .binary(StepText(String(rest)), count: count)
-        case "ask": self = .ask(StepText(second), milliseconds: first, count: count)
+        case "ask":
+            let marks = (pair.first ?? "").split(separator: "=")
+            let code = marks.count == 2 ? String(marks[1]) : nil
+            self = .ask(StepText(second), milliseconds: Int(marks.first ?? "") ?? 0, code: code, count: count)
         case "frame":
             let marks = (pair.first ?? "").split(separator: ".")
             guard marks.count == 3, let opcode = Int(marks[0]) else { return nil }
@@ -123,8 +128,8 @@ extension Step: CustomStringConvertible {
         case .bytes(let text, let count) where count > 1: .bytes(text, count: count / 2)
         case .say(let text, let count) where count > 1: .say(text, count: count / 2)
         case .binary(let text, let count) where count > 1: .binary(text, count: count / 2)
-        case .ask(let text, let limit, let count) where count > 1:
-            .ask(text, milliseconds: limit, count: count / 2)
+        case .ask(let text, let limit, let code, let count) where count > 1:
+            .ask(text, milliseconds: limit, code: code, count: count / 2)
         case .newKeys(let count) where count > 1: .newKeys(count / 2)
         default: nil
         }

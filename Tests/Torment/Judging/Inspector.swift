@@ -63,18 +63,21 @@ struct Inspector {
             "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", "))")
     }
 
-    /// More than a tenth above `base`, and more than what noise makes of little.
+    /// KiB more than the level after the warm-up that are no finding, where a tenth of that is less.
+    var memorySlack = 0
+
+    /// More than a tenth above `base`.
     func memory(above base: Int) async -> Finding? {
         var now = 0
         let deadline = ContinuousClock.now + patience
         repeat {
             if let end = daemon.program.end { return died(end) }
             do { now = try await daemon.memory() } catch { return await noAnswer(error) }
-            if now * 10 <= base * 11 { return nil }
+            if now <= base + max(base / 10, memorySlack) { return nil }
             try? await Task.sleep(for: .milliseconds(250))
         } while ContinuousClock.now < deadline
         return .memory(
-            "\(daemon.name) holds \(now) KiB; after the warm-up it was \(base) KiB, so more than a tenth was added")
+            "\(daemon.name) holds \(now) KiB; after the warm-up it was \(base) KiB, so too much was added")
     }
 
     private func differences(_ now: Daemon.Levels) -> [String] {
