@@ -5,9 +5,12 @@ import TrebuchetTesting
 @Trebuchet
 private distributed actor Loiterer {
     @StreamedState var count: Int = 0
+    private let never = StateRelay(false)
 
     /// Until it is cancelled.
-    distributed func loiter() async throws { try await Task.sleep(for: .seconds(600)) }
+    distributed func loiter() async {
+        for await isOver in never.stream where isOver { return }
+    }
 
     distributed func add() { count += 1 }
 }
