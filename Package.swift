@@ -102,7 +102,7 @@ let package = Package(
             [
                 "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
                 "WebSockets",
-                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes",
+                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
 
@@ -149,6 +149,13 @@ let package = Package(
                 "TrebuchetCLI", "TrebuchetTesting", "TrebuchetServices", "Networking", "ServicesClient",
                 "ServicesClientTool",
             ]),
+        // Hostile clients and a judge; scripts/torment runs it.
+        .executableTarget(
+            name: "Torment",
+            dependencies: [
+                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
+            ],
+            path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

@@ -8,3 +8,4 @@ int gnu_accept4(int socket, void *address, void *length, int flags) __asm__("acc
 int gnu_pthread_setname(unsigned long thread, const char *name) __asm__("pthread_setname_np");
 const char *gnu_strerrorname(int number) __asm__("strerrorname_np");
 int gnu_sched_getaffinity(int process, unsigned long size, void *set) __asm__("sched_getaffinity");
+int gnu_malloc_trim(unsigned long pad) __asm__("malloc_trim");

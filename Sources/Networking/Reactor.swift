@@ -151,6 +151,12 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
         schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
     }
 
+    /// Timers that are still to fire; on the reactor. It looks at each of them.
+    package var liveTimerCount: Int {
+        assertCurrent()
+        return timers.liveCount
+    }
+
     /// Calls `task` when this turn ends, before connections are flushed. The caller sees to it that it is added once.
     package func atEndOfTurn(_ task: any EndOfTurn) { endOfTurn.append(task) }
 

@@ -20,6 +20,9 @@ struct TimerQueue {
     private var heap: [Timer] = []
     private var sweepAt = 64
 
+    /// Timers that have neither fired nor been cancelled.
+    var liveCount: Int { heap.reduce(0) { $0 + ($1.work == nil ? 0 : 1) } }
+
     /// The earliest deadline of a timer that was not cancelled.
     mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {

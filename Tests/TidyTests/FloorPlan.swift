@@ -11,6 +11,6 @@ enum FloorPlan {
         "Trebuchet": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
         "TrebuchetCLI": 5, "ServicesClient": 5,
-        "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6,
+        "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6,
     ]
 }

@@ -83,6 +83,9 @@ final class ServerShard: @unchecked Sendable {
         states.takeApart()
     }
 
+    /// Calls and streams that wait for an actor to be made.
+    var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
+
     // MARK: Actors
 
     /// The actor of this name, if it stands ready.

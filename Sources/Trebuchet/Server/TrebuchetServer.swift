@@ -21,7 +21,7 @@ public final class TrebuchetServer: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    private let parts: ServerParts
+    let parts: ServerParts
     let shards: [ServerShard]
     private let access: AccessPolicy
     private let state = Mutex(State.idle)

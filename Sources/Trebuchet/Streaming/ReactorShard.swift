@@ -136,6 +136,8 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
 
     // MARK: Nodes
 
+    var nodeCount: Int { nodes.count }
+
     /// Adds a subscriber to the node of a source on this reactor.
     ///
     /// - Parameters:

@@ -1,18 +1,20 @@
 /// Durations in nanoseconds, counted in buckets that are at most 3 % wide.
-struct Histogram {
+package struct Histogram: Sendable {
     private static let precision = 5
     private var buckets = [Int](repeating: 0, count: 64 << precision)
-    private(set) var count = 0
-    private(set) var largest: UInt64 = 0
+    package private(set) var count = 0
+    package private(set) var largest: UInt64 = 0
 
-    mutating func add(_ value: UInt64) {
+    package init() {}
+
+    package mutating func add(_ value: UInt64) {
         buckets[Self.index(value)] += 1
         count += 1
         largest = max(largest, value)
     }
 
     /// The value that a share of all values does not exceed, in microseconds.
-    func microseconds(_ share: Double) -> Double {
+    package func microseconds(_ share: Double) -> Double {
         guard count > 0 else { return 0 }
         var left = Int((share * Double(count)).rounded(.up))
         for (index, bucket) in buckets.enumerated() {

@@ -21,7 +21,7 @@ struct HostedServices {
     /// - Parameter store: where accounts and documents are kept.
     init(_ arguments: ParsedArguments, store: any StateStore) async throws {
         self.store = store
-        let all = arguments.has("--bench") ? "none" : Self.known.joined(separator: ",")
+        let all = arguments.has("--bench") || arguments.has("--torment") ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
         guard names.contains(AuthService.name) else {
             if let option = ["--mail-command", "--smtp", "--mail-from"].first(where: arguments.has) {

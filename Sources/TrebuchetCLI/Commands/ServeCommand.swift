@@ -23,6 +23,10 @@ enum ServeCommand {
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
             OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url', and no services"),
+            OptionSpec(
+                "--torment", nil,
+                "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
+            ),
             OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
         ] + HostedServices.options,
         discussion: """
@@ -70,10 +74,15 @@ enum ServeCommand {
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
         let file = try arguments.string("--data").map { try SQLiteStore(path: $0) }
+        let isTormented = arguments.has("--torment")
+        if isTormented { try Torment.check(host: host) }
         let services = try await HostedServices(arguments, store: file ?? MemoryStore())
         var access = services.access
         access.origins = origins
-        let server = TrebuchetServer(transport: transport, reactors: reactors, access: access, store: file)
+        let server = TrebuchetServer(
+            transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
+            access: access, store: file)
+        if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
         await services.expose(on: server)

@@ -148,4 +148,6 @@ final class ActorDirectory: Sendable {
     }
 
     var count: Int { contents.withLock { $0.records.count } }
+    /// Actors that are being made or loaded.
+    var activatingCount: Int { contents.withLock { $0.activating.count } }
 }

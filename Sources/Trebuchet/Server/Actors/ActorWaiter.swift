@@ -6,6 +6,9 @@ final class ActorQueue {
     /// How many of them have left.
     private var left = 0
 
+    /// Those that still wait.
+    var count: Int { waiters.count - left }
+
     func add(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActorWaiter {
         let waiter = ActorWaiter(self, resume)
         waiters.append(waiter)

@@ -1,0 +1,53 @@
+internal import Networking
+
+/// What a server has under way and what it keeps, over all its reactors.
+package struct ServerCounters: Codable, Sendable, Equatable {
+    package var connections = 0
+    /// Calls that are not answered yet.
+    package var callsUnderWay = 0
+    /// Calls and streams that wait for an actor to be made.
+    package var callsWaiting = 0
+    package var streams = 0
+    /// States and events that somebody observes, per reactor and version of the protocol.
+    package var nodes = 0
+    /// Of all that runs on the server's reactors, clients in the same process included.
+    package var timers = 0
+    /// Of `@Idempotent` calls.
+    package var keptAnswers = 0
+    package var actorsOnDemand = 0
+    /// Actors that are being made or loaded.
+    package var activations = 0
+
+    package init() {}
+}
+
+extension TrebuchetServer {
+    /// Counts what is there now: each reactor for itself, one after the other.
+    package func counters() async -> ServerCounters {
+        var sum = ServerCounters()
+        for shard in shards {
+            let part = await shard.reactor.perform {
+                var part = ServerCounters()
+                part.connections = shard.sessions.count
+                for session in shard.sessions.values {
+                    part.callsUnderWay += session.running.count
+                    part.streams += session.streams.count + session.beginning.count
+                }
+                part.callsWaiting = shard.waitingCount
+                part.nodes = shard.states.nodeCount
+                part.timers = shard.reactor.liveTimerCount
+                return part
+            }
+            sum.connections += part.connections
+            sum.callsUnderWay += part.callsUnderWay
+            sum.callsWaiting += part.callsWaiting
+            sum.streams += part.streams
+            sum.nodes += part.nodes
+            sum.timers += part.timers
+        }
+        sum.keptAnswers = rememberedAnswerCount
+        sum.actorsOnDemand = parts.shares.count(.actorsOnDemand)
+        sum.activations = parts.directory.activatingCount
+        return sum
+    }
+}

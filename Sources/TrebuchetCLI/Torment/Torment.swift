@@ -1,0 +1,55 @@
+import Synchronization
+import Trebuchet
+
+/// What `serve --torment` hosts: actors that are there to be mistreated, and a view of the server's counters.
+enum Torment {
+    /// Methods and factories of these actors that have begun and not ended.
+    static let underWay = Atomic(0)
+
+    /// Shorter times than by default, so that what is kept for a while has gone when somebody looks.
+    static var limits: ServerLimits {
+        var limits = ServerLimits()
+        limits.callTimeout = .seconds(10)
+        limits.answerTime = .seconds(2)
+        limits.actorsOnDemand = 2_000
+        return limits
+    }
+
+    /// The counters are for nobody on the network.
+    static func check(host: String) throws(UsageError) {
+        guard ["127.0.0.1", "::1", "localhost"].contains(host) else {
+            throw UsageError("--torment: listens on 127.0.0.1, ::1 or localhost alone, not on \(host)")
+        }
+    }
+
+    /// - `victim`: there from the beginning;
+    /// - `room/…` and `honest/…`: made at once on demand;
+    /// - `slow/300/…`: made after 300 ms, at most 20,000;
+    /// - `broken/…` and `broken/300/…`: not made, at once or after 300 ms;
+    /// - `debug`: the counters.
+    static func expose(on server: TrebuchetServer) async {
+        let system = server.actorSystem
+        await server.expose(Victim(actorSystem: system), as: "victim")
+        await server.expose(TormentDebug(of: server, actorSystem: system), as: "debug")
+        for pattern in ["room/*", "honest/*"] {
+            server.expose(Victim.self, as: pattern) { _ in Victim(actorSystem: system) }
+        }
+        server.expose(Victim.self, as: "slow/*") { name in
+            try await wait(for: name)
+            return Victim(actorSystem: system)
+        }
+        server.expose(Victim.self, as: "broken/*") { name in
+            try await wait(for: name)
+            throw VictimError(text: "'\(name.prefix(100))' cannot be made")
+        }
+    }
+
+    /// Waits as many milliseconds as the second part of the name says.
+    private static func wait(for name: String) async throws {
+        underWay.add(1, ordering: .relaxed)
+        defer { underWay.subtract(1, ordering: .relaxed) }
+        let parts = name.split(separator: "/", maxSplits: 2)
+        guard parts.count > 1, let milliseconds = Int(parts[1]), milliseconds > 0 else { return }
+        try await Task.sleep(for: .milliseconds(min(milliseconds, 20_000)))
+    }
+}

@@ -1,0 +1,31 @@
+import CEpoll
+import Synchronization
+package import Trebuchet
+
+/// `debug`: what the server has under way, for `scripts/torment`.
+@Trebuchet
+package distributed actor TormentDebug {
+    package struct Report: Codable, Sendable, Equatable {
+        package var counters = ServerCounters()
+        /// Methods and factories of the tormented actors that run now.
+        package var tasks = 0
+    }
+
+    private let server: TrebuchetServer
+
+    package init(of server: TrebuchetServer, actorSystem: TrebuchetActorSystem) {
+        self.server = server
+        self.actorSystem = actorSystem
+    }
+
+    /// What there is beside this call and its timer.
+    package distributed func report() async -> Report {
+        var report = Report(counters: await server.counters(), tasks: Torment.underWay.load(ordering: .relaxed))
+        report.counters.callsUnderWay -= 1
+        report.counters.timers -= 1
+        return report
+    }
+
+    /// Gives memory that the allocator keeps back to the system.
+    package distributed func trim() { _ = gnu_malloc_trim(0) }
+}

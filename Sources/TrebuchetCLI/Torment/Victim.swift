@@ -1,0 +1,110 @@
+import Synchronization
+package import Trebuchet
+
+package struct VictimState: Codable, Sendable, Equatable {
+    package var number = 0
+    package var text = ""
+    package var items: [String: Int] = [:]
+
+    package init() {}
+}
+
+package struct VictimError: Error, Codable, Equatable {
+    package let text: String
+
+    package init(text: String) { self.text = text }
+}
+
+/// An argument that can be nested.
+package struct VictimTree: Codable, Sendable, Equatable {
+    package var children: [VictimTree]
+
+    package init(children: [VictimTree]) { self.children = children }
+
+    package var depth: Int { 1 + (children.map(\.depth).max() ?? 0) }
+}
+
+/// An actor with a method of each kind, for `scripts/torment`.
+@Trebuchet
+package distributed actor Victim {
+    @StreamedState package var state: VictimState = VictimState()
+    @StreamedState(delivery: .every(buffer: 64)) package var log: Int = 0
+    @StreamedEvents(buffer: 1024) package var ticks: Int
+
+    private var tickCount = 0
+    private var total = 0
+
+    package distributed func sum(_ a: Int, _ b: Int) -> Int { a &+ b }
+
+    package distributed func echo(_ text: String) -> String { text }
+
+    /// A text of so many bytes, at most 1 MiB.
+    package distributed func text(_ bytes: Int) -> String { String(repeating: "x", count: min(max(0, bytes), 1 << 20)) }
+
+    package distributed func depth(_ tree: VictimTree) -> Int { tree.depth }
+
+    package distributed func fail(_ text: String) throws(VictimError) { throw VictimError(text: text) }
+
+    package distributed func nothing() {}
+
+    /// Sets the number of the state, and one of its items.
+    package distributed func set(_ number: Int) -> Int {
+        state.number = number
+        state.items["\(number & 15)"] = number
+        log = number
+        return number
+    }
+
+    /// Makes the state's text so many bytes long, at most 256 KiB.
+    package distributed func fill(_ bytes: Int) {
+        state.text = String(repeating: "x", count: min(max(0, bytes), 256 << 10))
+    }
+
+    /// Changes the state so many times in one call, at most 1,000.
+    package distributed func churn(_ count: Int) -> Int {
+        for _ in 0..<min(max(0, count), 1_000) { state.number &+= 1 }
+        return state.number
+    }
+
+    /// Sends so many events, at most 1,000, numbered from 1 on over the actor's life; gives the last number.
+    package distributed func tick(_ count: Int) -> Int {
+        for _ in 0..<min(max(0, count), 1_000) {
+            tickCount += 1
+            $ticks.send(tickCount)
+        }
+        return tickCount
+    }
+
+    /// Answers after so many milliseconds, at most 3,000, or when it is cancelled.
+    package distributed func later(_ milliseconds: Int) async throws -> Int {
+        Torment.underWay.add(1, ordering: .relaxed)
+        defer { Torment.underWay.subtract(1, ordering: .relaxed) }
+        try await Task.sleep(for: .milliseconds(min(max(0, milliseconds), 3_000)))
+        return milliseconds
+    }
+
+    /// The same, at most 2,000, and cancelling it has no effect.
+    package distributed func stubborn(_ milliseconds: Int) async -> Int {
+        Torment.underWay.add(1, ordering: .relaxed)
+        defer { Torment.underWay.subtract(1, ordering: .relaxed) }
+        let limit = min(max(0, milliseconds), 2_000)
+        await Task.detached { try? await Task.sleep(for: .milliseconds(limit)) }.value
+        return milliseconds
+    }
+
+    /// Adds to what was put before, and gives the sum.
+    @Idempotent
+    package distributed func put(_ amount: Int) -> Int {
+        total &+= amount
+        return total
+    }
+
+    @Idempotent
+    package distributed func putLater(_ amount: Int, milliseconds: Int) async throws -> Int {
+        Torment.underWay.add(1, ordering: .relaxed)
+        defer { Torment.underWay.subtract(1, ordering: .relaxed) }
+        try await Task.sleep(for: .milliseconds(min(max(0, milliseconds), 1_000)))
+        total &+= amount
+        return total
+    }
+}

@@ -1,0 +1,45 @@
+/// Clients that are right and far ahead of their answers. Half of them never read, and are not right for long.
+enum AheadCourses {
+    static func make(_ dice: inout Dice) -> [Course] {
+        let count = dice.int(1...2)
+        return (0..<count).map { _ in dice.chance(70) ? right(&dice) : silent(&dice) }
+    }
+
+    private static func call(_ dice: inout Dice) -> (call: Envelope, count: Int) {
+        let bytes = dice.pick([1, 2, 4, 8]) << 20
+        switch dice.int(1...4) {
+        case 1: return (.call("sum(_:_:)", ["#", "2"], of: actor(&dice)), min(bytes / 100, 20_000))
+        case 2:
+            let size = dice.pick([100, 1_000, 10_000, 60_000, 100_000])
+            return (.call("echo(_:)", [StepText("\"<e*\(size)>\"")], of: actor(&dice)), bytes / (size + 100))
+        case 3:
+            let size = dice.pick([1_000, 20_000, 200_000])
+            return (.call("text(_:)", [StepText("\(size)")], of: actor(&dice)), bytes / size)
+        default:
+            // Little is asked, and much at once is sent.
+            let size = dice.pick([1_000, 30_000])
+            return (.call("nothing()", of: actor(&dice)).with("unknown", text: StepText("<u*\(size)>")), bytes / size)
+        }
+    }
+
+    private static func actor(_ dice: inout Dice) -> StepText { dice.pick(["victim", "room/1", "room/2", "room/3"]) }
+
+    private static func right(_ dice: inout Dice) -> Course {
+        var steps: [Step] = dice.chance(60) ? [.receiveBuffer(dice.pick([1_024, 4_096, 65_536]))] : []
+        steps.append(.upgrade(version: 3))
+        let (call, count) = call(&dice)
+        steps.append(.ask(call.text, milliseconds: 10_000, count: max(1, count)))
+        if dice.chance(30) { steps.append(.pause(milliseconds: dice.int(1...300))) }
+        return Course(steps + [.settle] + dice.pick([[], [.reset], [.bye(1000)]]))
+    }
+
+    private static func silent(_ dice: inout Dice) -> Course {
+        let (call, count) = call(&dice)
+        return Course(
+            [.receiveBuffer(dice.pick([1_024, 65_536])), .upgrade(version: 3), .say(call.text, count: max(1, count))]
+                + dice.pick([
+                    [.reset], [.leave], [.close], [.pause(milliseconds: 300), .reset],
+                    [.listen(milliseconds: 500), .reset],
+                ]))
+    }
+}

@@ -1,0 +1,81 @@
+/// A kind of hostility. Each makes groups of courses from chance; `--only` and `--without` choose among them.
+enum Family: String, CaseIterable, Sendable {
+    /// Before the upgrade: heads that are cut, wrong or too large.
+    case heads
+    /// Frames that break RFC 6455, or almost.
+    case frames
+    /// Calls, cancels and their like: right, nearly right and wrong.
+    case calls
+    /// Names of actors and methods at their edges.
+    case names
+    /// JSON that is deep, wide or odd.
+    case depths
+    /// Messages and answers around the limits of size.
+    case sizes
+    /// Streams, filters and silent readers.
+    case streams
+    /// Actors that are made on demand, slowly, or not at all.
+    case demand
+    /// Calls of `@Idempotent` methods, and their repeats.
+    case repeats
+    /// Output that fills a buffer just so when a connection ends.
+    case edges
+    /// Clients that are right, and far ahead of their answers.
+    case ahead
+    /// Much of one thing.
+    case floods
+    /// What TLS alone has; with `--tls`.
+    case tls
+
+    /// The courses of a group. They begin together.
+    func courses(_ dice: inout Dice, isTLS: Bool) -> [Course] {
+        var courses =
+            switch self {
+            case .heads: HeadCourses.make(&dice)
+            case .frames: FrameCourses.make(&dice)
+            case .calls: CallCourses.make(&dice)
+            case .names: NameCourses.make(&dice)
+            case .depths: ShapeCourses.depths(&dice)
+            case .sizes: ShapeCourses.sizes(&dice)
+            case .streams: StreamCourses.make(&dice)
+            case .demand: DemandCourses.make(&dice)
+            case .repeats: RepeatCourses.make(&dice)
+            case .edges: EdgeCourses.make(&dice)
+            case .ahead: AheadCourses.make(&dice)
+            case .floods: FloodCourses.make(&dice)
+            case .tls: LineCourses.make(&dice)
+            }
+        guard isTLS, self != .tls else { return courses }
+        let isSecure = dice.chance(60)
+        for index in courses.indices where isSecure { courses[index].line = .tls }
+        return courses
+    }
+}
+
+/// What the families share.
+enum CourseParts {
+    /// The end of a connection; nothing is the plainest.
+    static func ending(_ dice: inout Dice) -> [Step] {
+        dice.pick([
+            [], [.reset], [.reset], [.close], [.finish], [.bye(1000)], [.bye(dice.int(0...5000))], [.leave], [.leave],
+            [.listen(milliseconds: dice.int(1...200)), .reset], [.read(dice.int(1...5)), .reset],
+            [.pause(milliseconds: dice.int(1...300)), .close],
+        ])
+    }
+
+    /// Sends what `steps` write otherwise than at once: in one piece, in many, with a pause, or not to its end.
+    static func disturbed(_ steps: [Step], _ dice: inout Dice) -> [Step] {
+        switch dice.int(1...6) {
+        case 1: [.hold] + steps + [.send]
+        case 2: [.hold] + steps + [.pieces(dice.pick([1, 2, 7, 100, 1_000, 16_000]) + dice.int(0...3))]
+        case 3: [.hold] + steps + [.cut(dice.size(upTo: 200_000))]
+        case 4: [.hold] + steps + [.stall(dice.size(upTo: 10_000), milliseconds: dice.int(1...400))]
+        default: steps
+        }
+    }
+
+    static func version(_ dice: inout Dice) -> Int { dice.pick([3, 3, 3, 3, 2, 1]) }
+
+    /// 2 has no head of its own: it comes without subprotocol and says so in its messages.
+    static func upgrade(_ version: Int) -> Step { .upgrade(version: version == 3 ? 3 : 1) }
+}

@@ -1,0 +1,49 @@
+/// What one hostile client does, from its connection to its end.
+struct Course: Equatable, Sendable, CustomStringConvertible {
+    enum Line: String, CaseIterable, Sendable {
+        case plain, tls
+        /// TCP to the port that expects TLS.
+        case bare
+    }
+
+    var line = Line.plain
+    var steps: [Step] = []
+
+    var description: String { ([line.rawValue] + steps.map(\.description)).joined(separator: " ") }
+
+    init(_ line: Line, _ steps: [Step]) {
+        self.line = line
+        self.steps = steps
+    }
+
+    init(_ steps: [Step]) { self.init(.plain, steps) }
+
+    init?(reading text: Substring) {
+        var words = text.split(separator: " ")
+        guard let first = words.first, let line = Line(rawValue: String(first)) else { return nil }
+        words.removeFirst()
+        self.line = line
+        for word in words {
+            guard let step = Step(word) else { return nil }
+            steps.append(step)
+        }
+    }
+}
+
+/// Courses that begin together, as one line: `plain upgrade:3 reset | tls upgrade:3 leave`.
+struct Schedule: Equatable, Sendable, CustomStringConvertible {
+    var courses: [Course]
+
+    var description: String { courses.map(\.description).joined(separator: " | ") }
+
+    init(_ courses: [Course]) { self.courses = courses }
+
+    init?(reading text: String) {
+        courses = []
+        for part in text.split(separator: "|") {
+            guard let course = Course(reading: part) else { return nil }
+            courses.append(course)
+        }
+        guard !courses.isEmpty else { return nil }
+    }
+}

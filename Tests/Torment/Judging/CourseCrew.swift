@@ -1,0 +1,64 @@
+import Networking
+import Synchronization
+
+/// The threads that run the courses of hostile clients.
+final class CourseCrew: Sendable {
+    struct Ports: Sendable {
+        var plain: Int
+        var secure: Int?
+
+        func port(for line: Course.Line) -> Int { line == .plain ? plain : secure ?? plain }
+    }
+
+    /// What came of a crew's work.
+    struct Outcome: Sendable {
+        var courses: [Course] = []
+        var complaint: (course: Course, text: String)?
+        var held: [HostileSocket] = []
+    }
+
+    private let ports: Ports
+    private let patience: Duration
+    private let state = Mutex(Outcome())
+
+    /// Connections that stay open at once, at most; the oldest go.
+    private static let mostHeld = 300
+    static let threads = 48
+
+    init(_ ports: Ports, patience: Duration) {
+        self.ports = ports
+        self.patience = patience
+    }
+
+    /// Runs what `next` gives until it gives nothing, or somebody has something to complain of. `next` is called by one at a
+    /// time.
+    func run(_ next: @escaping @Sendable () -> Course?) async -> Outcome {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.threads {
+                group.addTask { await onThread { self.work(next) } }
+            }
+        }
+        return state.withLock { outcome in
+            defer { outcome = Outcome() }
+            return outcome
+        }
+    }
+
+    private func work(_ next: @Sendable () -> Course?) {
+        while true {
+            let course: Course? = state.withLock { outcome in
+                guard outcome.complaint == nil, let course = next() else { return nil }
+                outcome.courses.append(course)
+                return course
+            }
+            guard let course else { return }
+            let (complaint, held) = CourseRunner(course, port: ports.port(for: course.line), patience: patience).run()
+            let surplus: HostileSocket? = state.withLock { outcome in
+                if let complaint, outcome.complaint == nil { outcome.complaint = (course, complaint.text) }
+                if let held { outcome.held.append(held) }
+                return outcome.held.count > Self.mostHeld ? outcome.held.removeFirst() : nil
+            }
+            surplus?.close()
+        }
+    }
+}

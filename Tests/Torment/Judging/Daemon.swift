@@ -1,0 +1,79 @@
+import TestCertificates
+import Trebuchet
+import TrebuchetCLI
+import TrebuchetTesting
+
+/// The server that is tormented, in a process of its own.
+final class Daemon: Sendable {
+    struct Levels: Sendable {
+        var report: TormentDebug.Report
+        var descriptors: Int
+    }
+
+    let program: ChildProgram
+    let port: Int
+    let isSecure: Bool
+    private let client: TrebuchetClient
+    private let debug: TormentDebug
+
+    /// Starts it and waits until it listens.
+    init(_ tool: String, isSecure: Bool) async throws {
+        var arguments = ["serve", "--torment", "--port", "0", "--reactors", "2"]
+        if isSecure {
+            arguments += [
+                "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),
+            ]
+        }
+        program = try ChildProgram(tool, arguments)
+        self.isSecure = isSecure
+        let program = program
+        let scheme = isSecure ? "wss://127.0.0.1:" : "ws://127.0.0.1:"
+        var port: Int?
+        _ = await eventually(within: .seconds(30)) {
+            let word = program.lines.lazy.flatMap { $0.split(separator: " ") }.first { $0.hasPrefix(scheme) }
+            port = word.flatMap { Int($0.dropFirst(scheme.count)) }
+            return port != nil || !program.isRunning
+        }
+        guard let port else {
+            program.kill()
+            throw ChildProgram.DidNotStart(description: "the server did not start: \(program.lines)")
+        }
+        self.port = port
+        client = Self.client(port: port, isSecure: isSecure)
+        debug = try client.resolve(TormentDebug.self, id: "debug")
+        try await client.connect()
+    }
+
+    deinit { program.kill() }
+
+    static func client(port: Int, isSecure: Bool) -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .seconds(20)
+        guard isSecure else {
+            return TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port), options: options)
+        }
+        let trusting = TLSClientSettings(trust: .file(TestCertificate.path("ca.pem")))
+        return TrebuchetClient(transport: .webSocket(host: "localhost", port: port, tls: trusting), options: options)
+    }
+
+    var name: String { isSecure ? "the server with TLS" : "the server" }
+
+    /// What it has under way and holds; throws when it does not say.
+    func levels() async throws -> Levels {
+        let report = try await debug.report()
+        return Levels(report: report, descriptors: program.descriptorCount)
+    }
+
+    /// KiB, after the allocator has given back what it can.
+    func memory() async throws -> Int {
+        try await debug.trim()
+        return program.residentKiB
+    }
+
+    func stop() async {
+        await client.close()
+        program.kill()
+        let program = program
+        _ = await eventually(within: .seconds(5)) { !program.isRunning }
+    }
+}

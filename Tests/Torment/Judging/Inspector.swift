@@ -1,0 +1,125 @@
+import Foundation
+import Trebuchet
+import TrebuchetCLI
+import TrebuchetTesting
+
+/// Looks at a server when its clients are quiet, and when they have gone. It asks again and again until all is as it should
+/// be, and finds something when that takes too long.
+struct Inspector {
+    let daemon: Daemon
+    /// What there was before the hostile clients came.
+    let before: Daemon.Levels
+    /// How long it may take to come to rest.
+    var patience = Duration.seconds(15)
+
+    init(_ daemon: Daemon, before: Daemon.Levels) {
+        self.daemon = daemon
+        self.before = before
+    }
+
+    /// With all connections open, and nobody asking: no call is under way, and the server does nothing.
+    func whileStill() async -> Finding? {
+        let deadline = ContinuousClock.now + patience
+        var share = 0.0
+        var left: [String] = []
+        repeat {
+            if let end = daemon.program.end { return died(end) }
+            share = await processorShare()
+            do {
+                let report = try await daemon.levels().report
+                left = Self.excess([
+                    ("calls", report.counters.callsUnderWay, before.report.counters.callsUnderWay),
+                    ("waiting", report.counters.callsWaiting, before.report.counters.callsWaiting),
+                ])
+            } catch {
+                return await noAnswer(error)
+            }
+            if share < 0.3, left.isEmpty { return nil }
+        } while ContinuousClock.now < deadline
+        guard left.isEmpty else {
+            return .leftover(
+                Self.names(left), "\(daemon.name) has \(left.joined(separator: ", ")) while nobody asks for anything")
+        }
+        return .busy("\(daemon.name) takes \(Int(share * 100)) % of a core while nobody asks for anything")
+    }
+
+    /// Without hostile connections: nothing is left of them.
+    func whenGone() async -> Finding? {
+        let deadline = ContinuousClock.now + patience + .seconds(10)
+        var left: [String] = []
+        while true {
+            if let end = daemon.program.end { return died(end) }
+            do {
+                left = differences(try await daemon.levels())
+            } catch {
+                return await noAnswer(error)
+            }
+            if left.isEmpty { return nil }
+            guard ContinuousClock.now < deadline else { break }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return .leftover(
+            Self.names(left),
+            "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", "))")
+    }
+
+    /// KiB more than the level after the warm-up that are no finding, where a tenth of that is less.
+    var memorySlack = 0
+
+    /// More than a tenth above `base`.
+    func memory(above base: Int) async -> Finding? {
+        var now = 0
+        let deadline = ContinuousClock.now + patience
+        repeat {
+            if let end = daemon.program.end { return died(end) }
+            do { now = try await daemon.memory() } catch { return await noAnswer(error) }
+            if now <= base + max(base / 10, memorySlack) { return nil }
+            try? await Task.sleep(for: .milliseconds(250))
+        } while ContinuousClock.now < deadline
+        return .memory(
+            "\(daemon.name) holds \(now) KiB; after the warm-up it was \(base) KiB, so too much was added")
+    }
+
+    private func differences(_ now: Daemon.Levels) -> [String] {
+        let (now, before, open, atFirst) = (now.report, before.report, now.descriptors, before.descriptors)
+        return Self.excess([
+            ("connections", now.counters.connections, before.counters.connections),
+            ("calls", now.counters.callsUnderWay, before.counters.callsUnderWay),
+            ("waiting", now.counters.callsWaiting, before.counters.callsWaiting),
+            ("tasks", now.tasks, before.tasks),
+            ("activations", now.counters.activations, before.counters.activations),
+            ("streams", now.counters.streams, before.counters.streams),
+            ("nodes", now.counters.nodes, before.counters.nodes),
+            ("timers", now.counters.timers, before.counters.timers),
+            ("answers", now.counters.keptAnswers, before.counters.keptAnswers),
+            ("descriptors", open, atFirst),
+        ])
+    }
+
+    private static func excess(_ levels: [(name: String, now: Int, before: Int)]) -> [String] {
+        levels.filter { $0.now > $0.before }.map { "\($0.name) \($0.now) (\($0.before) before)" }
+    }
+
+    private static func names(_ left: [String]) -> [String] { left.map { String($0.prefix { $0 != " " }) } }
+
+    /// Of one core, over a third of a second.
+    private func processorShare() async -> Double {
+        let (start, clock) = (daemon.program.processorSeconds, ContinuousClock.now)
+        try? await Task.sleep(for: .milliseconds(300))
+        return (daemon.program.processorSeconds - start) / ((ContinuousClock.now - clock) / .seconds(1))
+    }
+
+    func died(_ end: String) -> Finding {
+        // Behind what it printed at its start.
+        let last = daemon.program.lines.dropFirst(3).suffix(3).map { "\n    " + $0.prefix(300) }.joined()
+        return .died("\(daemon.name) \(end)\(last)")
+    }
+
+    /// A server that dies answers nobody; its end is noticed a little later.
+    private func noAnswer(_ error: any Error) async -> Finding {
+        let program = daemon.program
+        _ = await eventually(within: .seconds(2)) { !program.isRunning }
+        if let end = program.end { return died(end) }
+        return .noAnswer("\(daemon.name) does not answer who asks for its counters: \(error)")
+    }
+}

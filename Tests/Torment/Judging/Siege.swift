@@ -1,0 +1,91 @@
+import TrebuchetTesting
+
+/// The servers of a run: the plain one, and with `--tls` one more.
+struct Siege: Sendable {
+    let daemons: [Daemon]
+    private let before: [Daemon.Levels]
+    let crew: CourseCrew
+    var patience = Duration.seconds(15)
+    private let memorySlack: Int
+
+    /// Starts them.
+    init(_ options: Options, isTLS: Bool, honest: (([Daemon]) async throws -> Void)? = nil) async throws {
+        var daemons = [try await Daemon(options.tool, isSecure: false)]
+        if isTLS { daemons.append(try await Daemon(options.tool, isSecure: true)) }
+        try await honest?(daemons)
+        var before: [Daemon.Levels] = []
+        for daemon in daemons { before.append(try await Self.resting(daemon)) }
+        self.daemons = daemons
+        self.before = before
+        let ports = CourseCrew.Ports(plain: daemons[0].port, secure: isTLS ? daemons[1].port : nil)
+        // In a short run the allocator has not met all sizes before the end of the warm-up.
+        memorySlack = options.seconds < 300 && options.replay == nil ? 8 << 10 : 0
+        crew = CourseCrew(ports, patience: options.patience)
+    }
+
+    /// The levels of a server whose beginnings are over: as soon as it says the same three times.
+    private static func resting(_ daemon: Daemon) async throws -> Daemon.Levels {
+        var levels = try await daemon.levels()
+        var same = 0
+        _ = try await eventually(within: .seconds(15)) {
+            let next = try await daemon.levels()
+            same = next.report == levels.report && next.descriptors == levels.descriptors ? same + 1 : 0
+            levels = next
+            return same == 20
+        }
+        return levels
+    }
+
+    private var inspectors: [Inspector] {
+        zip(daemons, before).map { daemon, before in
+            var inspector = Inspector(daemon, before: before)
+            inspector.patience = patience
+            inspector.memorySlack = memorySlack
+            return inspector
+        }
+    }
+
+    var death: Finding? {
+        for inspector in inspectors {
+            if let end = inspector.daemon.program.end { return inspector.died(end) }
+        }
+        return nil
+    }
+
+    /// Looks at the servers after the courses of a crew have been run; ends the connections that were held.
+    ///
+    /// - Parameter wanted: what is looked for; a look that cannot show it is left out.
+    func judge(_ outcome: CourseCrew.Outcome, wanted: Finding? = nil) async -> Finding? {
+        defer { for socket in outcome.held { socket.close() } }
+        if let complaint = outcome.complaint {
+            // A server that died owes all.
+            _ = await eventually(within: .seconds(2)) { death != nil }
+            let course = complaint.course.description.prefix(2_000)
+            return death ?? .owed("a client that was right: \(complaint.text)\n    \(course)")
+        }
+        if let wanted, !wanted.isSeenByLooking { return death }
+        for inspector in inspectors {
+            if let finding = await inspector.whileStill() { return finding }
+        }
+        for socket in outcome.held { socket.close() }
+        for inspector in inspectors {
+            if let finding = await inspector.whenGone() { return finding }
+        }
+        return nil
+    }
+
+    func memory() async throws -> [Int] {
+        var all: [Int] = []
+        for daemon in daemons { all.append(try await daemon.memory()) }
+        return all
+    }
+
+    func memory(above base: [Int]) async -> Finding? {
+        for (inspector, base) in zip(inspectors, base) {
+            if let finding = await inspector.memory(above: base) { return finding }
+        }
+        return nil
+    }
+
+    func stop() async { for daemon in daemons { await daemon.stop() } }
+}
