@@ -63,6 +63,11 @@ final class FanOutRig: @unchecked Sendable {
         }
     }
 
+    /// A reactor for a suite: what takes long there holds up no other test's server.
+    static func newReactor() -> Reactor {
+        do { return try Reactor(name: "fan-out") } catch { fatalError("\(error)") }
+    }
+
     let shard: ReactorShard
     private let server: ServerShard
     private let system: TrebuchetActorSystem
