@@ -109,8 +109,8 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
         test("QStreamTests", ["QStream", "Relays", "TrebuchetTesting"]),
-        test("NetworkingTests", ["Networking", "Bytes"]),
-        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting"]),
+        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates"]),
+        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("SharedStateTests", ["SharedState", "Relays"]),
@@ -157,7 +157,7 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
+                "CAllocationCount", "CEpoll", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
             ]),
         test(
             "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],

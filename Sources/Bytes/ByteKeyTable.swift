@@ -3,8 +3,8 @@ public import Glibc
 /// A hash table from short byte strings to values, looked up by bytes in place.
 ///
 /// Names of actors and methods arrive as a few bytes in the middle of a message; a `Dictionary` would need a `String`
-/// for each look-up. Keys come from the program, never from a peer, so a plain hash does. Inlinable throughout: a call
-/// looks up twice, and unspecialised generic code would cost more than all the rest of it.
+/// for each look-up. Peers choose names too, of actors that are made on demand, so the hash has random keys. Inlinable
+/// throughout: a call looks up twice, and unspecialised generic code would cost more than all the rest of it.
 public struct ByteKeyTable<Value>: ~Copyable {
     @usableFromInline
     struct Slot {
@@ -22,10 +22,17 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// Open addressing with linear probing; the count of slots is a power of two, at most half of them used. Behind a
     /// pointer, so that a look-up counts no references. Owned.
     @usableFromInline var slots: UnsafeMutableBufferPointer<Slot>
+    /// The random keys of its hash: those of the process, here so that reading them costs nothing.
+    @usableFromInline let seed: UInt64
+    @usableFromInline let multiplier: UInt64
     private var usedSlots = 0
     public private(set) var count = 0
 
-    public init() { slots = UnsafeMutableBufferPointer(start: nil, count: 0) }
+    public init() {
+        slots = UnsafeMutableBufferPointer(start: nil, count: 0)
+        seed = ByteKeySeed.seed
+        multiplier = ByteKeySeed.multiplier
+    }
 
     deinit {
         for slot in slots { slot.key?.deallocate() }
@@ -36,7 +43,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// The value for `key`, or nil.
     @inlinable
     public subscript(key: UnsafeRawBufferPointer) -> Value? {
-        let place = self.place(of: key, Self.hash(key))
+        let place = self.place(of: key, hash(key))
         return place < 0 ? nil : slots[place].value
     }
 
@@ -71,7 +78,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
 
     @usableFromInline
     mutating func set(_ key: UnsafeRawBufferPointer, _ value: Value?) {
-        let hash = Self.hash(key)
+        let hash = self.hash(key)
         let place = self.place(of: key, hash)
         if place >= 0 {
             slots[place].value = value
@@ -109,20 +116,49 @@ public struct ByteKeyTable<Value>: ~Copyable {
         usedSlots += 1
     }
 
-    /// FNV-1a over words of eight bytes, finished so that the low bits depend on all of them.
+    /// Words of eight bytes, each multiplied with a random key to 128 bits that are folded into 64 (as in wyhash): fast, and
+    /// who does not know the keys finds no names that meet.
     @inlinable
-    static func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        var at = 0
-        while at &+ 8 <= key.count {
-            hash = (hash ^ key.loadUnaligned(fromByteOffset: at, as: UInt64.self)) &* 0x100_0000_01b3
-            hash ^= hash >> 29
-            at &+= 8
+    func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
+        let count = key.count
+        var state = seed
+        var (first, last): (UInt64, UInt64) = (0, 0)
+        if count <= 16 {
+            if count >= 8 {
+                first = key.loadUnaligned(as: UInt64.self)
+                last = key.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+            } else if count >= 4 {
+                first = UInt64(key.loadUnaligned(as: UInt32.self))
+                last = UInt64(key.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+            } else if count > 0 {
+                first = UInt64(key[0]) << 16 | UInt64(key[count >> 1]) << 8 | UInt64(key[count &- 1])
+            }
+        } else {
+            var at = 0
+            while count &- at > 16 {
+                state = Self.fold(
+                    key.loadUnaligned(fromByteOffset: at, as: UInt64.self) ^ multiplier,
+                    key.loadUnaligned(fromByteOffset: at &+ 8, as: UInt64.self) ^ state)
+                at &+= 16
+            }
+            first = key.loadUnaligned(fromByteOffset: count &- 16, as: UInt64.self)
+            last = key.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         }
-        while at < key.count {
-            hash = (hash ^ UInt64(key[at])) &* 0x100_0000_01b3
-            at &+= 1
-        }
-        return hash ^ (hash >> 32)
+        // The count too: the words of a short key overlap.
+        let folded = Self.fold(first ^ multiplier, last ^ state)
+        return Self.fold(folded ^ seed, UInt64(truncatingIfNeeded: count) ^ multiplier)
     }
+
+    @inlinable
+    @inline(__always)
+    static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let product = left.multipliedFullWidth(by: right)
+        return product.high ^ product.low
+    }
+}
+
+/// The random keys of all tables of the process.
+enum ByteKeySeed {
+    static let seed = UInt64.random(in: 0 ... .max)
+    static let multiplier = UInt64.random(in: 0 ... .max)
 }

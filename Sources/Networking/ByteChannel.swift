@@ -2,15 +2,24 @@ package import Bytes
 internal import CEpoll
 internal import Glibc
 
-/// Who handles the bytes of a connection; called on the connection's reactor.
+/// Who handles the bytes of a connection; called on the connection's reactor, from its loop alone: never from inside a
+/// method of the channel.
 package protocol ByteChannelDelegate: AnyObject {
     /// Bytes have come. They lie in the reactor's read buffer, may be changed in place and are gone after the call:
     /// the delegate consumes all of them.
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer)
     /// What waits to be sent fell below the low watermark after having been above the high one.
     func channelDidBecomeWritable(_ channel: ByteChannel)
+    /// More is held for the connection than there is room for; it is to be ended, which happens at once unless the delegate does it.
+    func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess)
     /// The connection is gone; the last call. `error` is nil when the peer ended it in order or we closed it.
     func channelDidClose(_ channel: ByteChannel, error: TransportError?)
+}
+
+extension ByteChannelDelegate {
+    package func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) {
+        channel.reset(TransportError(.tooLarge, excess.reason))
+    }
 }
 
 /// A connection: bytes in, bytes out, on one reactor for life.
@@ -18,35 +27,38 @@ package protocol ByteChannelDelegate: AnyObject {
 /// What is written while an event of this connection is handled gathers in the reactor's buffer and leaves in one
 /// `send`; only what the socket does not take is kept here. An idle connection holds no buffer.
 ///
+/// Its methods never call the delegate. A write may find that the connection is lost; the delegate hears of that, and of
+/// all else, when the turn ends. So whoever writes, closes or pauses finds everything as it was when the call returns, but
+/// perhaps a channel that is no longer open.
+///
 /// `@unchecked Sendable`: it is touched on its reactor's thread alone; others reach it through `reactor.execute`.
 package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
-    /// Marks of how much may wait to be sent, in bytes.
-    package struct Watermarks: Sendable {
-        /// Above this the connection is not writable. Default 256 KiB.
-        package var high = 256 << 10
-        /// Below this it is again. Default 64 KiB.
-        package var low = 64 << 10
-        /// Above this the connection is ended. Default 64 MiB.
-        package var limit = 64 << 20
-
-        package init() {}
-    }
-
     private enum State { case open, flushing, lingering, closed }
 
     /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
     private static let smallestShared = 8 << 10
+    /// Less than this is not counted as held.
+    package static let smallestHeld = 4 << 10
     /// Of a peer that is behind with reading, less is read at once: what it asks for may have to be kept.
     private static let smallRead = 64 << 10
     /// More than this in one turn is sent before the turn ends.
-    private static let largestTurn = 128 << 10
+    package static let largestTurn = 128 << 10
+    /// How long a peer that does not read, or does not end its side, keeps us at the end.
+    private static let patience = Duration.seconds(5)
 
     package let reactor: Reactor
     /// Kept until the connection has closed.
     package var delegate: (any ByteChannelDelegate)?
-    package var watermarks = Watermarks()
+    package var limits = ChannelLimits.standard
+    /// How many bytes are taken from the socket at once, at most the size of the reactor's buffer; fewer of a peer from which more
+    /// comes than can be handled at once.
+    package var mostRead: Int {
+        get { Int(mostReadBytes) }
+        set { mostReadBytes = UInt32(clamping: min(newValue, Reactor.readBufferSize)) }
+    }
+    private var mostReadBytes = UInt32(Reactor.readBufferSize)
 
-    private let socket: Socket
+    let socket: Socket
     /// Set before `start` when the connection is to be secure.
     private var tls: TLSSession?
     private var queue = WriteQueue()
@@ -56,11 +68,30 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Whether this is the connection that writes into the reactor's buffer.
     private var isCorked = false
     private var isQueuedForFlush = false
+    /// What the delegate is to be told when the turn ends.
+    private var becameWritable = false
     /// Whether the reactor knows it.
     private var isStarted = false
     private var watched: UInt32 = 0
-    /// Runs while what is left is being sent at the end.
-    private var patience: Timer?
+    /// What few connections need; idle ones do not pay for it.
+    private var extras: Extras?
+
+    private final class Extras {
+        /// Runs while what is left is being sent at the end.
+        var patience: Timer?
+        /// Bytes that were thrown away at the end, and how many may be.
+        var thrownAway = 0
+        var mostThrownAway = 0
+        /// Why it ended, until the delegate has been told.
+        var error: TransportError?
+        /// What is held for the connection, and how much of that is here.
+        var account: MemoryAccount?
+        var held = 0
+        var excess: MemoryExcess?
+        /// Runs while many shared bytes wait; what the socket took since it began.
+        var slowness: Timer?
+        var taken = 0
+    }
 
     /// Takes over a connected socket. Call `start` on the reactor.
     init(_ socket: Socket, on reactor: Reactor) {
@@ -71,7 +102,6 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     deinit {
-        patience?.cancel()
         if state != .closed { socket.close() }
     }
 
@@ -87,7 +117,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
         isStarted = true
         tls?.begin(on: socket)
-        if tls != nil { watch() }
+        if tls != nil || isReadingPaused { watch() }
     }
 
     /// Makes the connection speak TLS; before `start`. A client gives the host that it wants to reach.
@@ -104,12 +134,15 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var peerSubject: String? { tls?.peerSubject }
 
     package var remoteAddress: SocketAddress? { socket.remoteAddress }
+    /// The end of this machine.
+    package var localAddress: SocketAddress? { socket.localAddress }
     package var isOpen: Bool { state == .open }
 
     /// Bytes that wait for the socket to take them.
-    package var pendingBytes: Int {
-        queue.count + (tls?.unsentBytes ?? 0) + (isCorked ? reactor.output.pointee.count : 0)
-    }
+    package var pendingBytes: Int { waitingBytes + (isCorked ? reactor.output.pointee.count : 0) }
+
+    /// The same without what this turn has gathered so far.
+    private var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
 
     /// Whether less than the high watermark waits to be sent.
     package var isWritable: Bool { !isAboveHigh }
@@ -171,6 +204,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func uncork() {
         sendOutput()
+        assert(reactor.output.pointee.isEmpty, "what was written is on its way or in the queue")
         isCorked = false
         reactor.corked = nil
         reactor.output.pointee.reset(keepingAtMost: 4 << 20)
@@ -191,7 +225,10 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
                 var sent = transmit(bytes)
                 if sent == -Int(EINTR) { sent = transmit(bytes) }
                 if sent < 0 {
-                    if sent != -Int(EAGAIN) { return fail("send", Int32(-sent)) }
+                    if sent != -Int(EAGAIN) {
+                        reactor.output.pointee.removeAll()
+                        return fail("send", Int32(-sent))
+                    }
                     sent = 0
                 }
                 if sent < bytes.count { queue.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
@@ -211,31 +248,97 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     private func queueForFlush() {
-        if queue.count > watermarks.high { isAboveHigh = true }
+        if queue.count > limits.high { isAboveHigh = true }
         guard !isQueuedForFlush else { return }
         isQueuedForFlush = true
         reactor.flushAtEndOfTurn(self)
     }
 
+    /// The reactor's call: here, and where bytes are read, the delegate is told.
     func flushAtEndOfTurn() {
-        isQueuedForFlush = false
         flush()
+        isQueuedForFlush = false
+        tellDelegate()
+    }
+
+    private func tellDelegate() {
+        guard let delegate else { return }
+        if state == .closed {
+            self.delegate = nil
+            return delegate.channelDidClose(self, error: extras?.error)
+        }
+        if let excess = extras?.excess {
+            extras?.excess = nil
+            delegate.channel(self, exceeds: excess)
+        }
+        guard becameWritable else { return }
+        becameWritable = false
+        if state == .open, !isAboveHigh { delegate.channelDidBecomeWritable(self) }
     }
 
     private func flush() {
         guard state == .open || state == .flushing else { return }
+        let before = queue.count
         let error = flushQueue()
         if error != 0 { return fail("send", error) }
-        if queue.count > watermarks.high { isAboveHigh = true }
+        let waiting = waitingBytes
+        if waiting > 0 || extras != nil { noteHeld(before - queue.count) }
+        if waiting > limits.high { isAboveHigh = true }
         watch()
-        if isAboveHigh, queue.count <= watermarks.low {
+        if isAboveHigh, waiting <= limits.low {
             isAboveHigh = false
-            if state == .open { delegate?.channelDidBecomeWritable(self) }
+            becameWritable = true
+            queueForFlush()
         }
-        if state == .flushing, queue.isEmpty, tls?.unsentBytes ?? 0 == 0 { linger() }
-        if queue.count > watermarks.limit {
-            end(error: TransportError(.closed, "the peer does not read: \(queue.count) bytes wait to be sent"))
+        if state == .flushing, waiting == 0 { linger() }
+        if waiting > limits.limit {
+            end(error: TransportError(.closed, "the peer does not read: \(waiting) bytes wait to be sent"))
         }
+    }
+
+    // MARK: What is held
+
+    /// What is held for this connection, to count with; made at the first call. Nil when nobody counts.
+    package var account: MemoryAccount? {
+        if let account = extras?.account { return account }
+        guard state != .closed, let accounts = limits.accounts else { return nil }
+        let made = accounts.makeAccount(for: remoteAddress)
+        makeExtras().account = made
+        return made
+    }
+
+    /// Counts what waits, after the socket took some of it.
+    private func noteHeld(_ taken: Int) {
+        extras?.taken += taken
+        if queue.sharedCount > limits.sharedBytes { limitSlowness() }
+        guard limits.accounts != nil else { return }
+        let own = queue.ownCount + (tls?.unsentBytes ?? 0)
+        let (held, before) = (own < Self.smallestHeld ? 0 : own, extras?.held ?? 0)
+        guard held != before, let account else { return }
+        extras?.held = held
+        guard let excess = account.hold(held - before) else { return }
+        extras?.excess = excess
+        queueForFlush()
+    }
+
+    /// Gives the peer a time in which it is to take some of the shared bytes that wait for it alone.
+    private func limitSlowness() {
+        let extras = makeExtras()
+        guard extras.slowness == nil else { return }
+        extras.taken = 0
+        extras.slowness = reactor.schedule(after: limits.sharedPatience, for: self) { $0.endIfSlow() }
+    }
+
+    private func endIfSlow() {
+        guard let extras, state != .closed else { return }
+        extras.slowness = nil
+        guard queue.sharedCount > limits.sharedBytes else { return }
+        guard extras.taken < limits.sharedBytes else { return limitSlowness() }
+        reset(
+            TransportError(
+                .closed,
+                "the peer does not read: \(queue.sharedCount) bytes of old versions wait for it, and it took \(extras.taken)"
+                    + " in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
     }
 
     private func flushQueue() -> Int32 {
@@ -258,9 +361,15 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         watch()
     }
 
+    /// What TLS has to say by itself, answers to new keys for instance, waits too: a peer that asks for more than it takes is
+    /// not read from, whether it sends messages or not.
+    private var takesInput: Bool {
+        (!isReadingPaused || state != .open) && tls?.unsentBytes ?? 0 <= limits.high
+    }
+
     private func watch() {
-        guard state != .closed else { return }
-        var events: UInt32 = isReadingPaused && state == .open ? 0 : EPOLLIN.rawValue
+        guard state != .closed, isStarted else { return }
+        var events: UInt32 = takesInput ? EPOLLIN.rawValue : 0
         if waitsForSocket { events |= EPOLLOUT.rawValue }
         guard events != watched else { return }
         watched = events
@@ -281,18 +390,15 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func read(_ events: UInt32) {
         guard state != .closed else { return }
-        if isReadingPaused, state == .open {
+        guard takesInput else {
             // A paused connection is told only of its end.
             if events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { fail("recv", socket.pendingError()) }
             return
         }
         if let tls { return read(tls) }
-        let count = socket.receive(into: readTarget)
+        let count = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<readNow]))
         if count > 0 {
-            guard state == .open, let delegate else { return }
-            cork()
-            delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))
-            uncork()
+            handOn(count)
         } else if count == 0 {
             end(error: nil)
         } else if count != -Int(EAGAIN), count != -Int(EINTR) {
@@ -301,45 +407,63 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     @inline(__always)
-    private var readTarget: UnsafeMutableRawBufferPointer {
-        let buffer = reactor.readBuffer
-        return queue.isEmpty ? buffer : UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.smallRead])
+    private var readNow: Int { queue.isEmpty ? mostRead : min(mostRead, Self.smallRead) }
+
+    @inline(__always)
+    private func handOn(_ count: Int) {
+        guard state == .open, let delegate else { return throwAway(count) }
+        cork()
+        delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))
+        uncork()
     }
 
     private func read(_ tls: TLSSession) {
-        let count = tls.receive(from: socket, into: readTarget)
-        if count > 0, state == .open, let delegate {
-            cork()
-            delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))
-            uncork()
-        }
+        let count = tls.receive(from: socket, atMost: readNow, into: reactor.readBuffer)
+        if count > 0 { handOn(count) } else if state != .open { throwAway(tls.receivedBytes) }
         if let failure = tls.failure { return end(error: failure) }
         if tls.isEnded || count == 0 { return end(error: nil) }
         if count < 0, count != -Int(EAGAIN), count != -Int(EINTR) { return fail("recv", Int32(-count)) }
-        // The handshake may have ended, for which what was written waited.
+        // The handshake may have ended, for which what was written waited; or it has something to say.
         if !queue.isEmpty || tls.unsentBytes > 0 { flush() }
+    }
+
+    /// Our side has ended: what still comes has no use, and there is a limit to how much of it we take.
+    private func throwAway(_ count: Int) {
+        guard let extras, state != .closed else { return }
+        extras.thrownAway += count
+        if extras.thrownAway > extras.mostThrownAway { end(error: nil) }
     }
 
     // MARK: The end
 
-    /// Sends what waits, then ends the connection; what still comes is thrown away.
-    package func closeAfterFlush() {
+    /// Sends what waits, then ends the connection. What still comes is thrown away: at most so many bytes, 16 MiB unless
+    /// told, and for 5 s.
+    package func closeAfterFlush(throwingAwayAtMost limit: Int = 16 << 20) {
         guard state == .open else { return }
         state = .flushing
         isReadingPaused = false
-        // A peer that does not read keeps us at most this long.
-        patience = reactor.schedule(after: .seconds(5)) { [unowned self] in end(error: nil) }
+        let extras = makeExtras()
+        extras.mostThrownAway = limit
+        extras.patience = reactor.schedule(after: Self.patience, for: self) { $0.end(error: nil) }
         if !isCorked { queueForFlush() }
     }
 
     /// Ends the connection at once; what waits is lost.
     package func close() { end(error: nil) }
 
-    /// Ends the connection at once with a reset: the peer loses what it has not read yet, and gets an error.
-    package func reset() {
+    /// Ends the connection at once with a reset: the peer loses what it has not read yet, and gets an error. The delegate
+    /// hears `error`.
+    package func reset(_ error: TransportError? = nil) {
         guard state != .closed else { return }
         socket.resetWhenClosed()
-        end(error: nil)
+        end(error: error)
+    }
+
+    private func makeExtras() -> Extras {
+        if let extras { return extras }
+        let made = Extras()
+        extras = made
+        return made
     }
 
     /// Our side has said all; the peer's end of the stream follows, or a time limit. A socket closed with bytes unread
@@ -357,17 +481,22 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         end(error: .system(call, number, "connection to \(remoteAddress?.description ?? "peer")"))
     }
 
+    /// The one way to the end, from wherever: what hangs on the connection goes at once, the delegate is told when the turn
+    /// ends.
     private func end(error: TransportError?) {
         guard state != .closed else { return }
         state = .closed
-        patience?.cancel()
-        patience = nil
+        extras?.patience?.cancel()
+        extras?.slowness?.cancel()
+        if let account = extras?.account {
+            account.release(extras?.held ?? 0)
+            extras?.account = nil
+        }
+        if let error { makeExtras().error = error }
         if isStarted { reactor.remove(socket.descriptor, self) }
         socket.close()
         queue = WriteQueue()
         tls = nil
-        let delegate = self.delegate
-        self.delegate = nil
-        delegate?.channelDidClose(self, error: error)
+        if delegate != nil { queueForFlush() }
     }
 }

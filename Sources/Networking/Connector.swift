@@ -62,9 +62,9 @@ private final class ConnectAttempt: ReadinessHandler, @unchecked Sendable {
             guard status == 0 || status == EINPROGRESS else { return fail(status) }
             try reactor.add(socket.descriptor, self, events: EPOLLOUT.rawValue)
             let waited = timeout
-            timer = reactor.schedule(after: waited) { [unowned self] in
-                let error = TransportError(.timedOut, "connecting to \(address): no answer within \(waited)")
-                finish(.failure(error))
+            timer = reactor.schedule(after: waited, for: self) { attempt in
+                let error = TransportError(.timedOut, "connecting to \(attempt.address): no answer within \(waited)")
+                attempt.finish(.failure(error))
             }
         } catch {
             finish(.failure(error))

@@ -81,7 +81,9 @@ package final class Listener: Sendable {
 ///
 /// `@unchecked Sendable`: its state is touched on its reactor alone.
 private final class Acceptor: ReadinessHandler, @unchecked Sendable {
-    /// Connections taken in one turn, so that a storm of new ones does not starve those that exist.
+    /// Nanoseconds in which connections are taken in one turn, and how many at most, so that a storm of new ones does not starve
+    /// those that exist. The others wait in the kernel.
+    private static let partOfTurn: UInt64 = 2_000_000
     private static let acceptsPerTurn = 128
     /// How long accepting rests when the process has no descriptors left.
     private static let pause = Duration.milliseconds(50)
@@ -136,8 +138,10 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     }
 
     override func ready(_ events: UInt32) {
+        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<Self.acceptsPerTurn {
             guard isOpen else { return }
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { return }
             let (accepted, error) = socket.accept()
             if let accepted {
                 onAccept(ByteChannel(accepted, on: reactor))

@@ -5,13 +5,15 @@ internal import Synchronization
 
 /// A thread with one epoll set that is also an executor: connections, actors and timers live on it without a lock.
 ///
-/// A turn of its loop handles every descriptor that is ready, then what other threads sent, then jobs of actors and
-/// tasks, then timers; at its end what was written leaves, one `send` per connection. A reactor lives as long as the
-/// process, because actors name it as their executor without holding it.
+/// A turn of its loop handles every descriptor that is ready, then those connections that had more to say than one turn has
+/// room for, then what other threads sent, jobs of actors and tasks, then timers; at its end what was written leaves, one
+/// `send` per connection. Each of these parts has some milliseconds; what is left of it goes on in the next turn, in its order,
+/// after the sockets were looked at. A reactor lives as long as the process, because actors name it as their executor without
+/// holding it.
 ///
 /// `@unchecked Sendable`: apart from `inbox`, which has a lock, the state is touched on the reactor's own thread alone;
 /// `assertCurrent()` says so where it matters.
-public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
+public final class Reactor: SerialExecutor, @unchecked Sendable {
     /// What other threads send, with the fact whether the reactor has been woken for it.
     private struct Inbox {
         var work: [Work] = []
@@ -21,12 +23,15 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     }
 
     private enum Work {
+        /// Of an actor that lives here.
         case job(UnownedJob)
+        /// Of a task that prefers `tasks`.
+        case task(UnownedJob)
         case closure(@Sendable () -> Void)
     }
 
     /// The size of the buffer into which every connection is read, in bytes.
-    static let readBufferSize = 256 << 10
+    package static let readBufferSize = 256 << 10
 
     /// `reactor-0`, for logs.
     public let name: String
@@ -36,12 +41,21 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Written by the reactor's thread before `init` returns, then only read.
     private nonisolated(unsafe) var thread = pthread_t()
 
-    private var jobs: [Work] = []
+    /// Nanoseconds that a part of a turn may take.
+    private static let partOfTurn: UInt64 = 2_000_000
+
+    private var jobs = WorkQueue<Work>()
+    private var line = WorkQueue<any InLine>()
+    /// When the clock was last looked at by work that is measured.
+    package var lastLook: UInt64 = 0
     private var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
     private var unflushed: [ByteChannel] = []
     /// Handlers removed in this turn: an event for them may still lie in the batch, so they are released at its end.
     private var removed: [Unmanaged<ReadinessHandler>] = []
+
+    /// For tasks that run here though they belong to no actor. Written in `init` alone, before the thread begins.
+    package private(set) nonisolated(unsafe) var tasks: ReactorTasks!
 
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readBufferSize, alignment: 64)
     /// The output of the connection whose event is being handled. Behind a pointer, so that writing to it costs no
@@ -53,8 +67,11 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private(set) lazy var tlsBuffers = TLSBuffers()
     /// The connection that writes into `output` now.
     unowned(unsafe) var corked: ByteChannel?
-    /// Number of turns so far; a watchdog sees from it whether the reactor moves.
-    private let turns = Atomic<UInt64>(0)
+    /// Counts up when a turn begins and when it ends: odd while the reactor works. The watchdog sees whether it moves.
+    let pulse = Atomic<UInt64>(0)
+    /// The address of an `ActivityLabel`, which is never freed.
+    private let activity = Atomic<UInt>(0)
+    private let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
 
     package init(name: String) throws(TransportError) {
         self.name = name
@@ -66,7 +83,9 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         nowhere.initialize(to: ByteBuffer())
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
         epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event)
+        tasks = ReactorTasks(self)
         start()
+        Watchdog.shared.watch(self)
     }
 
     // MARK: Work from anywhere
@@ -90,13 +109,12 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
     }
 
-    public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        if isCurrent {
-            jobs.append(.job(job))
-        } else {
-            send(.job(job))
-        }
+    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.job(UnownedJob(job))) }
+
+    func enqueue(task job: UnownedJob) { enqueue(.task(job)) }
+
+    private func enqueue(_ work: Work) {
+        if isCurrent { jobs.append(work) } else { send(work) }
     }
 
     private func send(_ work: Work) {
@@ -125,10 +143,55 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         return timer
     }
 
+    /// The same for an owner whom the timer does not hold: nothing happens when it has gone.
+    @discardableResult
+    package func schedule<Owner: AnyObject>(
+        after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void
+    ) -> Timer {
+        schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
+    }
+
     /// Calls `task` when this turn ends, before connections are flushed. The caller sees to it that it is added once.
     package func atEndOfTurn(_ task: any EndOfTurn) { endOfTurn.append(task) }
 
     func flushAtEndOfTurn(_ channel: ByteChannel) { unflushed.append(channel) }
+
+    /// Puts `task` at the end of the line of those who go on in a later turn. The caller sees to it that it stands there once.
+    package func standInLine(_ task: any InLine) { line.append(task) }
+
+    // MARK: The watchdog
+
+    /// Notes what the reactor does now, for the watchdog: one store. It holds until something else is noted or the turn goes on
+    /// to its next part.
+    @inline(__always)
+    package func note(_ label: ActivityLabel) {
+        activity.store(UInt(bitPattern: Unmanaged.passUnretained(label).toOpaque()), ordering: .relaxed)
+    }
+
+    /// Is told of each turn that takes more than 100 ms: when that is noticed, and when it is over. Called on the watchdog's
+    /// thread. One for each reactor; nil, the default, for none.
+    package var onStall: (@Sendable (ReactorStall) -> Void)? {
+        get { stalls.withLock { $0.observer } }
+        set { stalls.withLock { $0.observer = newValue } }
+    }
+
+    /// Turns so far that took more than 100 ms.
+    package var stallCount: Int { stalls.withLock { $0.count } }
+
+    static func isWorking(_ pulse: UInt64) -> Bool { pulse & 1 == 1 }
+
+    var activityText: String {
+        guard let address = UnsafeRawPointer(bitPattern: activity.load(ordering: .relaxed)) else { return "starting" }
+        return Unmanaged<ActivityLabel>.fromOpaque(address).takeUnretainedValue().text
+    }
+
+    func tell(_ stall: ReactorStall) {
+        let observer = stalls.withLock { stalls in
+            if !stall.isOver { stalls.count += 1 }
+            return stalls.observer
+        }
+        observer?(stall)
+    }
 
     // MARK: Descriptors
 
@@ -178,29 +241,48 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private func loop() -> Never {
         let capacity = 512
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
+        let watchdog = Watchdog.shared
+        var beats: UInt64 = 0
         while true {
-            let count = epoll_wait(epoll, events, Int32(capacity), timeoutMilliseconds())
-            turns.wrappingAdd(1, ordering: .relaxed)
-            var index = 0
-            while index < count {
-                let event = events[index]
-                index += 1
-                if let pointer = event.data.ptr {
-                    Unmanaged<ReadinessHandler>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.ready(event.events) }
-                } else {
-                    var value: eventfd_t = 0
-                    eventfd_read(wakeUp, &value)
-                    takeInbox()
+            var count = epoll_wait(epoll, events, Int32(capacity), timeoutMilliseconds())
+            beats += 1
+            pulse.store(beats, ordering: .sequentiallyConsistent)
+            watchdog.noteTurn()
+            handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+            // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
+            // turn, for many messages together, would else be done for few.
+            if !line.isEmpty {
+                let begun = MonotonicClock.now
+                runLine()
+                while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
+                    count = epoll_wait(epoll, events, Int32(capacity), 0)
+                    handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+                    runLine()
                 }
             }
             runJobs()
             fireTimers()
             finishTurn()
+            beats += 1
+            pulse.store(beats, ordering: .relaxed)
+        }
+    }
+
+    private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
+        note(.sockets)
+        for event in events {
+            if let pointer = event.data.ptr {
+                Unmanaged<ReadinessHandler>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.ready(event.events) }
+            } else {
+                var value: eventfd_t = 0
+                eventfd_read(wakeUp, &value)
+                takeInbox()
+            }
         }
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !jobs.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
+        if !jobs.isEmpty || !line.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
         guard let deadline = timers.nextDeadline() else { return -1 }
         let now = MonotonicClock.now
         if deadline <= now { return 0 }
@@ -213,21 +295,36 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
             swap(&work, &inbox.work)
             inbox.isAwake = false
         }
-        if jobs.isEmpty { jobs = work } else { jobs.append(contentsOf: work) }
+        jobs.append(contentsOf: work)
+    }
+
+    /// Goes on with those who stand in line now, each once.
+    private func runLine() {
+        guard !line.isEmpty else { return }
+        note(.line)
+        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
+        for _ in 0..<line.count {
+            line.removeFirst().goOn()
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+        }
     }
 
     /// Runs what is queued now; what that queues runs in the next turn, so that sockets have their share.
     private func runJobs() {
         guard !jobs.isEmpty else { return }
-        var running: [Work] = []
-        swap(&running, &jobs)
+        note(.jobs)
         let serial = asUnownedSerialExecutor()
-        let task = asUnownedTaskExecutor()
-        for work in running {
-            switch work {
-            case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+        let task = tasks.asUnownedTaskExecutor()
+        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
+        for _ in 0..<jobs.count {
+            switch jobs.removeFirst() {
+            // Each as what it was queued for: a job that is said to have a preference, and has none, is queued anew at each step
+            // from one actor of the reactor to another.
+            case .job(let job): job.runSynchronously(on: serial)
+            case .task(let job): job.runSynchronously(on: task)
             case .closure(let closure): closure()
             }
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
     }
 
@@ -235,16 +332,24 @@ public final class Reactor: SerialExecutor, TaskExecutor, @unchecked Sendable {
         guard let deadline = timers.nextDeadline() else { return }
         let now = MonotonicClock.now
         guard deadline <= now else { return }
-        while let work = timers.popDue(at: now) { work() }
+        note(.timers)
+        var slice = TimeSlice(budget: Self.partOfTurn, from: now)
+        while let work = timers.popDue(at: now) {
+            work()
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+        }
     }
 
     private func finishTurn() {
+        note(.endOfTurn)
         while !endOfTurn.isEmpty {
             var tasks: [any EndOfTurn] = []
             swap(&tasks, &endOfTurn)
             for task in tasks { task.endOfTurn() }
         }
-        while !unflushed.isEmpty {
+        // Twice, so that what delegates write when they hear of something leaves too. What they write then waits for the
+        // next turn: a connection that takes all at once would hold up the others for ever.
+        for _ in 0..<2 where !unflushed.isEmpty {
             var channels: [ByteChannel] = []
             swap(&channels, &unflushed)
             for channel in channels { channel.flushAtEndOfTurn() }

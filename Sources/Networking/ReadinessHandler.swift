@@ -8,3 +8,9 @@ package class ReadinessHandler {
 package protocol EndOfTurn: AnyObject {
     func endOfTurn()
 }
+
+/// What has more to do than a turn has room for.
+package protocol InLine: AnyObject {
+    /// Does some of it, for about 100 µs, and stands in line again when it has more.
+    func goOn()
+}

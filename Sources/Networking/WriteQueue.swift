@@ -38,6 +38,10 @@ struct WriteQueue {
     private var sent = 0
     /// Bytes that wait.
     private(set) var count = 0
+    /// Bytes of the shared pieces that are not sent to their end.
+    private(set) var sharedCount = 0
+    /// Bytes that wait and are ours alone.
+    var ownCount: Int { max(0, count - sharedCount) }
 
     var isEmpty: Bool { count == 0 }
 
@@ -62,6 +66,7 @@ struct WriteQueue {
         guard shared.count > 0 else { return }
         chunks.append(.shared(shared))
         count += shared.count
+        sharedCount += shared.count
     }
 
     private mutating func lastOwnPiece() -> Piece {
@@ -103,12 +108,14 @@ struct WriteQueue {
         guard count > 0 else {
             chunks = []
             sent = 0
+            sharedCount = 0
             return
         }
         sent += bytes
         var gone = 0
         while gone < chunks.count, sent >= chunks[gone].bytes.count {
             sent -= chunks[gone].bytes.count
+            if case .shared(let shared) = chunks[gone] { sharedCount -= shared.count }
             gone += 1
         }
         chunks.removeFirst(gone)

@@ -59,14 +59,14 @@ extension TrebuchetActorDeclaration {
             ? """
             .init(
                 \(executorArgument)methods: \(list(methods).indentedAfterFirstLine(by: 4)),
-                streams: \(list(streams).indentedAfterFirstLine(by: 4))
+                streams: \(list(streams).indentedAfterFirstLine(by: 4))\(deactivationArgument)
             )
             """
             : """
             var methods: [Trebuchet.DispatchMethod<\(name)>] = \(list(methods))
             var streams: [Trebuchet.DispatchStream<\(name)>] = \(list(streams))
             \(conditional.joined(separator: "\n"))
-            return .init(\(executorArgument)methods: methods, streams: streams)
+            return .init(\(executorArgument)methods: methods, streams: streams\(deactivationArgument))
             """
         return """
             \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
@@ -90,6 +90,8 @@ extension TrebuchetActorDeclaration {
     }
 
     private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }
+
+    private var deactivationArgument: String { deactivation.map { ", deactivate: \($0.value.source)" } ?? "" }
 
     /// An array literal of the entries that are always there.
     private func list(_ entries: [Conditional<String>]) -> String {

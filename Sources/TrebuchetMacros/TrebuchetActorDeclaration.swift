@@ -19,6 +19,8 @@ struct TrebuchetActorDeclaration {
     private(set) var distributed: [Conditional<DistributedMember>] = []
     /// The names that the members written by hand take up.
     private(set) var ownMembers: [Conditional<NamedMember>] = []
+    /// `func deactivate()`, for when the actor is let go.
+    private(set) var deactivation: Conditional<Deactivation>?
     /// What is wrong with single members; the others can still be served.
     private(set) var diagnostics: [Diagnostic] = []
 
@@ -42,6 +44,8 @@ struct TrebuchetActorDeclaration {
         ownMembers += NamedMember.members(in: member.value).map { Conditional($0, if: condition) }
         do throws(DiagnosticsError) {
             switch member.value.as(DeclSyntaxEnum.self) {
+            case .functionDecl(let function) where Deactivation.isDeclared(by: function):
+                deactivation = Conditional(Deactivation(function), if: condition)
             case .functionDecl(let function) where function.modifiers.isDistributed:
                 distributed.append(Conditional(try DistributedMember(function), if: condition))
             case .variableDecl(let variable):

@@ -13,9 +13,9 @@ final class SQLiteConnection {
         try self.init(file.path, file, SQLITE_OPEN_READWRITE, busyTimeout)
     }
 
-    /// Makes a database.
+    /// Makes a database of an empty file.
     convenience init(creating path: String, busyTimeout: Duration) throws(StateStoreError) {
-        try self.init(path, nil, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busyTimeout)
+        try self.init(path, nil, SQLITE_OPEN_READWRITE, busyTimeout)
     }
 
     private init(

@@ -26,10 +26,19 @@ final class StoreFile: Sendable {
         // Looked at again, now that nobody else makes it.
         isNew = stat(path, &status) != 0
         self.path = path
-        if isNew { try checkNothingIsLeft() } else { try checkHeader(size: Int(status.st_size)) }
+        if isNew { try checkNothingIsLeft() }
+        try checkIsPrivate()
+        if !isNew { try checkHeader(size: Int(status.st_size)) }
     }
 
     deinit { close(lock) }
+
+    /// Makes an empty file that its owner alone can read, from its first moment on; SQLite gives its log the same mode.
+    static func create(_ path: String) throws(StateStoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw failure("making \(path)", errno) }
+        close(descriptor)
+    }
 
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
@@ -39,7 +48,8 @@ final class StoreFile: Sendable {
 
     private static func lock(_ path: String) throws(StateStoreError) -> Int32 {
         let name = path + "-lock"
-        let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        // Not through a link, which could lead to any file.
+        let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("opening \(name)", errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
@@ -55,6 +65,19 @@ final class StoreFile: Sendable {
         ftruncate(descriptor, 0)
         pwrite(descriptor, owner, owner.count, 0)
         return descriptor
+    }
+
+    /// Whoever reads the file has the key of access tokens; whoever writes it has the data. Asked before anything is read.
+    private func checkIsPrivate() throws(StateStoreError) {
+        let exposed = ["", "-wal", "-shm", "-journal", "-lock"].map { path + $0 }.filter { name in
+            var status = stat()
+            return stat(name, &status) == 0 && status.st_mode & 0o077 != 0
+        }
+        guard let first = exposed.first else { return }
+        throw StateStoreError(
+            .exposed,
+            "\(first) can be read or written by others on this machine, and it holds secrets; make it yours alone: chmod 600 "
+                + exposed.map { "'" + $0.replacing("'", with: #"'\''"#) + "'" }.joined(separator: " "))
     }
 
     /// A log without its file: the file was moved or removed, and what is in the log must not be lost with it.

@@ -23,6 +23,7 @@ enum StoreSchema {
         let draft = path + "-new"
         unlink(draft)
         unlink(draft + "-journal")
+        try StoreFile.create(draft)
         do {
             let connection = try SQLiteConnection(creating: draft, busyTimeout: busyTimeout)
             try connection.execute("PRAGMA synchronous = FULL; BEGIN; \(tables) COMMIT;")

@@ -28,7 +28,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         client = channel
         core.count { $0.openSockets += 1 }
         let (address, reactor) = (core.server, core.reactor)
-        connecting = Task(executorPreference: reactor) {
+        connecting = Task(executorPreference: reactor.tasks) {
             let result: Result<ByteChannel, any Error>
             do {
                 result = .success(try await Connector.connect(host: address.host, port: address.port, on: reactor))

@@ -104,6 +104,8 @@ public final class FaultyLink: Sendable {
         await stopListening()
         let core = core
         for connecting in await core.reactor.perform({ core.close() }) { await connecting.value }
+        // Channels tell of their end when a turn ends.
+        await core.reactor.perform {}
         let reservation = port.withLock { port in
             defer { port.reservation = nil }
             return port.reservation

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Networking
 internal import Synchronization
 
@@ -16,7 +15,7 @@ final class AddressCounter: Sendable {
     init(limit: Int) { self.limit = limit }
 
     func enter(_ address: SocketAddress?) -> Decision {
-        guard let address, let key = AddressKey(address) else { return .admitted(nil) }
+        guard let address, let key = AddressKey(address), !key.isLoopback else { return .admitted(nil) }
         let isAdmitted = counts.withLock { counts in
             let count = counts[key, default: 0]
             guard count < limit else { return false }
@@ -36,7 +35,7 @@ final class AddressCounter: Sendable {
 
 /// One connection in the count of its address.
 final class AddressEntry {
-    private let key: AddressKey
+    let key: AddressKey
     private let counter: AddressCounter
 
     fileprivate init(_ key: AddressKey, _ counter: AddressCounter) {
@@ -45,30 +44,4 @@ final class AddressEntry {
     }
 
     deinit { counter.leave(key) }
-}
-
-/// Who counts as one: an IPv4 address, or a /64 network of IPv6.
-struct AddressKey: Hashable, Sendable {
-    private let bits: UInt64
-    private let isIPv6: Bool
-
-    /// Nil for this machine itself.
-    init?(_ address: SocketAddress) {
-        var four = in_addr()
-        var six = in6_addr()
-        if inet_pton(AF_INET, address.host, &four) == 1 {
-            bits = UInt64(UInt32(bigEndian: four.s_addr))
-            isIPv6 = false
-            if bits >> 24 == 127 { return nil }
-        } else if inet_pton(AF_INET6, address.host, &six) == 1 {
-            let words = withUnsafeBytes(of: six) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            }
-            bits = UInt64(bigEndian: words.0)
-            isIPv6 = true
-            if bits == 0, UInt64(bigEndian: words.1) == 1 { return nil }
-        } else {
-            return nil
-        }
-    }
 }

@@ -36,8 +36,8 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         do {
             let request = try handshake.request()
             try channel.start(self)
-            timer = channel.reactor.schedule(after: limits.handshakeTimeout) { [unowned self] in
-                fail(TransportError(.timedOut, "\(handshake.url) did not answer the upgrade in time"))
+            timer = channel.reactor.schedule(after: limits.handshakeTimeout, for: self) { upgrade in
+                upgrade.fail(TransportError(.timedOut, "\(upgrade.handshake.url) did not answer the upgrade in time"))
             }
             channel.write { $0.append(request) }
         } catch {

@@ -54,6 +54,8 @@ final class ConnectionTable: @unchecked Sendable {
         isBeating = false
         guard !sockets.isEmpty else { return }
         part = (part + 1) % Self.parts
+        // Of the list as it is now: a beat may end a connection.
+        let sockets = sockets
         for index in stride(from: part, to: sockets.count, by: Self.parts) { sockets[index].beat() }
         startBeating()
     }

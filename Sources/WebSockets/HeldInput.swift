@@ -10,6 +10,9 @@ final class HeldInput {
 
     func append(_ bytes: UnsafeMutableRawBufferPointer) { buffer.append(UnsafeRawBufferPointer(bytes)) }
 
+    /// Memory that it takes.
+    var heldBytes: Int { buffer.capacity }
+
     var rest: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[consumed...])
     }

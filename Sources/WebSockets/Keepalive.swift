@@ -10,6 +10,8 @@ struct Keepalive {
         case giveUp(String)
         /// No message came for too long.
         case closeIdle
+        /// A message was begun too long ago and is not whole.
+        case closeUnfinished
     }
 
     /// The times of a connection in beats.
@@ -21,6 +23,7 @@ struct Keepalive {
         let giveUp: UInt16
         /// 0 for never.
         let idle: UInt16
+        let message: UInt16
         let controlFrames: UInt32
 
         init(_ limits: WebSocketLimits) {
@@ -30,6 +33,7 @@ struct Keepalive {
             ping = limits.pingInterval == nil ? .max : UInt16(Self.beatsPerInterval)
             giveUp = limits.pingInterval == nil ? .max : ping + Self.beats(limits.pongTimeout, beat)
             idle = limits.idleTimeout.map { Self.beats($0, beat) } ?? 0
+            message = Self.beats(limits.messageTimeout, beat)
             controlFrames = UInt32(clamping: max(16, Int(Double(limits.controlFramesPerSecond) * (beat / .seconds(1)))))
         }
 
@@ -43,6 +47,7 @@ struct Keepalive {
     /// A message has.
     var hadMessage = false
     private var silence: UInt16 = 0
+    private var unfinished: UInt16 = 0
     private var idle: UInt16 = 0
     private var controlFrames: UInt32 = 0
 
@@ -52,13 +57,15 @@ struct Keepalive {
         return controlFrames <= times.controlFrames
     }
 
-    /// What a beat asks for.
-    mutating func beat(_ times: Times) -> Action {
+    /// What a beat asks for. `isUnfinished` when a message is not whole that was not at the beat before, either.
+    mutating func beat(_ times: Times, isUnfinished: Bool = false) -> Action {
         controlFrames = 0
+        unfinished = isUnfinished ? min(unfinished + 1, .max - 1) : 0
         idle = hadMessage ? 0 : min(idle + 1, .max - 1)
         silence = wasHeard ? 0 : min(silence + 1, .max - 1)
         hadMessage = false
         wasHeard = false
+        if unfinished >= times.message { return .closeUnfinished }
         if times.idle > 0, idle >= times.idle { return .closeIdle }
         if silence >= times.giveUp { return .giveUp("no sign of life from the peer") }
         return silence == times.ping ? .ping : .nothing
@@ -68,10 +75,15 @@ struct Keepalive {
 /// The times that all connections of a server keep, or a client's one.
 final class ConnectionTimes: Sendable {
     let close: Duration
+    let message: Duration
     let keepalive: Keepalive.Times
+    let channel: ChannelLimits
 
-    init(_ limits: WebSocketLimits) {
+    /// - Parameter accounts: where a server counts what it holds.
+    init(_ limits: WebSocketLimits, accounts: (any MemoryAccounts)? = nil) {
         close = limits.closeTimeout
+        message = limits.messageTimeout
         keepalive = Keepalive.Times(limits)
+        channel = limits.channel(accounts)
     }
 }

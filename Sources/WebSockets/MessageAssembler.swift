@@ -73,6 +73,9 @@ struct MessageAssembler: ~Copyable {
         return violation
     }
 
+    /// Memory that the message so far takes.
+    var heldBytes: Int { buffer.capacity }
+
     /// The message so far; valid until the next call.
     var message: UnsafeMutableRawBufferPointer { buffer.mutableBytes }
 

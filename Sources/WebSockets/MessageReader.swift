@@ -34,6 +34,8 @@ package struct MessageReader: ~Copyable {
     /// A part of a header or of a control frame's payload.
     private var scratch = ByteBuffer()
     private var assembler: MessageAssembler
+    /// A beat has seen what is unfinished now.
+    private var wasSeen = false
 
     init(role: WebSocketRole, limits: WebSocketLimits, compression: MessageCompression?) {
         decoder = FrameDecoder(
@@ -45,6 +47,18 @@ package struct MessageReader: ~Copyable {
 
     package init(role: WebSocketRole, limits: WebSocketLimits) {
         self.init(role: role, limits: limits, compression: nil)
+    }
+
+    /// Memory that what is not whole takes.
+    var heldBytes: Int { assembler.heldBytes }
+
+    /// Whether something is not whole: a message, or a frame.
+    var isUnfinished: Bool { stage == .partOfHeader || stage == .payload || !assembler.isIdle && stage == .header }
+
+    /// To be asked at each beat: whether what is unfinished was so at the beat before.
+    mutating func isOlderThanLastBeat() -> Bool {
+        defer { wasSeen = isUnfinished }
+        return isUnfinished && wasSeen
     }
 
     /// The next event in `bytes`, which are consumed from their start and changed in place.
@@ -76,6 +90,7 @@ package struct MessageReader: ~Copyable {
                 scratch.reset(keepingAtMost: 0)
                 if !frame.opcode.isControl { assembler.reset() }
                 stage = .header
+                if assembler.isIdle { wasSeen = false }
             case .header, .partOfHeader:
                 switch readHeader(&bytes) {
                 case .incomplete: return .needsMore
@@ -127,6 +142,7 @@ package struct MessageReader: ~Copyable {
         if frame.opcode.isControl {
             if isWhole && scratch.isEmpty {
                 stage = .header
+                if assembler.isIdle { wasSeen = false }
                 return .control(frame.opcode, piece)
             }
             scratch.append(UnsafeRawBufferPointer(piece))

@@ -4,6 +4,10 @@ internal import Networking
 /// A connection to a server from its first byte to the answer of the handshake. It is gone, with the head and all
 /// memory for it, when the WebSocket begins.
 final class ServerUpgrade: ByteChannelDelegate {
+    /// What is still read of a request after its answer: a client that is sending sees the answer, one that never stops
+    /// costs no more.
+    private static let mostThrownAway = 64 << 10
+
     private let channel: ByteChannel
     private let configuration: ServerConfiguration
     private let table: ConnectionTable
@@ -32,9 +36,9 @@ final class ServerUpgrade: ByteChannelDelegate {
             table.remove(self)
             return
         }
-        timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout) { [unowned self] in
-            isTimedOut = true
-            answer(HTTPResponse(status: 408, text: "the handshake took too long"))
+        timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout, for: self) { upgrade in
+            upgrade.isTimedOut = true
+            upgrade.answer(HTTPResponse(status: 408, text: "the handshake took too long"))
         }
     }
 
@@ -74,6 +78,10 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+        // Before anything else, so that nothing is done for a page that may not use the server.
+        if let check = configuration.check, let refusal = check(request, channel.localAddress) {
+            return answer(refusal, headOnly: request.method == "HEAD")
+        }
         guard request.wantsWebSocket else { return try handlePlain(request) }
         let agreement = try ServerHandshake.agree(
             request, subprotocols: configuration.subprotocols, compression: configuration.compression)
@@ -81,8 +89,10 @@ final class ServerUpgrade: ByteChannelDelegate {
         guard table.count <= configuration.connectionsPerReactor else {
             throw HTTPRejection(503, "the server has as many connections as it takes")
         }
+        let remoteAddress = channel.remoteAddress
+        if let excess = configuration.memory.refusal(of: remoteAddress) { throw HTTPRejection(503, excess.reason) }
         let upgrade = WebSocketUpgrade(
-            request: request, subprotocol: agreement.subprotocol, remoteAddress: channel.remoteAddress,
+            request: request, subprotocol: agreement.subprotocol, remoteAddress: remoteAddress,
             isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject, reactor: channel.reactor)
         guard let admit = configuration.admit else { return decide(upgrade, agreement, rest) }
         // A peer that sends before it is answered waits, or is kept up to the size of a buffer.
@@ -91,7 +101,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         buffer.append(UnsafeRawBufferPointer(rest))
         isAnswered = true
         let pending = Pending(upgrade: self)
-        Task(executorPreference: channel.reactor) {
+        Task(executorPreference: channel.reactor.tasks) {
             let admission = await admit(upgrade)
             let reactor = upgrade.reactor
             reactor.run { pending.upgrade.admitted(admission, upgrade, agreement) }
@@ -142,7 +152,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         timer?.cancel()
         buffer.reset(keepingAtMost: 0)
         channel.write { $0.append(response.encoded(headOnly: headOnly)) }
-        channel.closeAfterFlush()
+        channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
     }
 
     private func open(

@@ -1,25 +1,42 @@
+package import Bytes
 public import Networking
 
-extension WebSocket: ByteChannelDelegate {
+extension WebSocket: ByteChannelDelegate, InLine {
+    /// Nanoseconds and messages that a connection may take of a turn of its reactor, while others wait.
+    private static let shareOfTurn: UInt64 = 100_000
+    private static let messagesPerTurn = 256
+    /// The least that is read at once of a connection that has more to say than its share.
+    private static let leastRead = 4 << 10
+
     package func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         // After the end, what still comes is thrown away.
         guard let handler, machine.phase != .closed else { return }
         keepalive.wasHeard = true
-        if isPaused {
+        if isPaused || isInLine {
             hold(bytes)
+            noteHeldInput()
         } else {
             var rest = bytes
             read(&rest, handler)
-            if !rest.isEmpty { hold(rest) }
+            if !rest.isEmpty {
+                // What is left is kept, once: from now on no more is read at a time than was handled in this.
+                if isInLine { channel.mostRead = max(Self.leastRead, bytes.count - rest.count) }
+                hold(rest)
+            } else if channel.mostRead < Reactor.readBufferSize {
+                channel.mostRead = bytes.count < channel.mostRead ? Reactor.readBufferSize : bytes.count / 4 * 5
+            }
             afterReading()
         }
     }
 
     package func channelDidBecomeWritable(_ channel: ByteChannel) {
-        becameWritable = true
         keepalive.wasHeard = true
-        if !isReading { tellWritable() }
+        guard machine.phase != .closed else { return }
+        if machine.phase == .open { handler?.webSocketDidBecomeWritable(self) }
+        continueReading()
     }
+
+    package func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) { end(for: excess) }
 
     package func channelDidClose(_ channel: ByteChannel, error: TransportError?) { transportDidClose(error) }
 
@@ -38,12 +55,15 @@ extension WebSocket: ByteChannelDelegate {
         if !isReading { reactor.execute { self.continueReading() } }
     }
 
-    private var isPaused: Bool { isPausedByUser || !channel.isWritable }
+    /// A server does not read from who does not take its answers. A client that did so too would wait for a server that
+    /// waits for it.
+    var isPaused: Bool { isPausedByUser || !channel.isWritable && machine.role == .server }
 
-    /// Handles what lies in `bytes` until they are used up or reading pauses; `bytes` is what is left. `afterReading`
-    /// follows, when that is in its place.
+    /// Handles what lies in `bytes` until they are used up, reading pauses or the connection's share of the turn is used up;
+    /// `bytes` is what is left. `afterReading` follows, when that is in its place.
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
+        var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
         reading: while true {
             switch nextEvent(&bytes) {
             case .message(let opcode, let payload):
@@ -60,7 +80,26 @@ extension WebSocket: ByteChannelDelegate {
                 perform(machine.received(violation))
                 break reading
             }
+            if slice.isLookDue(), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
         }
+    }
+
+    /// Stands in line when it is.
+    @inline(never)
+    private func isShareUsedUp(_ slice: inout TimeSlice, isMoreThere: Bool) -> Bool {
+        guard isMoreThere else { return false }
+        let isUsedUp = slice.isUsedUp(lastLook: &reactor.lastLook)
+        stride = slice.stride
+        guard isUsedUp || slice.count >= Self.messagesPerTurn else { return false }
+        isInLine = true
+        reactor.standInLine(self)
+        return true
+    }
+
+    /// The reactor's call: it is this connection's turn again.
+    package func goOn() {
+        isInLine = false
+        continueReading()
     }
 
     private func handle(
@@ -83,15 +122,8 @@ extension WebSocket: ByteChannelDelegate {
     @inline(__always)
     private func afterReading() {
         isReading = false
-        if becameWritable { tellWritable() }
+        noteHeldInput()
         if untold != nil { tellEnd() }
-    }
-
-    private func tellWritable() {
-        becameWritable = false
-        guard machine.phase != .closed else { return }
-        if machine.phase == .open { handler?.webSocketDidBecomeWritable(self) }
-        continueReading()
     }
 
     /// Keeps what cannot be handled yet, and stops the network.
@@ -108,7 +140,7 @@ extension WebSocket: ByteChannelDelegate {
 
     /// Handles what was held, then lets the network bring more.
     private func continueReading() {
-        guard !isReading, !isPaused, machine.phase != .closed else { return }
+        guard !isReading, !isPaused, !isInLine, machine.phase != .closed else { return }
         if let held, let handler {
             channel.corked {
                 var rest = held.rest
@@ -119,6 +151,6 @@ extension WebSocket: ByteChannelDelegate {
             if held.rest.isEmpty { self.held = nil }
             afterReading()
         }
-        if held == nil, !isPaused { channel.resumeReading() } else { channel.pauseReading() }
+        if held == nil, !isPaused, !isInLine { channel.resumeReading() } else { channel.pauseReading() }
     }
 }

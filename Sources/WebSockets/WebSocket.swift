@@ -1,10 +1,12 @@
+package import Bytes
 public import Networking
 
 /// An open WebSocket connection, of either role.
 ///
 /// It is confined to its reactor: the handler is called there, and what is not marked otherwise is called there. While
-/// more than the high watermark waits to be sent, nothing is read from the peer: who does not take answers cannot
-/// make more of them.
+/// more than the high watermark waits to be sent, a server reads nothing from its peer: who does not take answers cannot
+/// make more of them. A connection has a share of each turn of its reactor, about 100 µs and at most 256 messages; when it
+/// is used up, what is left of its input is handled in a later turn, after that of others.
 ///
 /// `@unchecked Sendable`: apart from `let`s its state is touched on the reactor's thread alone; the methods that may be
 /// called from anywhere go there first.
@@ -31,7 +33,8 @@ public final class WebSocket: @unchecked Sendable {
     /// Events are being read: what the handler is to be told waits until it has returned.
     var isReading = false
     var isPausedByUser = false
-    var becameWritable = false
+    /// It has used up its share of a turn; what is left of its input is handled in a later one.
+    var isInLine = false
     /// How it ended, until the handler has been told.
     var untold: (code: WebSocketCloseCode, reason: String)?
 
@@ -43,6 +46,8 @@ public final class WebSocket: @unchecked Sendable {
     var tableIndex = 0
     /// Counts for its address as long as the socket is there.
     var addressEntry: AddressEntry?
+    /// The host at the other end; nil for this machine itself, and at a client.
+    package var addressKey: AddressKey? { addressEntry?.key }
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,
@@ -60,7 +65,7 @@ public final class WebSocket: @unchecked Sendable {
                 machine: WebSocketStateMachine(role: role)))
         maskingKeys = role == .client ? MaskingKeys() : nil
         self.times = times
-        channel.watermarks = limits.watermarks
+        channel.limits = times.channel
     }
 
     deinit {
@@ -73,11 +78,20 @@ public final class WebSocket: @unchecked Sendable {
         var machine: WebSocketStateMachine
         var fragmentBytes = 0
         var keepalive = Keepalive()
+        /// What was counted of the memory for input.
+        var heldBytes = 0
+        var stride = UInt8(TimeSlice.longestStride)
     }
 
     var keepalive: Keepalive {
         @inline(__always) get { hot.pointee.keepalive }
         @inline(__always) _modify { yield &hot.pointee.keepalive }
+    }
+
+    /// Messages between two looks at the clock: fewer for a connection whose messages cost more.
+    var stride: Int {
+        get { Int(hot.pointee.stride) }
+        set { hot.pointee.stride = UInt8(truncatingIfNeeded: newValue) }
     }
 
     var machine: WebSocketStateMachine {
@@ -90,6 +104,33 @@ public final class WebSocket: @unchecked Sendable {
         get { hot.pointee.fragmentBytes }
         set { hot.pointee.fragmentBytes = newValue }
     }
+
+    /// What is held for this connection, to count with, and to share with its principal; made at the first call. Nil at a client,
+    /// and when the connection is gone.
+    package var memoryAccount: MemoryAccount? { channel.account }
+
+    /// Counts the memory for input that is not handled, when it has changed. Costs two comparisons when it has not.
+    @inline(__always)
+    func noteHeldInput() {
+        let bytes = hot.pointee.reader.heldBytes &+ (held?.heldBytes ?? 0)
+        let counted = bytes < ByteChannel.smallestHeld ? 0 : bytes
+        if counted != hot.pointee.heldBytes { count(counted) }
+    }
+
+    @inline(never)
+    private func count(_ bytes: Int) {
+        guard machine.role == .server, let account = channel.account else { return }
+        let change = bytes - hot.pointee.heldBytes
+        hot.pointee.heldBytes = bytes
+        if let excess = account.hold(change) { end(for: excess) }
+    }
+
+    func end(for excess: MemoryExcess) {
+        close(code: excess.holder == .connection ? .policyViolation : .tryAgainLater, reason: excess.reason)
+    }
+
+    /// Whether the message that was not whole at the last beat still is not.
+    private func isMessageOld() -> Bool { hot.pointee.reader.isOlderThanLastBeat() }
 
     @inline(__always)
     func nextEvent(_ bytes: inout UnsafeMutableRawBufferPointer) -> MessageReader.Event {
@@ -121,20 +162,24 @@ public final class WebSocket: @unchecked Sendable {
         guard machine.phase == .open else { return }
         // Who has stopped reading hears nothing; that is not the peer's fault.
         if isPausedByUser { keepalive.wasHeard = true }
-        switch keepalive.beat(times.keepalive) {
+        // What is not read is not the peer's fault either; a client takes what its server sends, however slow the way.
+        let isUnfinished = machine.role == .server && !isPaused && !isInLine && isMessageOld()
+        switch keepalive.beat(times.keepalive, isUnfinished: isUnfinished) {
         case .nothing: break
         case .ping: ping()
         case .giveUp(let reason): perform(machine.abort(reason))
         case .closeIdle: close(code: .goingAway, reason: "no message came for too long")
+        case .closeUnfinished:
+            close(code: .policyViolation, reason: "a message was not whole after \(times.message) (messageTimeout)")
         }
     }
 
     /// A client has no table whose timer beats for it.
     func beatAlone() {
-        beatTimer = reactor.schedule(after: times.keepalive.beat) { [weak self] in
-            guard let self, self.machine.phase == .open else { return }
-            self.beat()
-            self.beatAlone()
+        beatTimer = reactor.schedule(after: times.keepalive.beat, for: self) { socket in
+            guard socket.machine.phase == .open else { return }
+            socket.beat()
+            socket.beatAlone()
         }
     }
 
@@ -149,17 +194,14 @@ public final class WebSocket: @unchecked Sendable {
         switch action {
         case .nothing, .deliver, .sendPong: break
         case .sendClose(let payload):
+            limitClosing { $0.perform($0.machine.closeTimedOut()) }
             sendControl(.close, payload.encoded)
-            closeTimer = reactor.schedule(after: times.close) { [unowned self] in perform(machine.closeTimedOut()) }
         case .finish(let ending): finish(ending)
         }
     }
 
     private func finish(_ ending: WebSocketStateMachine.Ending) {
-        closeTimer?.cancel()
-        closeTimer = nil
-        beatTimer?.cancel()
-        beatTimer = nil
+        stopTimers()
         held = nil
         untold = (ending.code, ending.reason)
         if let reply = ending.reply { sendControl(.close, reply.encoded) }
@@ -168,10 +210,23 @@ public final class WebSocket: @unchecked Sendable {
         case .drop: channel.close()
         case .awaitPeer:
             channel.resumeReading()
-            closeTimer = reactor.schedule(after: times.close) { [unowned self] in channel.close() }
+            limitClosing { $0.channel.close() }
         }
         // The caller may be the handler, in the middle of something: it hears of the end when it has returned.
         if !isReading { reactor.execute { self.tellEnd() } }
+    }
+
+    /// What happens when the peer takes too long to end the connection.
+    private func limitClosing(_ end: @escaping (WebSocket) -> Void) {
+        closeTimer?.cancel()
+        closeTimer = reactor.schedule(after: times.close, for: self, end)
+    }
+
+    private func stopTimers() {
+        closeTimer?.cancel()
+        closeTimer = nil
+        beatTimer?.cancel()
+        beatTimer = nil
     }
 
     func tellEnd() {
@@ -181,10 +236,9 @@ public final class WebSocket: @unchecked Sendable {
         handler.webSocketDidClose(self, code: code, reason: reason)
     }
 
-    /// The TCP connection is gone.
+    /// The TCP connection is gone. Every channel that ends comes here, after all that was begun on it.
     func transportDidClose(_ error: TransportError?) {
-        closeTimer?.cancel()
-        closeTimer = nil
+        stopTimers()
         perform(machine.abort(error?.message ?? "the peer ended the connection without a close frame"))
         // After the handler has been told, so that a server's shutdown ends with nothing left to tell.
         guard let table else { return }

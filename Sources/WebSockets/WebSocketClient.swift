@@ -25,7 +25,7 @@ public enum WebSocketClient {
         }
         // On the reactor: between the connection and the request nobody waits for a thread of the pool, which others may
         // hold while the server's time for the handshake runs out.
-        return try await withTaskExecutorPreference(reactor) {
+        return try await withTaskExecutorPreference(reactor.tasks) {
             let channel = try await Connector.connect(
                 host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
             if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Networking
 
 /// How much a peer may ask of us; every size, count and time of the module is here.
@@ -16,6 +17,9 @@ public struct WebSocketLimits: Sendable {
     public var frameBytes = 1 << 20
     /// Frames of one message. Default 1,024; beyond it close code 1009.
     public var fragmentsPerMessage = 1024
+    /// From the first byte of a message that does not come at once to its last, at a server. Default 30 s; beyond it close code
+    /// 1008. Kept to within a quarter of `pingInterval`.
+    public var messageTimeout = Duration.seconds(30)
     /// From our close frame to the peer's, and from there to the end of the connection. Default 5 s.
     public var closeTimeout = Duration.seconds(5)
     /// Connections of one server at a time, those in the handshake among them. Default 100,000; beyond it 503.
@@ -34,7 +38,7 @@ public struct WebSocketLimits: Sendable {
     public var pongTimeout = Duration.seconds(20)
     /// How long no message comes before the connection is closed with 1001; nil for never, the default.
     public var idleTimeout: Duration?
-    /// Bytes waiting to be sent above which a connection is not writable and not read from. Default 256 KiB.
+    /// Bytes waiting to be sent above which a connection is not writable and, at a server, not read from. Default 256 KiB.
     public var highWatermarkBytes = 256 << 10
     /// Bytes waiting to be sent below which it is again. Default 64 KiB.
     public var lowWatermarkBytes = 64 << 10
@@ -42,13 +46,26 @@ public struct WebSocketLimits: Sendable {
     /// much looks at `isWritable` before.
     public var writeQueueBytes = 64 << 20
 
+    /// Bytes of large shared messages, versions of states for instance, that may wait for one connection: who has more waiting
+    /// and takes no such amount within `sharedBytesPatience` is ended with a reset; its handler hears code 1006. Default 1 MiB.
+    public var sharedBytesUnsent = 1 << 20
+    /// Default 10 s.
+    public var sharedBytesPatience = Duration.seconds(10)
+    /// Bytes that a server holds for its peers, all together: messages that are not whole, input that is not handled, output that
+    /// is not taken. Less than 4 KiB of one kind does not count. Default a quarter of the machine's memory. At the limit new
+    /// connections are answered 503, and one that begins to hold more is closed with 1013.
+    public var heldBytes = MachineMemory.bytes / 4
+    /// The same for all connections from one address (of IPv6 a /64 network), those from this machine among them. Default a
+    /// quarter of `heldBytes`; beyond it 503, and close code 1013.
+    public var heldBytesPerAddress: Int?
+    /// The same for one connection. Default 80 MiB; beyond it close code 1008.
+    public var heldBytesPerConnection = 80 << 20
+
     public init() {}
 
-    var watermarks: ByteChannel.Watermarks {
-        var marks = ByteChannel.Watermarks()
-        marks.high = highWatermarkBytes
-        marks.low = lowWatermarkBytes
-        marks.limit = writeQueueBytes
-        return marks
+    func channel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {
+        ChannelLimits(
+            high: highWatermarkBytes, low: lowWatermarkBytes, limit: writeQueueBytes, sharedBytes: sharedBytesUnsent,
+            sharedPatience: sharedBytesPatience, accounts: accounts)
     }
 }

@@ -1,3 +1,4 @@
+package import Bytes
 public import Networking
 
 /// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
@@ -14,14 +15,32 @@ public final class WebSocketServer: Sendable {
     ///   - subprotocols: in the order of preference.
     ///   - tls: makes it a server of `wss:`, and of nothing else.
     ///   - compression: makes it compress messages with clients that offer it; nil, the default, for never.
+    ///   - check: looks at the head of every request first, plain ones too, with the address that it came to; what it
+    ///     returns is the answer, nil lets the request go on. Called on a reactor, must not block.
     ///   - admit: decides who may come in; may take as long as the handshake may. Runs in a task on the connection's reactor.
     ///   - http: answers a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
     ///   - accept: decides on each upgrade; called on the reactor of the connection, must not block.
     /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.tls`, `.system`. Looking up a host name blocks.
-    public init(
+    public convenience init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
         compression: WebSocketCompression? = nil,
+        check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
+        admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
+        http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
+        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+    ) throws(TransportError) {
+        try self.init(
+            host: host, port: port, reactors: reactors, subprotocols: subprotocols, limits: limits, tls: tls,
+            compression: compression, memory: nil, check: check, admit: admit, http: http, accept: accept)
+    }
+
+    /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
+    package init(
+        host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
+        limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
+        compression: WebSocketCompression? = nil, memory: MemoryBudget?,
+        check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
@@ -29,8 +48,8 @@ public final class WebSocketServer: Sendable {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
-            limits: limits, subprotocols: subprotocols, compression: compression, reactors: group.reactors.count,
-            admit: admit, http: http, accept: accept)
+            limits: limits, memory: memory, subprotocols: subprotocols, compression: compression,
+            reactors: group.reactors.count, check: check, admit: admit, http: http, accept: accept)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity

@@ -1,10 +1,17 @@
+#define _GNU_SOURCE
 #include "CAllocationCount.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <stddef.h>
 
 static __thread long count;
 
 long allocation_count(void) { return count; }
+
+long allocated_bytes(void) { return (long)mallinfo2().uordblks; }
+
+void thread_name(char name[16]) { pthread_getname_np(pthread_self(), name, 16); }
 
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 int allocations_are_counted(void) { return 0; }

@@ -1,4 +1,5 @@
 import Networking
+import Synchronization
 import Testing
 import Trebuchet
 import WebSockets
@@ -205,6 +206,55 @@ distributed actor Mirror {
             #expect(await refusal(address, ["Origin": "https://evil.example"]) == 403)
             #expect(await refusal(address, ["Origin": "null"]) == 403)
             #expect(await refusal(address, [:]) == nil)
+        }
+    }
+
+    @Test(
+        "without a list a browser's page must be of the server's own host and port, at every server and before anything else"
+    )
+    func ownPages() async throws {
+        let asked = Atomic<Int>(0)
+        let asking = AccessPolicy { _ in
+            asked.add(1, ordering: .relaxed)
+            throw AccessDenied.unauthenticated("no")
+        }
+        for access in [AccessPolicy.open, asking] {
+            let welcome = access.authenticate == nil ? 101 : 401
+            try await withServer(access) { address in
+                let port = address.port
+                for (host, origin, status) in [
+                    ("localhost:\(port)", "http://localhost:\(port)", welcome),
+                    ("127.0.0.1:\(port)", "https://127.0.0.1:\(port)", welcome),
+                    ("LocalHost:\(port)", "http://localHost:\(port)", welcome),
+                    ("localhost:\(port)", nil, welcome), ("backend", nil, welcome),
+                    ("localhost:\(port)", "http://localhost:\(port ^ 1)", 403),
+                    ("localhost:\(port)", "http://localhost:\(port).evil.com", 403),
+                    ("localhost:\(port)", "null", 403), ("evil.com:\(port)", "http://evil.com:\(port)", 403),
+                    ("localhost:\(port)", "http://localhost:\(port)\r\nOrigin: http://localhost:\(port)", 403),
+                ] as [(String, String?, Int)] {
+                    let before = asked.load(ordering: .relaxed)
+                    let origin = origin.map { "Origin: \($0)\r\n" } ?? ""
+                    for offer in ["", "Sec-WebSocket-Protocol: trebuchet.v3, bearer.k3y\r\n"] {
+                        let socket = PlainSocket(address)
+                        socket.send(
+                            Array(
+                                """
+                                GET / HTTP/1.1\r\nHost: \(host)\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                                \(offer)\(origin)\r\n
+                                """.utf8))
+                        #expect(await onThread { socket.receives(status: status) }, "\(host) \(origin)")
+                        socket.close(reset: false)
+                    }
+                    if status == 403 { #expect(asked.load(ordering: .relaxed) == before, "nobody is asked who it is") }
+                }
+                for (host, status) in [("localhost:\(port)", 200), ("evil.com", 403)] {
+                    let socket = PlainSocket(address)
+                    socket.send(Array("GET /healthz HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))
+                    #expect(await onThread { socket.receives(status: status) }, "\(host)")
+                    socket.close(reset: false)
+                }
+            }
         }
     }
 }

@@ -218,6 +218,7 @@ private distributed actor SlowArena {
     func tooMany() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2_000
+        limits.filtersPerConnection = 2_000
         try await withTestServer(link: .local, limits: limits) { server in
             await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
         } body: { client, _ in

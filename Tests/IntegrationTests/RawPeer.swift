@@ -36,6 +36,11 @@ final class RawPeer: Sendable {
     /// The connection's name at the server.
     var session: String { socket.responseHeaders["Trebuchet-Session"] ?? "" }
 
+    /// The number of the server's reactor that the connection lives on, of two.
+    var reactorIndex: UInt64? {
+        session.split(separator: ".").dropFirst().first.flatMap { UInt64($0, radix: 36) }.map { $0 % 2 }
+    }
+
     /// Sends a call whose answer is to be kept: one of this connection, or again one of an earlier connection.
     func call(
         _ callID: String, _ actor: String, _ target: String, _ arguments: String = "[]", of session: String? = nil

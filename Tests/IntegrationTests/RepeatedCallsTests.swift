@@ -342,6 +342,22 @@ import WebSockets
         await scene.end()
     }
 
+    @Test("a repeat in the name of a connection that was made up is refused, and leaves nothing in memory")
+    func forgedSession() async throws {
+        let scene = try await Scene()
+        let peer = try await RawPeer.connect(scene.address)
+        let parts = peer.session.split(separator: ".").map(String.init)
+        for number in 1...50 {
+            let secret = String(UInt64.random(in: 0 ... .max), radix: 36)
+            peer.call("\(number)", "board", "addOnce()", of: "\(parts[0]).\(parts[1]).\(secret)")
+            #expect(try await peer.next()?.payload.error?.code == "unknownOutcome")
+        }
+        #expect(scene.server.rememberedAnswerCount == 0)
+        #expect(try await Self.count(at: peer) == 0)
+        peer.close()
+        await scene.end()
+    }
+
     @Test("when the memory for answers is full, further calls are refused and none is forgotten")
     func limits() async throws {
         var limits = ServerLimits()
@@ -364,12 +380,5 @@ import WebSockets
         #expect(try await second.next()?.payload.result == 4, "who does not ask for it to be kept is not refused")
         second.close()
         await scene.end()
-    }
-}
-
-extension RawPeer {
-    /// The number of the server's reactor that the connection lives on, of two.
-    fileprivate var reactorIndex: UInt64? {
-        session.split(separator: ".").dropFirst().first.flatMap { UInt64($0, radix: 36) }.map { $0 % 2 }
     }
 }

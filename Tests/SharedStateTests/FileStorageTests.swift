@@ -29,6 +29,52 @@ struct FileStorageTests {
         #expect(text(try Data(contentsOf: file)) == #"{"isLoud":true,"name":"Blob"}"#)
     }
 
+    private func mode(_ path: String) throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+    }
+
+    @Test("files and folders that are made are their owner's alone, also in the place of one that others could read")
+    func modes() throws {
+        defer { removeFolder() }
+        let deep = file.deletingLastPathComponent().appendingPathComponent("a/b/c.json")
+        try DiskFileStorage().replace(deep, with: Data("1".utf8))
+        #expect(try mode(deep.path) == 0o600)
+        for folder in ["", "a", "a/b"] {
+            #expect(try mode(file.deletingLastPathComponent().appendingPathComponent(folder).path) == 0o700)
+        }
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: deep.path)
+        #expect(try DiskFileStorage().read(deep) == Data("1".utf8), "what is no secret can be read")
+        try DiskFileStorage().replace(deep, with: Data("2".utf8))
+        #expect(try mode(deep.path) == 0o600)
+        #expect(try DiskFileStorage().read(deep) == Data("2".utf8))
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: deep.deletingLastPathComponent().path) == ["c.json"])
+    }
+
+    @Test("a link to a file stays one when the file is replaced")
+    func link() throws {
+        defer { removeFolder() }
+        try DiskFileStorage().replace(file, with: Data("1".utf8))
+        let link = file.deletingLastPathComponent().appendingPathComponent("link.json")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        try DiskFileStorage().replace(link, with: Data("2".utf8))
+        #expect(try DiskFileStorage().read(file) == Data("2".utf8))
+    }
+
+    @Test(
+        "a file of secrets that others can read or write is refused with the command that mends it",
+        arguments: [0o644, 0o640, 0o602])
+    func secrets(mode: Int) throws {
+        defer { removeFolder() }
+        let storage = DiskFileStorage.secrets
+        #expect(try storage.read(file) == nil)
+        try storage.replace(file, with: Data("1".utf8))
+        #expect(try storage.read(file) == Data("1".utf8))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+        let error = #expect(throws: (any Error).self) { _ = try storage.read(file) }
+        #expect("\(try #require(error))".contains("chmod 600 '\(file.path)'"))
+    }
+
     @Test("what another program writes is seen by the next load")
     func reload() async throws {
         defer { removeFolder() }

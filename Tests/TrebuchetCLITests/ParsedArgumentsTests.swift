@@ -19,6 +19,18 @@ import Testing
         }
     }
 
+    @Test("--origins takes origins and *, and says what to write instead of anything else")
+    func origins() throws {
+        #expect(try ServeCommand.origins("*") == ["*"])
+        #expect(
+            try ServeCommand.origins("http://localhost:3000, https://app.example")
+                == ["http://localhost:3000", "https://app.example"])
+        for list in ["", "localhost:3000", "https://app.example/", "http://a,,http://b", "null", "http://*"] {
+            let error = #expect(throws: UsageError.self) { _ = try ServeCommand.origins(list) }
+            #expect(error?.description.contains("write scheme://host or scheme://host:port") == true, "\(list)")
+        }
+    }
+
     @Test("a negative number is an operand")
     func negative() throws {
         #expect(try ParsedArguments(["x", "-3"], for: Self.command).operands == ["x", "-3"])

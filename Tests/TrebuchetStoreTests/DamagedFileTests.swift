@@ -113,6 +113,7 @@ import TrebuchetTesting
     func foreign() async throws {
         let folder = try TemporaryFolder()
         try change(folder.file("other.db"), "CREATE TABLE contacts (name TEXT)")
+        chmod(folder.file("other.db"), 0o600)
         let other = try #require(error(opening: folder.file("other.db")))
         #expect(other.code == .notAStore)
         #expect(other.message.contains("another program"))
@@ -125,6 +126,43 @@ import TrebuchetTesting
 
         try change(folder.file(), "DROP TABLE schema")
         #expect(error(opening: folder.file())?.code == .damaged)
+    }
+
+    @Test("a row that was altered while the store is open is an error when it is read, by its key and in a list")
+    func altered() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        try await store.write([.put([1, 2, 3], StateKey("n", "a")), .put([4], StateKey("n", "b"))])
+        try change(folder.file(), "UPDATE entries SET value = x'010204' WHERE name = 'a'")
+        let byKey = await #expect(throws: StateStoreError.self) { _ = try await store.get(StateKey("n", "a")) }
+        #expect(byKey?.code == .damaged && byKey?.message.contains("checksum") == true)
+        let listed = await #expect(throws: StateStoreError.self) { _ = try await store.list("n") }
+        #expect(listed?.code == .damaged)
+        #expect(try await store.get(StateKey("n", "b")) == [4], "what is whole can be read")
+        await store.close()
+    }
+
+    @Test(
+        "after an error that leaves open what the disk holds nothing is written any more, until the store is opened anew"
+    )
+    func finalError() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        try await store.put([1], StateKey("n", "a"))
+        // Stands for an error of the disk, which SQLite reports in the same way: as one that we know nothing more of.
+        try change(
+            folder.file(),
+            "CREATE TRIGGER broken BEFORE INSERT ON entries WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END")
+        let first = await #expect(throws: StateStoreError.self) { try await store.put([2], StateKey("n", "bad")) }
+        #expect(first?.code == .failed)
+        let next = await #expect(throws: StateStoreError.self) { try await store.put([3], StateKey("n", "b")) }
+        #expect(next?.code == .failed && next?.message.contains("open the store anew") == true)
+        #expect(try await store.get(StateKey("n", "a")) == [1], "reading goes on")
+        #expect(try await store.get(StateKey("n", "b")) == nil)
+        await store.close()
+        let again = try SQLiteStore(path: folder.file())
+        try await again.put([3], StateKey("n", "b"))
+        await again.close()
     }
 
     private func change(_ path: String, _ sql: String) throws {

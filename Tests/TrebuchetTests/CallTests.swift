@@ -8,6 +8,7 @@ import TrebuchetTesting
         _ link: TestLink, _ body: (TrebuchetClient) async throws -> Void
     ) async throws {
         try await withTestServer(link: link) { server in
+            server.register(genericTypes: ListState.self)
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
             await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
             await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
@@ -55,6 +56,18 @@ import TrebuchetTesting
             #expect(try await calculator.echo(["a", "b"]) == ["a", "b"])
             #expect(try await calculator.echo(ListState(items: ["x"])) == ListState(items: ["x"]))
             #expect(try await calculator.pairLater(1, "one") == Pair(first: 1, second: "one"))
+        }
+    }
+
+    @Test("a type that the server has not named is refused, whatever its name is made of")
+    func unnamedTypes() async throws {
+        try await withActors(.webSocket) { client in
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            for value in [[[1]], [[2]]] {
+                let error = await #expect(throws: TrebuchetError.self) { try await calculator.echo(value) }
+                #expect(error?.code == .invalidArguments)
+                #expect(error?.message.contains("register(genericTypes:)") == true)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ import Testing
         endings: AsyncStream<EchoHandler.Ending>.Continuation? = nil
     ) throws -> Task<WebSocket, any Error> {
         let url = server.url
-        return Task(executorPreference: try ReactorGroup.clients().reactors[0]) {
+        return Task(executorPreference: try ReactorGroup.clients().reactors[0].tasks) {
             try await WebSocketClient.connect(to: url, subprotocols: subprotocols) { _ in
                 EchoHandler(endings: endings)
             }

@@ -103,6 +103,52 @@ struct KeepaliveTests {
         }
     }
 
+    @Test(
+        "a message that dribbles has a time limit, from its first byte on; whole ones begin anew",
+        arguments: [false, true])
+    func unfinished(isFragmented: Bool) throws {
+        var limits = WebSocketLimits()
+        limits.pingInterval = .milliseconds(40)
+        limits.pongTimeout = .seconds(60)
+        limits.messageTimeout = .milliseconds(100)
+        let server = try EchoServer(limits: limits)
+        let peer = try RawPeer.upgraded(port: server.port)
+        // Cut in two, but soon whole: each begins anew.
+        for _ in 0..<3 {
+            let whole = text("in two pieces")
+            try peer.send(Array(whole.prefix(5)))
+            try peer.send(Array(whole.dropFirst(5)))
+            #expect(try Self.next(peer) == RawPeer.Frame(opcode: 1, payload: Array("in two pieces".utf8)))
+        }
+        try peer.send(isFragmented ? text("fragment", fin: false) : Array(text("cut by the network").dropLast()))
+        let answer = try Self.next(peer)
+        #expect(answer.opcode == 8)
+        #expect(answer.payload.prefix(2).elementsEqual([0x03, 0xF0]))
+        #expect(String(decoding: answer.payload.dropFirst(2), as: UTF8.self).contains("messageTimeout"))
+    }
+
+    /// The next frame that is no ping.
+    private static func next(_ peer: RawPeer) throws -> RawPeer.Frame {
+        while true {
+            let frame = try peer.receiveFrame()
+            if frame.opcode != 9 { return frame }
+        }
+    }
+
+    @Test("who has begun a message and sends no more of it is noted from beat to beat")
+    func unfinishedBeats() {
+        let times = times()
+        var keepalive = Keepalive()
+        for _ in 0..<5 {
+            keepalive.wasHeard = true
+            let action = keepalive.beat(times, isUnfinished: true)
+            #expect(action == .nothing)
+        }
+        keepalive.wasHeard = true
+        let last = keepalive.beat(times, isUnfinished: true)
+        #expect(last == .closeUnfinished)
+    }
+
     @Test("a peer that does not answer pings is closed on a real connection, one that does stays")
     func realConnection() async throws {
         var limits = WebSocketLimits()

@@ -10,7 +10,7 @@ final class RawPeer {
 
     struct Failure: Error { let message: String }
 
-    private let descriptor: Int32
+    private var descriptor: Int32
     private var unread: [UInt8] = []
 
     /// Takes a connection over, and closes it when it is freed.
@@ -39,7 +39,15 @@ final class RawPeer {
         guard status == 0 else { throw Failure(message: "connect: \(errno)") }
     }
 
-    deinit { Glibc.close(descriptor) }
+    deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+
+    /// Ends the connection as when a machine goes: what the peer sends from now on fails.
+    func reset() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
 
     /// Connects and upgrades.
     static func upgraded(port: Int, path: String = "/", receiveBuffer: Int32? = nil) throws -> RawPeer {

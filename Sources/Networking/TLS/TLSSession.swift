@@ -4,8 +4,8 @@ internal import Glibc
 
 /// Buffers that the TLS connections of a reactor use in turn.
 final class TLSBuffers {
-    /// The size of the buffer for what comes from the network: less than that of the plain text.
-    private static let inputSize = 128 << 10
+    /// The size of the buffer for what comes from the network.
+    static let inputSize = 128 << 10
 
     let input = UnsafeMutableRawBufferPointer.allocate(byteCount: inputSize, alignment: 64)
     /// Records on their way to the socket. Behind a pointer, so that OpenSSL's call back may reach it.
@@ -26,6 +26,8 @@ final class TLSBuffers {
 /// that a turn costs one `recv` and one `send`, however many records it brings. Only a record that came in part, and what
 /// the socket did not take, is kept here. On the reactor.
 final class TLSSession {
+    /// The most plain text in a record (RFC 8446 §5.1).
+    private static let largestRecord = 16 << 10
     /// Plain text that is turned into records before they are handed to the socket.
     private static let largestBatch = 256 << 10
 
@@ -46,6 +48,8 @@ final class TLSSession {
     private(set) var failure: TransportError?
     /// The peer has said that nothing more comes.
     private(set) var isEnded = false
+    /// Bytes that the last `receive` took from the socket.
+    private(set) var receivedBytes = 0
 
     init(_ context: TLSContext, host: String?, name: String, buffers: TLSBuffers) throws(TransportError) {
         self.context = context
@@ -90,8 +94,14 @@ final class TLSSession {
     }
 
     /// Number of bytes of plain text read, 0 at the end, or the negated error (EAGAIN when there is none yet).
-    func receive(from socket: Socket, into plain: UnsafeMutableRawBufferPointer) -> Int {
-        let count = socket.receive(into: buffers.input)
+    ///
+    /// All plain text of what is taken from the socket is handed out at once, so nothing ever waits here for a next call that
+    /// the socket would not ask for: `plain` has room for `most` bytes of records and for one record more, of which
+    /// OpenSSL may have kept a part.
+    func receive(from socket: Socket, atMost most: Int, into plain: UnsafeMutableRawBufferPointer) -> Int {
+        let most = min(most, buffers.input.count, plain.count - Self.largestRecord)
+        let count = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffers.input[..<most]))
+        receivedBytes = max(0, count)
         guard count > 0 else { return count }
         input = UnsafeRawBufferPointer(rebasing: buffers.input[..<count])
         var filled = 0
@@ -104,10 +114,15 @@ final class TLSSession {
             }
             filled += Int(read)
         }
+        if !input.isEmpty, failure == nil, !isEnded {
+            // Would be a hole in the stream; what cannot be, must not go unseen.
+            failure = TransportError(.tls, "TLS with \(name): \(input.count) received bytes were not read")
+        }
         // What the handshake had to say.
-        sendOutput(to: socket)
+        let status = sendOutput(to: socket)
         if filled > 0 { return filled }
         if failure != nil { return -Int(EPROTO) }
+        if status != 0 { return -Int(status) }
         return isEnded ? 0 : -Int(EAGAIN)
     }
 

@@ -15,11 +15,20 @@ public protocol FileStorage: Sendable {
 
 /// The files of the disk.
 ///
-/// A new content is written beside the old one and takes its name, so a crash leaves the one or the other.
+/// A new content is written beside the old one and takes its name, so a crash leaves the one or the other. Files have mode
+/// 0600 and folders that were missing 0700: their owner alone can read them.
 public struct DiskFileStorage: FileStorage {
-    public init() {}
+    private let isSecret: Bool
+
+    public init() { isSecret = false }
+
+    /// For files that hold secrets: one that others can read or write is refused, with the command that mends it.
+    public static var secrets: DiskFileStorage { DiskFileStorage(isSecret: true) }
+
+    private init(isSecret: Bool) { self.isSecret = isSecret }
 
     public func read(_ file: URL) throws -> Data? {
+        if isSecret { return try PrivateFile.contents(file.path).map { Data($0) } }
         do {
             return try Data(contentsOf: file)
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
@@ -27,10 +36,8 @@ public struct DiskFileStorage: FileStorage {
         }
     }
 
-    /// Makes the folder too if it is missing.
+    /// Makes the folder too if it is missing. The file is the owner's alone then, whatever it was before.
     public func replace(_ file: URL, with data: Data) throws {
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try data.write(to: file, options: .atomic)
+        try data.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
     }
 }

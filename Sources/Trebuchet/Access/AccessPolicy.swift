@@ -15,8 +15,13 @@ public enum AccessDenied: Error, Sendable, Equatable {
 public struct AccessPolicy: Sendable {
     public typealias Authenticate = @Sendable (_ request: HTTPRequestHead) async throws -> Principal?
 
-    /// Values of `Origin` that browsers may come from, as `https://app.example`; others are answered 403. Nil for any.
-    /// Clients that are no browsers send none and are let through.
+    /// Where web pages may come from, as `https://app.example` or `http://localhost:3000`; those of others are answered
+    /// 403, before anything else is looked at. `["*"]` (`anyOrigin`) lets in the pages of everybody.
+    ///
+    /// Nil, the default, lets in pages of the server's own host and port: `Origin` is what `Host` says, whatever the scheme.
+    /// At a loopback address `Host` must be a name of this machine besides (`localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`),
+    /// so that nobody's name can be made to lead there. Behind a proxy on this machine, name the origins.
+    /// Clients that are no browsers send no `Origin` and are let through.
     public var origins: Set<String>?
     /// Finds out who a client is from the head of its request, before it is connected; throws `AccessDenied`. Any other
     /// error is answered 503. Nil lets anybody in.
@@ -34,16 +39,17 @@ public struct AccessPolicy: Sendable {
         self.authenticate = authenticate
     }
 
-    /// Anybody may come from anywhere.
+    /// For `origins`: web pages may come from anywhere. Then each page that a user of this network looks at can use the
+    /// server, with his cookies and certificates.
+    public static let anyOrigin: Set<String> = ["*"]
+
+    /// Anybody may come; web pages as `origins` says.
     public static var open: AccessPolicy { AccessPolicy() }
 
-    var isOpen: Bool { origins == nil && authenticate == nil && !identifiesCallers && onConnect == nil }
+    var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// The answer to a request, or who is behind it.
     func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
-        if let origins, let origin = upgrade.request.headers["Origin"], !origins.contains(origin) {
-            return .rejected(HTTPResponse(status: 403, text: "origin '\(origin)' is not allowed"))
-        }
         do {
             return .admitted(try await caller(upgrade.request, from: upgrade.remoteAddress))
         } catch AccessDenied.unauthenticated(let reason) {

@@ -1,5 +1,4 @@
 internal import Networking
-internal import Synchronization
 
 /// How many calls may be made: so many a second in the long run, and a number at once.
 public struct RateLimit: Sendable, Hashable {
@@ -43,23 +42,6 @@ package struct TokenBucket {
     }
 }
 
-/// The buckets of principals, which may have connections on many reactors.
-final class PrincipalBuckets: Sendable {
-    private static let sweepAt = 10_000
-
-    private let limit: RateLimit
-    private let buckets = Mutex<[String: TokenBucket]>([:])
-
-    init(_ limit: RateLimit) { self.limit = limit }
-
-    func take(_ id: String, at now: UInt64) -> Int? {
-        buckets.withLock { buckets in
-            if buckets.count >= Self.sweepAt { buckets = buckets.filter { !$0.value.isFull(at: now) } }
-            return buckets[id, default: TokenBucket(limit, now: now)].take(at: now)
-        }
-    }
-}
-
 /// The buckets of one connection.
 struct ConnectionBuckets {
     private var connection: TokenBucket?
@@ -67,10 +49,12 @@ struct ConnectionBuckets {
 
     /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
     mutating func take(
-        _ target: String, _ limits: ServerLimits, _ principals: PrincipalBuckets?, _ principal: Principal?
+        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<String>?, _ principal: Principal?
     ) -> (what: String, milliseconds: Int)? {
+        // Calls may be looked at for other reasons: then there is nothing to read the clock for, nor a name to hash.
+        guard limits.hasRates else { return nil }
         let now = MonotonicClock.now
-        if let limit = limits.callsPerMethod[target],
+        if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
             let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
         {
             return ("calls of \(target)", wait)

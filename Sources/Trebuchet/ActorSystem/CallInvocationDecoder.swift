@@ -19,12 +19,7 @@ public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchec
     }
 
     public mutating func decodeGenericSubstitutions() throws -> [any Any.Type] {
-        try genericNames.map { name in
-            guard let type = GenericTypes.type(named: name) else {
-                throw TrebuchetError(.invalidArguments, "type '\(name)' is not known here")
-            }
-            return type
-        }
+        try genericNames.map { try GenericTypes.type(named: $0) }
     }
 
     public mutating func decodeNextArgument<Argument: Codable & Sendable>() throws -> Argument {

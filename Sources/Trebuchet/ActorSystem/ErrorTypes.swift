@@ -34,5 +34,5 @@ final class ErrorTypes: Sendable {
 }
 
 extension TrebuchetActor {
-    fileprivate static var declaredErrors: [any Error.Type] { _dispatch.methods.compactMap(\.errorType) }
+    fileprivate static var declaredErrors: [any Error.Type] { dispatch.methods.compactMap(\.errorType) }
 }

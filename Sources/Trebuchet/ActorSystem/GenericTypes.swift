@@ -1,27 +1,43 @@
+internal import Synchronization
+
 /// Types that a caller may name for the generic parameters of a method.
 ///
-/// Our client sends the mangled name of a type, which the runtime finds in the program; people write the readable one.
+/// Our client sends the mangled name of a type; people write the readable one. Both are looked up in a table of types that the
+/// program has named: the runtime, asked for a type by a peer's text, would build types without end.
 enum GenericTypes {
-    /// Longer names are refused: they could make the runtime build types without end.
-    static let longestName = 256
-
-    private static let readable: [String: Any.Type] = {
+    private static let known: Mutex<[String: any Any.Type]> = {
         let types: [any (Codable & Sendable).Type] = [
             Bool.self, Int.self, Int8.self, Int16.self, Int32.self, Int64.self, UInt.self, UInt8.self, UInt16.self,
             UInt32.self, UInt64.self, Float.self, Double.self, String.self, [Int].self, [String].self, [Double].self,
             [Bool].self, [String: Int].self, [String: String].self, [String: Double].self, [String: Bool].self,
         ]
-        return Dictionary(uniqueKeysWithValues: types.map { (_typeName($0, qualified: true), $0) })
+        var table: [String: any Any.Type] = [:]
+        for type in types { add(type, to: &table) }
+        return Mutex(table)
     }()
 
-    static func type(named name: String) -> Any.Type? {
-        guard name.utf8.count <= longestName else { return nil }
-        return readable[name] ?? readable["Swift." + name] ?? _typeByName(name)
+    /// Lets callers name a type.
+    static func register(_ type: any Any.Type) { known.withLock { add(type, to: &$0) } }
+
+    private static func add(_ type: any Any.Type, to table: inout [String: any Any.Type]) {
+        let readable = _typeName(type, qualified: true)
+        table[readable] = type
+        if readable.hasPrefix("Swift.") { table[String(readable.dropFirst("Swift.".count))] = type }
+        if let mangled = _mangledTypeName(type) { table[mangled] = type }
     }
 
-    static func name(of type: Any.Type) -> String {
-        let readableName = _typeName(type, qualified: true)
-        if readable[readableName] != nil { return readableName }
-        return _mangledTypeName(type) ?? readableName
+    /// Throws for one that nobody has named.
+    static func type(named name: String) throws(TrebuchetError) -> any Any.Type {
+        if let type = known.withLock({ $0[name] }) { return type }
+        throw TrebuchetError(
+            .invalidArguments,
+            "type '\(name.prefix(64))' is not known here; a server names it with server.register(genericTypes:)")
+    }
+
+    static func name(of type: any Any.Type) -> String {
+        let readable = _typeName(type, qualified: true)
+        // What each program knows goes by the name that people write.
+        if readable.hasPrefix("Swift."), known.withLock({ $0[readable] }) != nil { return readable }
+        return _mangledTypeName(type) ?? readable
     }
 }

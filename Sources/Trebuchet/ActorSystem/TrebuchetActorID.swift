@@ -26,8 +26,9 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
         return reactor.asUnownedSerialExecutor()
     }
 
-    public static func == (left: Self, right: Self) -> Bool { left.id == right.id }
-    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+    /// By their bytes: texts that Swift takes for equal may be other names.
+    public static func == (left: Self, right: Self) -> Bool { ActorName(left.id) == ActorName(right.id) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ActorName(id)) }
     public var description: String { id }
 
     private enum CodingKeys: String, CodingKey { case id }

@@ -17,20 +17,24 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Actors of this process, by the names that the system gave them.
     private struct Local {
         weak var actor: (any DistributedActor)?
+        let life = ActorLife()
+        /// Of the actor's type, so that it holds nothing.
+        let makeRecord: @Sendable (TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
         /// Made when a client first calls the actor through a reference.
         var record: ActorRecord?
         /// Set once its states have been loaded from the store.
         var persisted: PersistedStates?
-        let makeRecord: @Sendable (_ name: String) -> ActorRecord?
     }
 
-    private let locals = Mutex<[String: Local]>([:])
+    private let locals = Mutex<[ActorName: Local]>([:])
     let retirements = Retirements()
     private let nextShard = Atomic<Int>(0)
-    private let coders = Mutex<[ValueCoder]>([])
+    /// Nil once the server or client of the system is gone: a coder holds the system.
+    private let coders = Mutex<[ValueCoder]?>([])
     /// Set once, before the system is handed out.
     private nonisolated(unsafe) var builtShards: [ReactorShard] = []
-    private nonisolated(unsafe) var directoryOfServer: ActorDirectory?
+    /// Its records hold actors, and those hold the system.
+    private nonisolated(unsafe) weak var directoryOfServer: ActorDirectory?
     private nonisolated(unsafe) weak var caller: ClientCore?
 
     /// A system whose actors live on `reactors`.
@@ -66,23 +70,23 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
-        let local = Local(actor: actor) { [weak self, weak actor] name in
-            guard let self, let actor else { return nil }
-            return self.record(of: actor, name: name, holding: false)
+        let local = Local(actor: actor) { system, actor, name in
+            (actor as? Act).map { system.record(of: $0, name: name, holding: false) }
         }
-        locals.withLock { $0[actor.id.id] = local }
+        locals.withLock { $0[ActorName(actor.id.id)] = local }
     }
 
     public func resignID(_ id: ActorID) {
         // Taken out of the lock before it is freed: freeing may run code of the actor.
-        let removed = locals.withLock { $0.removeValue(forKey: id.id) }
+        let removed = locals.withLock { $0.removeValue(forKey: ActorName(id.id)) }
         _ = removed
     }
 
     /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
     public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
-        let local = locals.withLock { $0[id.id]?.actor }
-        let found = local ?? directoryOfServer?.record(id.id)?.actor
+        let name = ActorName(id.id)
+        let local = locals.withLock { $0[name]?.actor }
+        let found = local ?? directoryOfServer?.record(name)?.actor
         guard let found else { return nil }
         guard let actor = found as? Act else {
             throw TrebuchetError(.invalidArguments, "actor '\(id)' is a \(Swift.type(of: found)), not a \(type)")
@@ -92,10 +96,11 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// The record of an actor that a client knows through a reference alone.
     func referredRecord(_ name: String) -> ActorRecord? {
-        guard let local = locals.withLock({ $0[name] }) else { return nil }
+        let key = ActorName(name)
+        guard let local = locals.withLock({ $0[key] }) else { return nil }
         if let record = local.record { return record }
-        guard let record = local.makeRecord(name) else { return nil }
-        locals.withLock { $0[name]?.record = record }
+        guard let actor = local.actor, let record = local.makeRecord(self, actor, name) else { return nil }
+        locals.withLock { $0[key]?.record = record }
         return record
     }
 
@@ -103,28 +108,49 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     ///
     /// - Parameter holding: whether the record keeps the actor alive.
     func record<A: DistributedActor>(of actor: A, name: String, holding: Bool) -> ActorRecord where A.ID == ActorID {
-        if let actor = actor as? any TrebuchetActor { return typedRecord(of: actor, name: name, holding: holding) }
-        return PlainActorRecord(actor, name: name)
+        // Actors of other systems are known to those.
+        let life = (actor.actorSystem as? TrebuchetActorSystem ?? self).life(of: actor.id)
+        if let actor = actor as? any TrebuchetActor {
+            return typedRecord(of: actor, name: name, life: life, holding: holding)
+        }
+        return PlainActorRecord(actor, name: name, life: life)
     }
 
-    private func typedRecord<A: TrebuchetActor>(of actor: A, name: String, holding: Bool) -> ActorRecord {
+    private func typedRecord<A: TrebuchetActor>(
+        of actor: A, name: String, life: ActorLife, holding: Bool
+    ) -> ActorRecord {
         TypedActorRecord(
-            actor, name: name, home: home(of: actor), holding: holding, persisted: persistedStates(of: actor.id))
+            actor, name: name, home: home(of: actor), life: life, holding: holding,
+            persisted: persistedStates(of: actor.id))
+    }
+
+    /// What all records of an actor share.
+    private func life(of id: ActorID) -> ActorLife {
+        locals.withLock { $0[ActorName(id.id)]?.life } ?? ActorLife()
     }
 
     /// The states of an actor that are kept in a store; nil while there are none.
-    func persistedStates(of id: ActorID) -> PersistedStates? { locals.withLock { $0[id.id]?.persisted } }
+    func persistedStates(of id: ActorID) -> PersistedStates? { locals.withLock { $0[ActorName(id.id)]?.persisted } }
 
     func setPersistedStates(_ states: PersistedStates?, of id: ActorID) {
         locals.withLock { locals in
-            locals[id.id]?.persisted = states
-            locals[id.id]?.record = nil
+            locals[ActorName(id.id)]?.persisted = states
+            locals[ActorName(id.id)]?.record = nil
         }
     }
 
-    /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent`, whatever its name says.
+    /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent` or an executor of its own, whatever its
+    /// name says.
     func home<A: TrebuchetActor>(of actor: A) -> ReactorShard? {
-        A._dispatch.executor == .reactor ? shard(of: actor.id.home) : nil
+        guard A.dispatch.executor == .reactor, let shard = shard(of: actor.id.home),
+            Self.isSame(actor.unownedExecutor, shard.reactor.asUnownedSerialExecutor())
+        else { return nil }
+        return shard
+    }
+
+    private static func isSame(_ a: UnownedSerialExecutor, _ b: UnownedSerialExecutor) -> Bool {
+        // An executor is two words: the object, and what it is.
+        unsafeBitCast(a, to: (Int, Int).self).0 == unsafeBitCast(b, to: (Int, Int).self).0
     }
 
     // MARK: Calls of remote actors
@@ -175,10 +201,20 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// A coder that the caller has for itself until it gives it back.
     func takeCoder() -> ValueCoder {
-        coders.withLock { $0.popLast() } ?? ValueCoder(version: .v3, userInfo: userInfo)
+        coders.withLock { $0?.popLast() } ?? ValueCoder(version: .v3, userInfo: userInfo)
     }
 
     func giveBack(_ coder: ValueCoder) {
-        coders.withLock { if $0.count < 16 { $0.append(coder) } }
+        coders.withLock { if $0?.count ?? 16 < 16 { $0?.append(coder) } }
+    }
+
+    /// The server or client is gone: what refers to the system in a circle is let go.
+    func takeApart() {
+        let unused = coders.withLock { coders in
+            defer { coders = nil }
+            return coders
+        }
+        _ = unused
+        for shard in shards { shard.reactor.run { shard.takeApart() } }
     }
 }

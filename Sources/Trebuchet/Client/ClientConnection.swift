@@ -147,7 +147,7 @@ final class ClientConnection: @unchecked Sendable {
 
     private func start(_ number: Int) {
         guard let opener else { return }
-        attempt = Task(executorPreference: reactor) { [reactor, hasTokenProvider] in
+        attempt = Task(executorPreference: reactor.tasks) { [reactor, hasTokenProvider] in
             do {
                 try await opener(number)
             } catch {

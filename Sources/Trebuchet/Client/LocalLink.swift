@@ -98,6 +98,12 @@ private final class ServerEnd: MessageLink {
 
     func inOneWrite(_ body: () -> Void) { body() }
 
+    /// A client in this process has a limit of its own.
+    func pauseReading() {}
+    var memory: MemoryAccount? { nil }
+    func resumeReading() {}
+    var host: AddressKey? { nil }
+
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
     func abort() { connection.abort() }
 }

@@ -69,10 +69,7 @@ public struct CallArguments: ~Copyable {
                 .invalidArguments, "the type of generic parameter \(index + 1) is missing in genericSubstitutions")
         }
         let name = envelope.pointee.string(envelope.pointee.genericSubstitutions[index], in: message)
-        guard let type = GenericTypes.type(named: name) else {
-            throw TrebuchetError(.invalidArguments, "type '\(name)' is not known here")
-        }
-        return type
+        return try GenericTypes.type(named: name)
     }
 
     /// The error for a type that does not fulfil what the generic parameter at `index` requires.

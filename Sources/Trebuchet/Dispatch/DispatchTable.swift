@@ -14,13 +14,19 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
     let methods: [DispatchMethod<A>]
     let streams: [DispatchStream<A>]
     let executor: TrebuchetExecutor
+    /// What an actor wants to do before it is let go; nil for nothing.
+    let deactivate: Deactivate?
+
+    public typealias Deactivate = @Sendable (isolated A) async throws -> Void
 
     public init(
-        executor: TrebuchetExecutor = .reactor, methods: [DispatchMethod<A>], streams: [DispatchStream<A>]
+        executor: TrebuchetExecutor = .reactor, methods: [DispatchMethod<A>], streams: [DispatchStream<A>],
+        deactivate: Deactivate? = nil
     ) {
         self.executor = executor
         self.methods = methods
         self.streams = streams
+        self.deactivate = deactivate
     }
 
     /// Sends what an actor on the global pool has changed, before a call of it is answered.
@@ -82,6 +88,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let existing: @Sendable (isolated A) -> (any AnyStateSource)?
     /// Set for a state that is kept in the server's store.
     let persistence: StatePersistence<A>?
+    /// What letting go of the actor would lose.
+    let usage: @Sendable (isolated A) -> StreamUsage
     /// The values in JSON, the newest for whoever asks.
     let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
@@ -141,6 +149,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
             existing: { cell($0).existing },
             persistence: persistence,
+            usage: { actor in cell(actor).usage },
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
 
@@ -153,6 +162,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             source: { actor, home in sender(actor).source(home: home) },
             existing: { _ in nil },
             persistence: nil,
+            usage: { actor in sender(actor).usage },
             encodedValues: { actor in
                 encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
             })

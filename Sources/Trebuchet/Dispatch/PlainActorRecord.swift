@@ -4,24 +4,28 @@ internal import TrebuchetWire
 
 /// The record of a distributed actor that is not marked `@Trebuchet`: its methods are found by their mangled names in
 /// the program (`executeDistributedTarget`), which is slower and works for every distributed actor.
-final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Sendable where A.ID == TrebuchetActorID {
+final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Sendable
+where A.ID == TrebuchetActorID {
     private let instance: A
 
-    init(_ actor: A, name: String) {
+    init(_ actor: A, name: String, life: ActorLife) {
         instance = actor
-        super.init(name: name, home: nil, methods: [], streamNames: [], exposed: nil)
+        super.init(name: name, type: ActorTypes.any(A.self), home: nil, life: life, exposed: nil)
     }
 
     override var actor: (any DistributedActor)? { instance }
 
-    override func executeTarget(
-        _ target: String, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
-    ) -> CallOperation? {
-        system.operation(of: target, on: instance, decoder)
+    override func operation(
+        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) throws -> CallOperation {
+        let actor = instance
+        return { _ in try await system.execute(method, on: actor, decoder) }
     }
 
     override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
     {
         body(nil)
     }
+
+    override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(discarding) }
 }

@@ -2,11 +2,14 @@ public import Distributed
 
 /// A distributed actor marked `@Trebuchet`; the macro writes the conformance.
 public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    /// What can be called and observed, by name.
+    /// What can be called and observed, by name. It is built anew at each use; `dispatch` is kept.
     static var _dispatch: DispatchTable<Self> { get }
 }
 
 extension TrebuchetActor {
+    /// The dispatch table, built once.
+    static var dispatch: DispatchTable<Self> { ActorTypes.of(Self.self).table }
+
     /// Whether the method of this name is marked `@Idempotent`; nil when the dispatch table has none.
-    static func isIdempotent(_ name: String) -> Bool? { _dispatch.methods.first { $0.name == name }?.isIdempotent }
+    static func isIdempotent(_ name: String) -> Bool? { dispatch.methods.first { $0.name == name }?.isIdempotent }
 }

@@ -5,50 +5,37 @@ internal import TrebuchetWire
 
 /// The record of an actor marked `@Trebuchet`, called through its dispatch table.
 final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendable {
-    private let table: DispatchTable<A>
     /// Set for an exposed actor.
     private let held: A?
     /// For an actor that is reachable only because a reference to it was handed out.
     private weak var referred: A?
 
-    init(_ actor: A, name: String, home: ReactorShard?, holding: Bool, persisted: PersistedStates?) {
-        let table = A._dispatch
-        self.table = table
+    init(
+        _ actor: A, name: String, home: ReactorShard?, life: ActorLife, holding: Bool, persisted: PersistedStates?
+    ) {
         held = holding ? actor : nil
-        referred = actor
-        let methods = table.methods.enumerated().map { index, method in
-            ActorMethod(
-                name: method.name, index: index, arguments: method.arguments, generics: method.generics,
-                isIdempotent: method.isIdempotent, body: home == nil ? nil : Self.body(method))
-        }
+        referred = holding ? nil : actor
         super.init(
-            name: name, home: home, methods: methods, streamNames: table.streams.map(\.name),
-            exposed: holding ? actor : nil, persisted: persisted)
+            name: name, type: ActorTypes.of(A.self), home: home, life: life, exposed: holding ? actor : nil,
+            persisted: persisted)
     }
 
     override var actor: (any DistributedActor)? { held ?? referred }
 
-    private func present() throws -> A {
-        guard let actor = held ?? referred else {
-            throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone")
-        }
-        return actor
+    private var table: DispatchTable<A> {
+        // Made with this very type in `init`.
+        unsafeDowncast(type, to: TypedActorType<A>.self).table
     }
 
-    private static func body(_ method: DispatchMethod<A>) -> ActorMethod.Body? {
-        guard case .inPlace(let body) = method.body else { return nil }
-        // Right because neither difference changes how the function is called: `isolated` is a promise about the
-        // caller, the one that `assumeIsolated` drops with a check in each call, and `A` is a class, passed as the same
-        // single pointer as any object. The record passes its own actor, which is an `A`.
-        return unsafeBitCast(body, to: ActorMethod.Body.self)
+    private func present() throws -> A {
+        guard let actor = held ?? referred else { throw gone }
+        return actor
     }
 
     override func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
         let actor = try present()
         switch table.methods[method.index].body {
-        case .suspending(let prepare):
-            let operation = try prepare(&arguments)
-            return begin(actor, operation)
+        case .suspending(let prepare): return begin(actor, try prepare(&arguments))
         case .inPlace:
             throw TrebuchetError(.internal, "\(method.name) is synchronous and was asked to run in a task")
         }
@@ -56,19 +43,29 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     /// The operation, with a note of the moment when it begins inside the actor's isolation.
     private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
-        {
-            let result = try await actor.whenLocal { actor in
+        { isolation in
+            try await Self.enter(actor, isolation: isolation) { actor in
                 if self.home != nil {
-                    self.starting -= 1
+                    self.life.starting -= 1
                     return try await operation(actor)
                 }
                 // Its caller sees what the call has changed before the answer, also when it throws.
                 defer { self.table.publishMarked(actor) }
                 return try await operation(actor)
             }
-            guard let result else { throw TrebuchetError(.internal, "actor '\(self.name)' is not local") }
-            return result
         }
+    }
+
+    /// Runs an operation in its actor's isolation, without a way over the pool: that is the one of `whenLocal`.
+    private static func enter(
+        _ actor: A, isolation: isolated (any Actor)?, _ operation: @escaping DispatchMethod<A>.Operation
+    ) async throws -> CallResult {
+        guard __isLocalActor(actor) else {
+            throw TrebuchetError(.internal, "actor '\(actor.id)' is exposed and lives elsewhere")
+        }
+        // Right because neither difference changes how the function is called: that its actor is local is a promise about the
+        // caller, kept by the line above, and a function with an isolated parameter goes to the actor's executor by itself.
+        return try await unsafeBitCast(operation, to: (@Sendable (A) async throws -> CallResult).self)(actor)
     }
 
     override func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
@@ -76,25 +73,47 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return begin(actor) { _ in try body() }
     }
 
-    override func executeTarget(
-        _ target: String, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
-    ) -> CallOperation? {
-        guard let actor = held ?? referred, let operation = system.operation(of: target, on: actor, decoder) else {
-            return nil
-        }
+    override func operation(
+        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) throws -> CallOperation {
+        let actor = try present()
         // When it begins cannot be told from here; later calls go behind it until it has ended.
-        return {
-            let outcome: Result<CallResult, any Error>
+        return { _ in
+            let outcome: CallOutcome
             do {
-                outcome = .success(try await operation())
+                outcome = .success(try await system.execute(method, on: actor, decoder))
             } catch {
                 outcome = .failure(error)
             }
             await actor.whenLocal { actor in
-                if self.home != nil { self.starting -= 1 } else { self.table.publishMarked(actor) }
+                if self.home != nil { self.life.starting -= 1 } else { self.table.publishMarked(actor) }
             }
             return try outcome.get()
         }
+    }
+
+    override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
+        guard let actor = held ?? referred else { return body(true) }
+        let table = table
+        let look: @Sendable (isolated A) -> Bool = { actor in
+            table.streams.allSatisfy { stream in
+                let usage = stream.usage(actor)
+                return !usage.isObserved && (!usage.hasChanged || stream.persistence != nil || discarding)
+            }
+        }
+        guard let home else {
+            Task { body(await actor.whenLocal(look) ?? true) }
+            return
+        }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            body(actor.assumeIsolated { look($0) })
+        }
+    }
+
+    override func deactivate() async throws {
+        guard let actor = held ?? referred, let deactivate = table.deactivate else { return }
+        _ = try await actor.whenLocal { try await deactivate($0) }
     }
 
     override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)

@@ -3,7 +3,7 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case damaged, notAStore, newerSchema, inUse, full, unwritable, tooLarge, closed, failed
+            case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, closed, failed
         }
         private let kind: Kind
 
@@ -20,6 +20,8 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         /// The file or its folder cannot be written.
         public static let unwritable = Code(kind: .unwritable)
         /// One value is larger than the store takes.
+        /// Others on the machine can read or write the file, which holds secrets.
+        public static let exposed = Code(kind: .exposed)
         public static let tooLarge = Code(kind: .tooLarge)
         /// The store was closed.
         public static let closed = Code(kind: .closed)

@@ -51,7 +51,7 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
         isWriting = true
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
         // On the reactor, so that a store which only hands the work on costs no other thread.
-        Task.immediate(executorPreference: reactor) {
+        Task.immediate(executorPreference: reactor.tasks) {
             var failure: StateStoreError?
             do throws(StateStoreError) {
                 try await store.write(values)

@@ -18,7 +18,7 @@ extension TrebuchetActorSystem {
     }
 
     private func hasPersistence<A: TrebuchetActor>(_ type: A.Type) -> Bool {
-        A._dispatch.streams.contains { $0.persistence != nil }
+        A.dispatch.streams.contains { $0.persistence != nil }
     }
 
     /// The record of an actor that is to be exposed, when its persisted states have been loaded.
@@ -33,7 +33,7 @@ extension TrebuchetActorSystem {
     private func load<A: TrebuchetActor>(_ actor: A, name: String) async throws {
         guard let home = home(of: actor), let writer = home.writer else { return }
         await retirements.wait(for: name)
-        let streams = A._dispatch.streams.filter { $0.persistence != nil }
+        let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: [UInt8]]
         do throws(StateStoreError) {

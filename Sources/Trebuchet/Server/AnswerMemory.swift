@@ -1,14 +1,18 @@
-/// What `@Idempotent` calls were answered, for clients that ask again. Pure: the time comes with each input, in nanoseconds
-/// of the monotonic clock.
+internal import WebSockets
+
+/// What `@Idempotent` calls were answered, for clients that ask again, over the connections of one reactor. Pure: the time
+/// comes with each input, in nanoseconds of the monotonic clock.
 ///
 /// A call is named by the connection over which it was sent first and by its number there. It is forgotten some time after
 /// it was answered, and then known by its number alone: one that is not greater than the greatest forgotten may have
 /// run. In the same way connections that have ended are known by theirs. So memory is bounded, and no call runs twice.
+///
+/// What a call costs does not depend on how much is kept: entries lie in objects and are changed in place, and what is too
+/// old goes a little with each call.
 struct AnswerMemory<Call> {
     struct Limits {
-        var answers: Int
         var answersPerSession: Int
-        var bytes: Int
+        var bytesPerSession: Int
         /// Nanoseconds for which an answer is kept.
         var time: UInt64
     }
@@ -27,6 +31,8 @@ struct AnswerMemory<Call> {
         let principal: String?
         /// Over another connection than the one that it was sent over first; which has ended.
         let isRepeat: Bool
+        /// Where it comes from; nil for this machine itself.
+        var host: AddressKey?
     }
 
     /// What becomes of a call that does not run.
@@ -37,12 +43,25 @@ struct AnswerMemory<Call> {
         case refused(TrebuchetError)
     }
 
-    private struct Session {
+    /// What is kept of one connection.
+    private final class Session {
+        let name: SessionName
         let principal: String?
         var isOpen: Bool
         var entries: [UInt64: Entry] = [:]
+        var bytes = 0
         /// Calls up to this number may have run, and been forgotten.
         var forgotten: UInt64 = 0
+        let ofPrincipal: Share<String>?
+        let ofHost: Share<AddressKey>?
+
+        init(_ name: SessionName, _ request: Request, _ shares: AnswerShares) {
+            self.name = name
+            principal = request.principal
+            isOpen = !request.isRepeat
+            ofPrincipal = request.principal.map { shares.principals.share(of: $0) }
+            ofHost = request.host.map { shares.hosts.share(of: $0) }
+        }
     }
 
     private struct Entry {
@@ -60,17 +79,24 @@ struct AnswerMemory<Call> {
     /// What an entry costs beside its answer, roughly.
     private static var entryBytes: Int { 256 }
 
+    /// Old answers that go with each call, so that none has to wait while many go.
+    private static var forgottenAtOnce: Int { 16 }
+
     private let limits: Limits
+    private let shares: AnswerShares
     private var sessions: [SessionName: Session] = [:]
     /// Sessions up to this number may have been forgotten.
     private var forgottenSession: UInt64 = 0
     /// Answered calls in the order of their answers, those before `firstExpiry` forgotten.
-    private var expiries: [(name: Name, time: UInt64)] = []
+    private var expiries: [(session: Session, number: UInt64, time: UInt64)] = []
     private var firstExpiry = 0
     private(set) var count = 0
     private(set) var bytes = 0
 
-    init(_ limits: Limits) { self.limits = limits }
+    init(_ limits: Limits, _ shares: AnswerShares) {
+        self.limits = limits
+        self.shares = shares
+    }
 
     var sessionCount: Int { sessions.count }
 
@@ -79,25 +105,49 @@ struct AnswerMemory<Call> {
     /// A call has come. Nil when it is to run; `end` must be told of its answer.
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
-        guard count < limits.answers, bytes < limits.bytes else {
-            return .refused(TrebuchetError(.rateLimited, "the server keeps as many answers as it may; try again later"))
-        }
-        var session = sessions[name.session] ?? Session(principal: request.principal, isOpen: !request.isRepeat)
-        guard session.entries.count < limits.answersPerSession else {
-            let text =
-                "the server keeps \(limits.answersPerSession) answers of this connection already; try again later"
-            return .refused(TrebuchetError(.rateLimited, text))
-        }
+        let session = sessions[name.session] ?? Session(name.session, request, shares)
+        if let full = take(for: session) { return .refused(full) }
         session.entries[name.number] = Entry(digest: request.digest, state: .runs([call]))
         sessions[name.session] = session
+        session.bytes += Self.entryBytes
         count += 1
         bytes += Self.entryBytes
         return nil
     }
 
+    /// Counts one more answer for all whose share it is of; else the error that names the limit.
+    private func take(for session: Session) -> TrebuchetError? {
+        func full(_ what: String, _ limit: String) -> TrebuchetError {
+            TrebuchetError(
+                .rateLimited,
+                "the server keeps as many answers of @Idempotent calls \(what) as it may (ServerLimits.\(limit)); try again "
+                    + "later")
+        }
+        if session.entries.count >= limits.answersPerSession {
+            return full("of this connection", "answersPerConnection: \(limits.answersPerSession)")
+        }
+        if session.bytes + Self.entryBytes > limits.bytesPerSession {
+            return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerSession)")
+        }
+        if let share = session.ofPrincipal, !share.quota.take() {
+            return full("of this principal", "answersPerPrincipal: \(share.quota.limit)")
+        }
+        if let share = session.ofHost, !share.quota.take() {
+            session.ofPrincipal?.quota.release()
+            return full("of this host", "answersPerHost: \(share.quota.limit)")
+        }
+        let hasRoom = shares.answers.take()
+        if hasRoom, shares.bytes.take(Self.entryBytes) { return nil }
+        if hasRoom { shares.answers.release() }
+        session.ofPrincipal?.quota.release()
+        session.ofHost?.quota.release()
+        return hasRoom
+            ? full("of all", "answerBytes: \(shares.bytes.limit)") : full("of all", "answers: \(shares.answers.limit)")
+    }
+
     /// The same for a call that is not to run. Nil when it has never begun.
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
-        forget(at: now)
+        forget(at: now, atMost: Self.forgottenAtOnce)
         guard let session = sessions[name.session] else {
             return request.isRepeat && name.session.number <= forgottenSession ? .refused(Self.forgotten) : nil
         }
@@ -112,24 +162,26 @@ struct AnswerMemory<Call> {
         switch entry.state {
         case .answered(let answer): return .answered(answer)
         case .runs(let calls):
-            sessions[name.session]?.entries[name.number]?.state = .runs(calls + [call])
+            session.entries[name.number]?.state = .runs(calls + [call])
             return .waits(calls[0])
         }
     }
 
     /// A call has its answer. Returns who waits for it.
     mutating func end(_ name: Name, _ answer: Answer, at now: UInt64) -> [Call] {
-        guard case .runs(let calls)? = sessions[name.session]?.entries[name.number]?.state else { return [] }
+        guard let session = sessions[name.session], case .runs(let calls)? = session.entries[name.number]?.state
+        else { return [] }
         var kept = answer
         var size = Self.size(answer)
-        if bytes + size > limits.bytes {
+        if session.bytes + size > limits.bytesPerSession || !shares.bytes.take(size) {
             kept = .failure(TrebuchetError(.unknownOutcome, "it has run; its answer was too large to be kept"))
             size = 0
         }
-        sessions[name.session]?.entries[name.number]?.state = .answered(kept)
-        sessions[name.session]?.entries[name.number]?.bytes += size
+        session.entries[name.number]?.state = .answered(kept)
+        session.entries[name.number]?.bytes += size
+        session.bytes += size
         bytes += size
-        expiries.append((name, now &+ limits.time))
+        expiries.append((session, name.number, now &+ limits.time))
         return calls
     }
 
@@ -148,32 +200,46 @@ struct AnswerMemory<Call> {
 
     /// A connection has ended. Its calls are remembered as long as those of others.
     mutating func close(_ name: SessionName) {
-        sessions[name]?.isOpen = false
-        dropIfEmpty(name)
+        guard let session = sessions[name] else { return }
+        session.isOpen = false
+        dropIfEmpty(session)
     }
 
-    /// Forgets what has been kept for its time.
-    mutating func forget(at now: UInt64) {
-        while firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
-            let name = expiries[firstExpiry].name
+    /// Forgets what has been kept for its time, some of it if there is much. Returns the time after which there is more
+    /// to forget, in nanoseconds; nil when there is nothing.
+    @discardableResult
+    mutating func forget(at now: UInt64, atMost limit: Int = .max) -> UInt64? {
+        var rest = limit
+        while rest > 0, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
+            let (session, number, _) = expiries[firstExpiry]
             firstExpiry += 1
-            guard let entry = sessions[name.session]?.entries.removeValue(forKey: name.number) else { continue }
+            rest -= 1
+            guard let entry = session.entries.removeValue(forKey: number) else { continue }
             count -= 1
             bytes -= entry.bytes
-            let forgotten = sessions[name.session]?.forgotten ?? 0
-            sessions[name.session]?.forgotten = max(forgotten, name.number)
-            dropIfEmpty(name.session)
+            session.bytes -= entry.bytes
+            shares.answers.release()
+            shares.bytes.release(entry.bytes)
+            session.ofPrincipal?.quota.release()
+            session.ofHost?.quota.release()
+            // Answers come in another order than calls.
+            session.forgotten = max(session.forgotten, number)
+            dropIfEmpty(session)
         }
         // Half of it at a time, so that each is moved once on average.
         if firstExpiry * 2 > expiries.count {
             expiries.removeFirst(firstExpiry)
             firstExpiry = 0
         }
+        guard count > 0 else { return nil }
+        guard firstExpiry < expiries.count else { return limits.time }
+        let next = expiries[firstExpiry].time
+        return next > now ? next - now : 0
     }
 
-    private mutating func dropIfEmpty(_ name: SessionName) {
-        guard let session = sessions[name], !session.isOpen, session.entries.isEmpty else { return }
-        sessions[name] = nil
-        forgottenSession = max(forgottenSession, name.number)
+    private mutating func dropIfEmpty(_ session: Session) {
+        guard !session.isOpen, session.entries.isEmpty else { return }
+        sessions[session.name] = nil
+        forgottenSession = max(forgottenSession, session.name.number)
     }
 }

@@ -13,7 +13,14 @@ protocol MessageLink: AnyObject {
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void)
     /// Sends all that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
+    /// What is held for the client; nil for one in this process.
+    var memory: MemoryAccount? { get }
+    /// The host at the other end; nil for this machine itself.
+    var host: AddressKey? { get }
     func close(_ code: WebSocketCloseCode, reason: String)
+    /// No message comes until `resumeReading`, as far as the link can see to it.
+    func pauseReading()
+    func resumeReading()
     /// Ends it at once: no message comes any more.
     func abort()
 }

@@ -1,48 +1,63 @@
+internal import Bytes
 internal import Networking
 internal import Synchronization
 
-/// The answers of `@Idempotent` calls that a server keeps, for all its reactors.
+/// The answers of `@Idempotent` calls that a server keeps: a memory for each of its reactors, of the connections that live
+/// there. Others come to it with repeats alone, so its lock is nearly always free.
 final class RememberedAnswers: Sendable {
     typealias Memory = AnswerMemory<WaitingCall>
+
+    private final class Part: Sendable {
+        let memory: Mutex<Memory>
+
+        init(_ limits: Memory.Limits, _ shares: AnswerShares) { memory = Mutex(Memory(limits, shares)) }
+    }
+
+    /// Old answers that go while the lock is held once.
+    private static let forgottenAtOnce = 1_000
 
     let names: SessionNames
     /// How long an answer is kept.
     let time: Duration
-    private let memory: Mutex<Memory>
+    private let parts: [Part]
 
-    init(reactors: Int, limits: ServerLimits) {
+    init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
         names = SessionNames(reactors: reactors)
         time = limits.answerTime
-        memory = Mutex(
-            Memory(
-                Memory.Limits(
-                    answers: limits.answers, answersPerSession: limits.answersPerConnection, bytes: limits.answerBytes,
-                    time: limits.answerTime.nanoseconds)))
+        let shares = AnswerShares(limits, within: memory)
+        let each = Memory.Limits(
+            answersPerSession: limits.answersPerConnection, bytesPerSession: limits.answerBytesPerConnection,
+            time: limits.answerTime.nanoseconds)
+        parts = (0..<reactors).map { _ in Part(each, shares) }
     }
 
+    private func part(_ session: SessionName) -> Part { parts[names.reactor(of: session)] }
+
     func begin(_ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall) -> Memory.Outcome? {
-        memory.withLock { $0.begin(name, request, call, at: MonotonicClock.now) }
+        part(name.session).memory.withLock { $0.begin(name, request, call, at: MonotonicClock.now) }
     }
 
     func join(_ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall) -> Memory.Outcome? {
-        memory.withLock { $0.join(name, request, call, at: MonotonicClock.now) }
+        part(name.session).memory.withLock { $0.join(name, request, call, at: MonotonicClock.now) }
     }
 
     func end(_ name: Memory.Name, _ answer: Memory.Answer) -> [WaitingCall] {
-        memory.withLock { $0.end(name, answer, at: MonotonicClock.now) }
+        part(name.session).memory.withLock { $0.end(name, answer, at: MonotonicClock.now) }
     }
 
-    func close(_ session: SessionName) { memory.withLock { $0.close(session) } }
+    func close(_ session: SessionName) { part(session).memory.withLock { $0.close(session) } }
 
-    /// Returns whether there is anything left.
-    func forget() -> Bool {
-        memory.withLock { memory in
-            memory.forget(at: MonotonicClock.now)
-            return memory.count > 0
+    /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing
+    /// left.
+    func forget() -> Duration? {
+        let waits = parts.compactMap { part in
+            part.memory.withLock { $0.forget(at: MonotonicClock.now, atMost: Self.forgottenAtOnce) }
         }
+        // Not at once: what others wait for comes first. Nor for each answer by itself.
+        return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }
     }
 
-    var count: Int { memory.withLock { $0.count } }
+    var count: Int { parts.reduce(0) { $0 + $1.memory.withLock { $0.count } } }
 }
 
 /// A call over a connection that waits for the answer of an `@Idempotent` method.

@@ -1,16 +1,44 @@
+internal import Bytes
+
 /// What one client may use of a server. Each limit has its own error.
 public struct ServerLimits: Sendable {
-    /// Calls of one connection that may be under way at once; more are answered `rateLimited`. Default 1,024.
+    /// Calls of one connection that may be under way at once, those that wait for an actor to be made among them; more are
+    /// answered `rateLimited`. Calls that are answered where they arrive do not count. Default 1,024.
     public var callsPerConnection = 1_024
+    /// Bytes of the messages of these calls; more are answered `rateLimited`. Default 16 MiB.
+    public var callBytesPerConnection = 16 << 20
     /// Streams of one connection at once; more are answered `rateLimited`. Default 256.
     public var streamsPerConnection = 256
+    /// The same for all connections of one principal. Default 4,096.
+    public var streamsPerPrincipal = 4_096
+    /// The same for all connections of one host: an IPv4 address, or a /64 network of IPv6; this machine's own do not count.
+    /// Default 65,536.
+    public var streamsPerHost = 65_536
+    /// The same for all. Default 4,000,000.
+    public var streams = 4_000_000
+    /// Streams with a filter, of one connection. Default 64.
+    public var filtersPerConnection = 64
+    /// The same for all connections of one principal. Default 1,024.
+    public var filtersPerPrincipal = 1_024
+    /// The same for all connections of one host. Default 16,384.
+    public var filtersPerHost = 16_384
+    /// The same for all. Default 1,000,000.
+    public var filters = 1_000_000
     /// How long a call may take when its client sets no deadline of its own; then it is answered `timeout` and its task
     /// is cancelled. Default 60 seconds.
     public var callTimeout = Duration.seconds(60)
+    /// The longest deadline that a client may set; a longer one is taken for this. Default 10 minutes.
+    public var longestCallTimeout = Duration.seconds(600)
     /// Messages in a row that make no sense; at this many the connection is closed with 1008. Default 10.
     public var malformedMessages = 10
     /// Actors made on demand that may live at once; calls for more are answered `rateLimited`. Default 100,000.
     public var actorsOnDemand = 100_000
+    /// Of these, what one connection may have made. Default 1,000.
+    public var actorsOnDemandPerConnection = 1_000
+    /// The same for all connections of one principal. Default 5,000.
+    public var actorsOnDemandPerPrincipal = 5_000
+    /// The same for all connections of one host. Default 20,000.
+    public var actorsOnDemandPerHost = 20_000
     /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
     public var messageSize = 1 << 20
     /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
@@ -22,6 +50,12 @@ public struct ServerLimits: Sendable {
     public var filterBytesPerState = 16 << 20
     /// Connections at once; more are refused with 503. Default 1,000,000.
     public var connections = 1_000_000
+    /// Connections that come in as one principal at a time; one more is refused with 429. Default 1,000.
+    public var connectionsPerPrincipal = 1_000
+    /// Bytes that the server holds for its peers, all together: input that is not whole, output that is not taken, calls that
+    /// wait, kept answers, versions of states. While it holds more, new work is refused, and what is there goes on. Default a
+    /// quarter of the machine's memory.
+    public var heldBytes = ServerLimits.quarterOfMemory
 
     /// Calls and streams that one connection may begin in a time; more are answered `rateLimited`, with the time to wait.
     /// Default nil: as many as it can.
@@ -43,12 +77,39 @@ public struct ServerLimits: Sendable {
     /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
     /// is forgotten too early would let a call run twice. Default 500,000.
     public var answers = 500_000
-    /// The same for the calls that came over one connection. Default 50,000.
-    public var answersPerConnection = 50_000
-    /// Bytes of all these answers, each counted with 256 more. Default 256 MiB.
+    /// The same for the calls that came over one connection. Default 20,000.
+    public var answersPerConnection = 20_000
+    /// The same for all connections of one principal together. Default 100,000.
+    public var answersPerPrincipal = 100_000
+    /// The same for all connections from one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count.
+    /// Default 200,000.
+    public var answersPerHost = 200_000
+    /// Bytes of all these answers, each counted with 256 more; while there are more, further `@Idempotent` calls are answered
+    /// `rateLimited`, and an answer that does not fit is not kept: who asks for it again gets `unknownOutcome`. Default
+    /// 256 MiB.
     public var answerBytes = 256 << 20
+    /// The same for the calls that came over one connection. Default 32 MiB.
+    public var answerBytesPerConnection = 32 << 20
 
     public init() {}
+
+    /// Of these, what it holds for all connections from one address: an IPv4 address, or a /64 network of IPv6, this machine
+    /// among them. Default a quarter of `heldBytes`.
+    public var heldBytesPerAddress: Int?
+    /// The same for all connections of one principal. Default a quarter of `heldBytes`.
+    public var heldBytesPerPrincipal: Int?
+    /// The same for one connection; one that holds more is closed with 1008. Default 80 MiB.
+    public var heldBytesPerConnection = 80 << 20
+    /// From the first byte of a message that does not come at once to its last; beyond it the connection is closed with 1008.
+    /// Default 30 seconds.
+    public var messageTimeout = Duration.seconds(30)
+    /// Bytes of old versions of large states that may wait for one connection; one that has more waiting, and takes no such
+    /// amount within `oldVersionPatience`, is ended. Default 1 MiB.
+    public var oldVersionBytes = 1 << 20
+    /// Default 10 seconds.
+    public var oldVersionPatience = Duration.seconds(10)
+
+    private static let quarterOfMemory = MachineMemory.bytes / 4
 
     var hasRates: Bool {
         callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty

@@ -8,60 +8,59 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: touched on its reactor alone.
 final class ServerShard: @unchecked Sendable {
     let states: ReactorShard
-    let directory: ActorDirectory
-    let limits: ServerLimits
-    let answers: RememberedAnswers
+    let parts: ServerParts
     var willForgetAnswers = false
     /// The number of its reactor.
-    private let index: Int
+    let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The message that is being handled. Behind a pointer, so that reading it costs no exclusivity check.
-    let envelope = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: 1)
+    /// Where messages are scanned.
+    var scans = ScanPlaces()
     /// The result of the call that is being handled.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// By the numbers of their names.
     private(set) var sessions: [UInt64: Session] = [:]
 
-    /// The shards of the same server on all reactors, this one among them. Set once, before the server listens.
+    /// The shards of the same server on all reactors, this one among them, until the server has shut down. Set before it
+    /// listens.
     var siblings: [ServerShard] = []
     /// Set before the server listens, as `principals`.
     var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
-    var principals: PrincipalBuckets?
+    var principals: SharedBuckets<String>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Whether calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
 
     /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them.
     private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
-    private var held: [String: ActorRecord] = [:]
-    /// Calls that wait for an actor to be made, in order.
-    private var waiting: [String: [(Result<Void, any Error>) -> Void]] = [:]
-    /// What the mangled names of older clients mean. Bounded: a client could send any name.
-    private var wireNames: [String: String] = [:]
+    private var held: [ActorName: ActorRecord] = [:]
+    /// Calls that wait for an actor to be made.
+    private var waiting: [ActorName: ActorQueue] = [:]
+    var idleWatch = IdleWatch()
+    var isWatchingIdle = false
+    /// Between two looks, as the shortest time of a policy asks for.
+    var idlePause: Duration?
+    /// Answers of calls that came in on other reactors, until the turn ends.
+    var outgoing: [[@Sendable () -> Void]] = []
+    var hasOutgoing = false
 
-    init(
-        states: ReactorShard, index: Int, directory: ActorDirectory, answers: RememberedAnswers, limits: ServerLimits,
-        system: TrebuchetActorSystem
-    ) {
+    init(states: ReactorShard, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
         self.index = index
-        self.answers = answers
+        self.parts = parts
         self.states = states
-        self.directory = directory
-        self.limits = limits
-        isGuarded = limits.hasRates
+        isGuarded = parts.limits.hasRates
         self.system = system
-        envelope.initialize(to: ScannedEnvelope())
         reply.initialize(to: ByteBuffer())
     }
 
     deinit {
-        envelope.deinitialize(count: 1)
-        envelope.deallocate()
         reply.deinitialize(count: 1)
         reply.deallocate()
     }
 
     var reactor: Reactor { states.reactor }
+    var directory: ActorDirectory { parts.directory }
+    var limits: ServerLimits { parts.limits }
+    var answers: RememberedAnswers { parts.answers }
 
     /// The shard of the same server on another reactor.
     func sibling(on states: ReactorShard) -> ServerShard? { siblings.first { $0.states === states } }
@@ -72,61 +71,113 @@ final class ServerShard: @unchecked Sendable {
     /// For a connection that is to live on this reactor; from anywhere.
     func newSessionName() -> SessionName { answers.names.next(onReactor: index) }
 
+    /// The server has shut down, or is gone: what its parts know of each other is forgotten, so that they can be freed.
+    func takeApart() {
+        siblings = []
+        mayCall = nil
+        onConnect = nil
+        records = ByteKeyTable()
+        held = [:]
+        waiting = [:]
+        idleWatch = IdleWatch()
+        states.takeApart()
+    }
+
     // MARK: Actors
 
     /// The actor of this name, if it stands ready.
     @inline(__always)
     func record(_ name: UnsafeRawBufferPointer) -> Unmanaged<ActorRecord>? { records[name] }
 
-    private func keep(_ record: ActorRecord, as name: String) {
+    private func keep(_ record: ActorRecord, as name: ActorName) {
         held[name] = record
-        records[name] = .passUnretained(record)
+        records[name.text] = .passUnretained(record)
     }
 
-    /// Looks where a name that was not called before leads. Nil when an actor has to be made first: then `retry` is
-    /// called on this reactor, after that of earlier calls for the same name.
-    func find(
-        _ name: String, retry: @escaping (Result<Void, any Error>) -> Void
-    ) throws -> ActorRecord? {
-        if waiting[name] != nil {
-            waiting[name]?.append(retry)
+    /// What a name that was not called before leads to. Nothing is made.
+    func place(of name: ActorName) -> ActorPlace {
+        if waiting[name] == nil, let record = directory.record(name) ?? system.referredRecord(name.text) {
+            keep(record, as: name)
+            return .ready(record)
+        }
+        return directory.type(of: name).map { .unmade($0) } ?? .nowhere
+    }
+
+    /// Makes the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
+    func awaitActor(
+        _ name: ActorName, for parties: Parties, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+    ) -> ActorWaiter? {
+        if let queue = waiting[name] { return queue.add(resume) }
+        let activation: Task<ActorRecord, any Error>
+        do throws(TrebuchetError) {
+            guard let found = try directory.activate(name, for: parties) else {
+                throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
+            }
+            activation = found
+        } catch {
+            resume(.failure(error))
             return nil
         }
-        if let record = directory.record(name) ?? system.referredRecord(name) {
-            keep(record, as: name)
-            return record
-        }
-        guard let activation = try directory.activate(name) else {
-            throw TrebuchetError(.actorNotFound, "no actor '\(name)' is exposed")
-        }
-        waiting[name] = [retry]
+        let queue = ActorQueue()
+        waiting[name] = queue
         let reactor = reactor
         Task {
             let outcome = await activation.result
             reactor.execute { self.activated(name, outcome) }
         }
-        return nil
+        return queue.add(resume)
     }
 
-    private func activated(_ name: String, _ outcome: Result<ActorRecord, any Error>) {
-        if case .success(let record) = outcome { keep(record, as: name) }
-        let calls = waiting.removeValue(forKey: name) ?? []
-        for call in calls { call(outcome.map { _ in }) }
+    private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
+        if case .success(let record) = outcome, directory.record(name) === record {
+            keep(record, as: name)
+            watchIdle(record)
+        }
+        waiting.removeValue(forKey: name)?.resume(outcome)
     }
 
     /// The next call for this name looks for it anew.
-    func forget(_ name: String) {
-        records[name] = nil
+    func forget(_ name: ActorName) {
+        records[name.text] = nil
         // Freed when the turn is over: a call of this actor may be what leads here.
         guard let record = held.removeValue(forKey: name) else { return }
         reactor.execute { _ = record }
     }
 
-    func wireName(_ identifier: String) -> String {
-        if let known = wireNames[identifier] { return known }
-        let name = TargetNames.wireName(ofIdentifier: identifier)
-        if wireNames.count >= 4_096 { wireNames.removeAll() }
-        wireNames[identifier] = name
-        return name
+    /// The same, unless another has taken its place.
+    func forget(_ record: ActorRecord) {
+        let name = ActorName(record.name)
+        if held[name] === record { forget(name) }
+    }
+}
+
+/// What the name of an actor leads to.
+enum ActorPlace {
+    case ready(ActorRecord)
+    /// One that is made when it is first called.
+    case unmade(ActorType)
+    case nowhere
+}
+
+/// What all reactors of a server share.
+final class ServerParts: Sendable {
+    let limits: ServerLimits
+    let directory: ActorDirectory
+    let answers: RememberedAnswers
+    let shares: ShareBook
+    /// Of `ServerLimits.heldBytes`.
+    let memory: MemoryBudget
+    let log: @Sendable (String) -> Void
+    let principalMemory: PrincipalMemory
+    let idleClock = IdleClock()
+
+    init(reactors: Int, limits: ServerLimits, log: @escaping @Sendable (String) -> Void) {
+        self.limits = limits
+        self.log = log
+        shares = ShareBook(limits: limits)
+        directory = ActorDirectory(shares: shares)
+        memory = MemoryBudget(limit: limits.heldBytes)
+        answers = RememberedAnswers(reactors: reactors, limits: limits, memory: memory)
+        principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
     }
 }

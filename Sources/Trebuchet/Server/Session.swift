@@ -13,6 +13,8 @@ final class Session: @unchecked Sendable {
     private(set) var version: ProtocolVersion
     /// Calls that are not answered yet, by callID.
     var running: [[UInt8]: RunningCall] = [:]
+    /// Of these, what counts: how many, and the bytes of their messages.
+    var load = CallLoad()
     /// Streams by streamID.
     var streams = SessionStreams()
     /// Names of streams that are being begun: the actor may be on another reactor.
@@ -20,23 +22,32 @@ final class Session: @unchecked Sendable {
     var streamCount: UInt64 = 0
     private var malformedInRow = 0
     private(set) var isOpen = true
-    private var isDraining = false
+    private(set) var isDraining = false
     private var isBehind = false
     /// Whether answers of its calls are kept.
     var remembers = false
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     private var buckets = ConnectionBuckets()
+    /// Where the bytes of calls under way are counted, from the first one on.
+    var memory: MemoryAccount?
+    /// What is held for its principal's connections.
+    private let principalMemory: PrincipalMemory.Part?
+    /// The place of the connection in its principal's share.
+    private let stake: Stake?
 
     init(
         _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
-        caller: Caller? = nil
+        caller: Caller? = nil, stake: Stake? = nil
     ) {
         self.name = name
         self.caller = caller
         self.link = link
         self.version = version
         self.shard = shard
+        self.stake = stake
+        principalMemory = caller?.principal.map { shard.parts.principalMemory.part(of: $0.id) }
+        if let principalMemory { link.memory?.join(principalMemory.budget) }
         shard.add(self)
         if let caller { shard.onConnect?(caller.connection) }
     }
@@ -44,13 +55,21 @@ final class Session: @unchecked Sendable {
     // MARK: Messages in
 
     /// Handles one message. The bytes are valid during the call.
-    func receive(_ message: UnsafeRawBufferPointer) {
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        // A message is handled inside of another by clients in this process alone, and those are few deep.
+        guard let place = shard.scans.take() else { return refuse(EnvelopeError("too many messages at once")) }
+        defer { shard.scans.giveBack() }
         do {
-            try shard.envelope.pointee.scan(message)
+            try place.pointee.scan(bytes)
         } catch {
             return refuse(error)
         }
-        let kind = shard.envelope.pointee.kind
+        handle(Message(bytes: bytes, envelope: UnsafePointer(place)))
+    }
+
+    @inline(__always)
+    private func handle(_ message: borrowing Message) {
+        let kind = message.kind
         if kind == .invocation {
             malformedInRow = 0
             return invoke(message)
@@ -80,8 +99,8 @@ final class Session: @unchecked Sendable {
     }
 
     /// A session without subprotocol is of version 1 until an invocation says 2.
-    func noteVersion() {
-        guard version == .v1, shard.envelope.pointee.protocolVersion == 2 else { return }
+    func noteVersion(_ message: borrowing Message) {
+        guard version == .v1, message.envelope.pointee.protocolVersion == 2 else { return }
         version = .v2
     }
 
@@ -98,12 +117,18 @@ final class Session: @unchecked Sendable {
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
         if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
             let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
-            return TrebuchetError(code, "'\(target)' of actor '\(actorID)' is not allowed")
+            return TrebuchetError(
+                code, "'\(target.prefix(128))' of actor '\(actorID.prefix(128))' is not allowed")
         }
         if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {
             return TrebuchetError(.rateLimited, "too many \(what); try again in \(wait) ms")
         }
         return nil
+    }
+
+    /// Whose shares it uses.
+    var parties: Parties {
+        Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
     // MARK: Messages out
@@ -180,7 +205,7 @@ final class Session: @unchecked Sendable {
                     reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
             }
         }
-        for subscription in streams.values { endStream(subscription, reason: .serverDraining, error: nil) }
+        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
     }
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
@@ -189,12 +214,17 @@ final class Session: @unchecked Sendable {
     func linkDidClose() {
         guard isOpen else { return }
         isOpen = false
-        for call in running.values { call.abandon() }
+        let ended = running.values
         running = [:]
+        for call in ended {
+            call.abandon()
+            account(for: call)
+        }
         if remembers { shard.answers.close(name) }
-        let ended = streams.values
+        let subscriptions = streams.values
         streams = SessionStreams()
-        for subscription in ended { subscription.node.remove(subscription, isLost: true) }
+        for subscription in subscriptions { subscription.node.remove(subscription, isLost: true) }
+        stake?.giveBack()
         shard.remove(self)
         caller?.connection.didClose()
     }

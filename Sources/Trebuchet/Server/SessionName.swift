@@ -4,7 +4,8 @@ internal import Synchronization
 struct SessionName: Hashable {
     /// Unique within the server; later ones are greater. It also tells the reactor.
     let number: UInt64
-    /// Who does not have it cannot speak of the connection.
+    /// Who does not have it cannot speak of the connection. Made of the number with a key, so that one that was made up is
+    /// told from one that was given.
     let secret: UInt64
 }
 
@@ -17,12 +18,20 @@ final class SessionNames: Sendable {
     private let instance = UInt64.random(in: 0 ... .max)
     private let reactors: UInt64
     private let count = Atomic<UInt64>(0)
+    /// Of this server alone, and nowhere but here.
+    private let key = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
 
     init(reactors: Int) { self.reactors = UInt64(reactors) }
 
     func next(onReactor index: Int) -> SessionName {
         let count = count.wrappingAdd(1, ordering: .relaxed).newValue
-        return SessionName(number: count * reactors + UInt64(index), secret: .random(in: 0 ... .max))
+        let number = count * reactors + UInt64(index)
+        return SessionName(number: number, secret: secret(number))
+    }
+
+    private func secret(_ number: UInt64) -> UInt64 {
+        let bytes = withUnsafeBytes(of: number.littleEndian) { Array($0) }
+        return Digest.hmacSHA256(bytes, key: key).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
     }
 
     /// The index of the reactor that the connection lives, or has lived, on.
@@ -34,10 +43,14 @@ final class SessionNames: Sendable {
     }
 
     /// Nil when it is not a name that this server has given.
-    func name(_ text: String) -> SessionName? {
+    ///
+    /// - Parameter own: that of the connection that it came over, which is nearly always meant and needs no check.
+    func name(_ text: String, own: SessionName? = nil) -> SessionName? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
         guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else { return nil }
+        let name = SessionName(number: number, secret: secret)
+        if name == own { return name }
         guard number / reactors <= count.load(ordering: .relaxed) else { return nil }
-        return SessionName(number: number, secret: secret)
+        return self.secret(number) == secret ? name : nil
     }
 }

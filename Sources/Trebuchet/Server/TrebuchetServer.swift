@@ -1,3 +1,4 @@
+internal import Bytes
 public import Distributed
 public import Networking
 internal import Relays
@@ -20,9 +21,8 @@ public final class TrebuchetServer: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    private let directory: ActorDirectory
-    private let shards: [ServerShard]
-    private let limits: ServerLimits
+    private let parts: ServerParts
+    let shards: [ServerShard]
     private let access: AccessPolicy
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
@@ -35,35 +35,52 @@ public final class TrebuchetServer: Sendable {
     ///   - access: who may connect; anybody by default.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it.
+    ///   - log: told, in a line each, what no caller is told: an actor that was let go with an error, a method that held up all
+    ///     others of its reactor. It may be called from any thread and must not block. Standard error by default.
     public init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open, store: (any StateStore)? = nil
+        access: AccessPolicy = .open, store: (any StateStore)? = nil,
+        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.transport = transport
-        self.limits = limits
         self.access = access
-        let principals = limits.callsPerPrincipalRate.map { PrincipalBuckets($0) }
+        let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
-        let directory = ActorDirectory(actorsOnDemand: limits.actorsOnDemand)
-        system.serve(directory)
+        let parts = ServerParts(reactors: system.shards.count, limits: limits, log: log)
+        system.serve(parts.directory)
         if let store {
             for shard in system.shards {
                 shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
             }
         }
         actorSystem = system
-        self.directory = directory
-        let answers = RememberedAnswers(reactors: system.shards.count, limits: limits)
+        self.parts = parts
         shards = system.shards.enumerated().map { index, states in
-            ServerShard(
-                states: states, index: index, directory: directory, answers: answers, limits: limits, system: system)
+            states.memory = parts.memory
+            return ServerShard(states: states, index: index, parts: parts, system: system)
         }
         for shard in shards {
             shard.siblings = shards
             shard.principals = principals
             shard.onConnect = access.onConnect
         }
+    }
+
+    deinit { takeApart() }
+
+    private func takeApart() {
+        for shard in shards { shard.reactor.run { shard.takeApart() } }
+        actorSystem.takeApart()
+    }
+
+    private var directory: ActorDirectory { parts.directory }
+    private var limits: ServerLimits { parts.limits }
+
+    /// Lets callers name types for the generic parameters of methods, beside the standard library's scalars and arrays and
+    /// dictionaries of them. Types that no server of the process has named are refused with `invalidArguments`.
+    public func register(genericTypes types: any (Codable & Sendable).Type...) {
+        for type in types { GenericTypes.register(type) }
     }
 
     /// Asks `mayCall` before each call and each stream: who calls, which actor, and which method or stream
@@ -85,23 +102,23 @@ public final class TrebuchetServer: Sendable {
     public func expose<A: DistributedActor>(_ actor: A, as name: String) async
     where A.ActorSystem == TrebuchetActorSystem {
         guard actorSystem.mustLoad(A.self) else {
-            let old = directory.record(name)
+            let old = directory.record(ActorName(name))
             directory.insert(actorSystem.record(of: actor, name: name, holding: true))
             await forget(name)
             await retire(old)
             return
         }
-        let old = directory.record(name)
-        let system = actorSystem
-        await system.retirements.during(name) {
-            directory.insert(name) { [weak system] name in
-                guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
-                return try await system.loadedRecord(of: actor, name: name)
-            }
+        let old = directory.record(ActorName(name))
+        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem] name in
+            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+            return try await actorSystem.loadedRecord(of: actor, name: name)
+        }
+        await actorSystem.retirements.during(name) {
+            directory.insert(ActorName(name), registration)
             await forget(name)
             if old?.actor !== actor { await retire(old) }
         }
-        _ = try? await directory.activate(name)?.value
+        _ = try? await directory.activate(ActorName(name), for: nil)?.value
     }
 
     /// Waits until the states of an actor that is out of reach are written.
@@ -115,17 +132,32 @@ public final class TrebuchetServer: Sendable {
 
     /// Makes actors when they are first called: `"lists/*"` stands for every name that begins with `lists/`.
     ///
-    /// - Parameter make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
+    /// Names of more than 256 bytes are refused.
+    ///
+    /// With `idle`, an actor goes when it had neither calls nor streams for that time: first its `deactivate()` runs, when its
+    /// declaration has one (`func deactivate() async throws`, for at most 5 seconds; what it throws is logged), then its persisted
+    /// states are written. Calls that come meanwhile wait for the next actor of that name, and streams find that it was made
+    /// anew. Code of the server that keeps such an actor for itself keeps it from being freed, not from being replaced.
+    ///
+    /// - Parameters:
+    ///   - idle: kept to within an eighth, at most 5 seconds. Nil, the default: actors stay.
+    ///   - discarding: whether an actor goes, too, when a `@StreamedState` of it has changed that no store keeps. False by
+    ///     default: it stays then.
+    ///   - make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
     public func expose<A: DistributedActor>(
-        _ type: A.Type, as pattern: String, _ make: @escaping @Sendable (_ id: String) async throws -> A
+        _ type: A.Type, as pattern: String, idle: Duration? = nil, discarding: Bool = false,
+        _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) where A.ActorSystem == TrebuchetActorSystem {
-        precondition(pattern.hasSuffix("*"), "pattern '\(pattern)' must end in *, as lists/*")
-        let system = actorSystem
-        directory.insert(prefix: String(pattern.dropLast())) { [weak system] name in
-            let actor = try await make(name)
-            guard let system else { throw TrebuchetError(.unavailable, "the server is gone") }
-            return try await system.loadedRecord(of: actor, name: name)
-        }
+        precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
+        directory.insert(
+            prefix: String(pattern.dropLast()),
+            ActorDirectory.Registration(
+                type: ActorTypes.any(A.self),
+                make: { [weak actorSystem] name in
+                    let actor = try await make(name)
+                    guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+                    return try await actorSystem.loadedRecord(of: actor, name: name)
+                }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) }))
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
@@ -133,15 +165,15 @@ public final class TrebuchetServer: Sendable {
     /// and so does who exposes another actor under the name.
     public func unexpose(_ name: String) async {
         await actorSystem.retirements.during(name) {
-            let old = directory.record(name)
-            directory.remove(name)
+            let old = directory.record(ActorName(name))
+            directory.remove(ActorName(name))
             await forget(name)
             await retire(old)
         }
     }
 
     private func forget(_ name: String) async {
-        for shard in shards { await shard.reactor.perform { shard.forget(name) } }
+        for shard in shards { await shard.reactor.perform { shard.forget(ActorName(name)) } }
     }
 
     // MARK: Running
@@ -171,9 +203,11 @@ public final class TrebuchetServer: Sendable {
         }
         do {
             let listener = try WebSocketSessions.listen(
-                host: host, port: port, security, compression: transport.compression, shards: shards, limits: limits,
+                host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access)
             state.withLock { $0 = .running(listener) }
+            let log = parts.log
+            for shard in shards { shard.reactor.onStall = { log("\($0)") } }
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
@@ -216,6 +250,7 @@ public final class TrebuchetServer: Sendable {
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
             }
             for shard in shards { await shard.states.writer?.flush() }
+            takeApart()
             stopped.update(true)
         }.value
     }
@@ -247,7 +282,7 @@ public final class TrebuchetServer: Sendable {
     // MARK: Looking inside
 
     /// How many answers of `@Idempotent` calls are kept now.
-    package var rememberedAnswerCount: Int { shards[0].answers.count }
+    package var rememberedAnswerCount: Int { parts.answers.count }
 
     /// How many streams carry a state of an exposed actor over the network now.
     package func subscriberCount(of name: String, _ stream: String) async -> Int {
@@ -269,8 +304,24 @@ public final class TrebuchetServer: Sendable {
         (await source(of: name, stream) as? any FilterableSource)?.filters.current.count ?? 0
     }
 
+    /// Turns the clock on by which actors rest, and looks for those that have rested enough.
+    package func advanceIdleTime(by time: Duration) async {
+        parts.idleClock.advance(by: time)
+        for shard in shards { await shard.reactor.perform { shard.lookForIdle() } }
+    }
+
+    /// How often so far something held a reactor of the server, and all others who live there, for more than 100 ms; the log
+    /// says what it was. Reactors are shared by the servers of a process.
+    public var stallCount: Int { shards.reduce(0) { $0 + $1.reactor.stallCount } }
+
+    /// Actors that stand ready.
+    package var actorCount: Int { directory.count }
+
+    /// Calls, messages and versions that are held for peers, in bytes.
+    package var heldBytes: Int { parts.memory.usedBytes }
+
     private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
-        guard let record = directory.record(name) else { return nil }
+        guard let record = directory.record(ActorName(name)) else { return nil }
         return await withCheckedContinuation { continuation in
             record.executeStreamingTarget(stream) { continuation.resume(returning: $0) }
         }

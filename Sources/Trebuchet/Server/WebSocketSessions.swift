@@ -8,9 +8,15 @@ enum WebSocketSessions {
     /// Listens from now on. `GET /healthz` answers 200.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
-        shards: [ServerShard], limits: ServerLimits, access: AccessPolicy
+        shards: [ServerShard], parts: ServerParts, access: AccessPolicy
     ) throws(TransportError) -> WebSocketServer {
+        let limits = parts.limits
         var webSocket = WebSocketLimits()
+        webSocket.heldBytesPerAddress = limits.heldBytesPerAddress
+        webSocket.heldBytesPerConnection = limits.heldBytesPerConnection
+        webSocket.messageTimeout = limits.messageTimeout
+        webSocket.sharedBytesUnsent = limits.oldVersionBytes
+        webSocket.sharedBytesPatience = limits.oldVersionPatience
         webSocket.connections = limits.connections
         webSocket.messageBytes = limits.messageSize
         webSocket.frameBytes = limits.messageSize
@@ -21,10 +27,12 @@ enum WebSocketSessions {
         if case .server(let settings) = security { tls = settings }
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { await access.admit($0) } }
+        let pages = try OriginRule(access.origins)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            compression: compression, admit: admit,
+            compression: compression, memory: parts.memory,
+            check: { request, address in pages.refusal(of: request, at: address) }, admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },
@@ -33,8 +41,18 @@ enum WebSocketSessions {
                     return .reject(HTTPResponse(status: 503, text: "no reactor"))
                 }
                 let name = shard.newSessionName()
+                let caller = upgrade.admission as? Caller
+                var stake: Stake?
+                if let principal = caller?.principal {
+                    do throws(TrebuchetError) {
+                        stake = try shard.parts.shares.take(
+                            .connections, for: Parties(connection: name.number, principal: principal.id, host: nil))
+                    } catch {
+                        return .reject(HTTPResponse(status: 429, text: error.message))
+                    }
+                }
                 let session = WebSocketSession(
-                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: upgrade.admission as? Caller)
+                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake)
                 guard upgrade.subprotocol != nil else { return .accept(session) }
                 return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
             })
@@ -55,12 +73,14 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
-    /// Until the session has it.
+    /// Until the session has them.
     private var caller: Caller?
+    private var stake: Stake?
 
-    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?) {
+    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?) {
         self.name = name
         self.caller = caller
+        self.stake = stake
         self.shard = shard
         self.version = version
     }
@@ -70,8 +90,9 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func webSocketDidOpen(_ socket: WebSocket) {
         self.socket = .passUnretained(socket)
         if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
-        session = Session(self, name: name, version: version, shard: shard, caller: caller)
+        session = Session(self, name: name, version: version, shard: shard, caller: caller, stake: stake)
         caller = nil
+        stake = nil
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
@@ -90,6 +111,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     var isWritable: Bool { socket._withUnsafeGuaranteedRef { $0.isWritable } }
 
+    var host: AddressKey? { socket._withUnsafeGuaranteedRef { $0.addressKey } }
+
     func send(_ body: (inout ByteBuffer) -> Void) {
         socket._withUnsafeGuaranteedRef { $0.send(opcode, body) }
     }
@@ -107,6 +130,11 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
     }
+
+    var memory: MemoryAccount? { socket._withUnsafeGuaranteedRef { $0.memoryAccount } }
+
+    func pauseReading() { socket._withUnsafeGuaranteedRef { $0.pauseReading() } }
+    func resumeReading() { socket._withUnsafeGuaranteedRef { $0.resumeReading() } }
 
     func abort() { socket._withUnsafeGuaranteedRef { $0.abort() } }
 }

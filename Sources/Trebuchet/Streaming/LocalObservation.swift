@@ -37,7 +37,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     private static func begin<A: TrebuchetActor>(
         typed actor: A, _ name: String, through filter: StreamFilter
     ) async throws(TrebuchetError) -> RemoteStream? {
-        guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
+        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
         let system = actor.actorSystem
         let filter = try checked(filter)
         let outcome: Result<RemoteStream, any Error>?? = await actor.whenLocal { actor in
@@ -74,7 +74,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     private static func events<A: TrebuchetActor>(
         ofTyped actor: A, _ name: String, buffer: Int
     ) async -> EventSubscription<Value>? {
-        guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
+        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
         let system = actor.actorSystem
         return await actor.whenLocal { actor in
             let source = stream.source(actor, system.home(of: actor)) as? EventSource<Value>
@@ -101,7 +101,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     }
 
     private static func begin<A: TrebuchetActor>(typed actor: A, _ name: String) async -> Self? {
-        guard let stream = A._dispatch.streams.first(where: { $0.name == name }) else { return nil }
+        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
         return await actor.whenLocal { actor in
             let home = actor.actorSystem.home(of: actor)
             guard let source = stream.source(actor, home) as? StateSource<Value> else { return nil }

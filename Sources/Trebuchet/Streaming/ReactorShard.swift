@@ -7,13 +7,15 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: touched on its reactor alone.
 final class ReactorShard: EndOfTurn, @unchecked Sendable {
     let reactor: Reactor
+    /// For the tasks of calls.
+    let isolation: ReactorIsolation
     /// Writes persisted states, at a server that has a store. Set before actors are exposed.
     var writer: StateWriter?
     /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
     var memory: MemoryBudget?
-    private let userInfo: [CodingUserInfoKey: any Sendable]
-    private let current: ValueCoder
-    private let legacy: ValueCoder
+    private var userInfo: [CodingUserInfoKey: any Sendable]
+    private var current: ValueCoder
+    private var legacy: ValueCoder
     private var markedSources: [any AnyStateSource] = []
     /// Nodes whose subscribers are to be written to; those before `flushed` have been.
     private var markedNodes: [StateNode] = []
@@ -41,9 +43,18 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
 
     init(_ reactor: Reactor, userInfo: [CodingUserInfoKey: any Sendable]) {
         self.reactor = reactor
+        isolation = ReactorIsolation(reactor)
         self.userInfo = userInfo
         current = ValueCoder(version: .v3, userInfo: userInfo)
         legacy = ValueCoder(version: .v2, userInfo: userInfo)
+    }
+
+    /// The server or client is gone: its actor system, to which the coders refer, can be freed.
+    func takeApart() {
+        userInfo = [:]
+        current = ValueCoder(version: .v3)
+        legacy = ValueCoder(version: .v2)
+        writer = nil
     }
 
     func coder(for version: ProtocolVersion) -> ValueCoder { version == .v3 ? current : legacy }

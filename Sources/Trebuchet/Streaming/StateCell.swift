@@ -25,6 +25,11 @@ public final class StateCell<Value: Codable & Sendable> {
         source?.didChange(version: version)
     }
 
+    /// What letting go of its actor would lose.
+    var usage: StreamUsage {
+        StreamUsage(hasChanged: version != Self.firstVersion, isObserved: source?.isObserved ?? false)
+    }
+
     /// Runs a body whose changes of the property make no version.
     func withoutNoting(_ body: () -> Void) {
         isNoting = false

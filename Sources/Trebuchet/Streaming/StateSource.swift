@@ -130,6 +130,9 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
+    /// Whether somebody observes it over the network, or did and may come back.
+    var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
+
     func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)

@@ -8,8 +8,11 @@ final class StreamSubscription {
     var sent: UInt64 = 0
     /// Where the node keeps it; -1 when it does not.
     var place = -1
+    /// What it uses of shares.
+    let stakes: [Stake]
 
-    init(streamID: [UInt8], node: StateNode, session: Session) {
+    init(streamID: [UInt8], node: StateNode, session: Session, stakes: [Stake]) {
+        self.stakes = stakes
         self.streamID = streamID
         self.node = node
         self.session = session

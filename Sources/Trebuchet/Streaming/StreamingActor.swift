@@ -17,7 +17,7 @@ public protocol StreamingActor: DistributedActor where ActorSystem == TrebuchetA
 extension StreamingActor where Self: TrebuchetActor {
     public func _getStream(for propertyName: String) async -> AsyncStream<Data>? {
         let streamName = StreamName.ofProperty(propertyName)
-        let found = Self._dispatch.streams.first { $0.name == propertyName || $0.name == streamName }
+        let found = Self.dispatch.streams.first { $0.name == propertyName || $0.name == streamName }
         return found.map { $0.encodedValues(self) }
     }
 }

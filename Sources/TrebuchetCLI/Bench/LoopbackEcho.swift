@@ -29,7 +29,7 @@ final class LoopbackEcho {
             setsockopt(end, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         }
         Task.detached {
-            try await onThread {
+            await onThread {
                 var bytes = [UInt8](repeating: 0, count: size)
                 while true {
                     let count = recv(far, &bytes, size, 0)

@@ -14,6 +14,10 @@ enum ServeCommand {
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
             OptionSpec("--tls-client-ca", "FILE", "ask clients for a certificate of these authorities"),
             OptionSpec(
+                "--origins", "LIST",
+                "web pages that may connect: http://localhost:3000,https://app.example, or * for all (those of the server "
+                    + "itself)"),
+            OptionSpec(
                 "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
@@ -24,6 +28,8 @@ enum ServeCommand {
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once.
+            Browsers let any page try: without --origins only pages of this host and port get in, and at a loopback address
+            only by a name such as localhost. Programs are not held up.
             Codes to sign in with go by --mail-command or --smtp, or are printed on standard error.
             """,
         run: run)
@@ -36,11 +42,26 @@ enum ServeCommand {
         if withBoard { await server.expose(Board(actorSystem: server.actorSystem), as: "board") }
     }
 
+    static func origins(_ list: String) throws(UsageError) -> Set<String> {
+        var origins: Set<String> = []
+        for part in list.split(separator: ",", omittingEmptySubsequences: false) {
+            let text = String(part.drop { $0 == " " })
+            guard text == "*" || WebOrigin(text) != nil else {
+                throw UsageError(
+                    "--origins: '\(text)' is no origin; write scheme://host or scheme://host:port, as http://localhost:3000, or "
+                        + "* for all")
+            }
+            origins.insert(text)
+        }
+        return origins
+    }
+
     private static func run(_ arguments: ParsedArguments) async throws {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
         let drain = try arguments.double("--drain-timeout", in: 0...3600) ?? 10
+        let origins = try arguments.string("--origins").map(Self.origins)
 
         // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
@@ -50,8 +71,9 @@ enum ServeCommand {
         if arguments.has("--compression") { transport = transport.compressed() }
         let file = try arguments.string("--data").map { try SQLiteStore(path: $0) }
         let services = try await HostedServices(arguments, store: file ?? MemoryStore())
-        let server = TrebuchetServer(
-            transport: transport, reactors: reactors, access: services.access, store: file)
+        var access = services.access
+        access.origins = origins
+        let server = TrebuchetServer(transport: transport, reactors: reactors, access: access, store: file)
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
         await services.expose(on: server)

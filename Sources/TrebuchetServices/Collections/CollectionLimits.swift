@@ -23,6 +23,9 @@ public struct CollectionLimits: Sendable {
     /// another connection.
     public var idleQueryTime = Duration.seconds(30)
 
+    /// How long a collection with documents stays in memory without writes and queries. Default 5 minutes.
+    public var idleTime = Duration.seconds(300)
+
     /// Writes that are sent at once, and that are remembered of each client.
     static let mutationsPerCall = 32
     static let longestName = 128

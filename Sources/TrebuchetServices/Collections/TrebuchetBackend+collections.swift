@@ -13,8 +13,10 @@ extension TrebuchetBackend {
     /// Call it before a collection is used. A folder belongs to one process at a time. A write is in its file before it is
     /// shown. Writes that cannot be read are an error in the collection, which then takes no others.
     ///
-    /// - Parameter files: Default: the disk.
-    public func keepPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage()) {
+    /// Files that others on the machine can read or write are refused: who reads them can write as this client.
+    ///
+    /// - Parameter files: Default: the disk, with files for their owner alone.
+    public func keepPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage.secrets) {
         collections.keepWrites(in: folder, files)
     }
 }

@@ -43,6 +43,22 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a collection that nobody uses leaves memory with its documents, and is there again for who asks")
+    func idle() async throws {
+        var limits = CollectionLimits()
+        limits.idleTime = .milliseconds(20)
+        try await CollectionWorld.run(limits: limits) { world in
+            let ada = try await connected(world, "ada")
+            _ = try await ada.collection().commit(mutations([.add("a", ["t": .integer(1)])]), from: Self.secret)
+            #expect(await eventually { world.host.collectionCount == 0 })
+            let again = await eventually {
+                let outcomes = try? await ada.collection().commit(mutations([.add("a")], from: 2), from: Self.secret)
+                return outcomes?.map(\.error) == [.alreadyExists(id: "a")]
+            }
+            #expect(again)
+        }
+    }
+
     @Test("too large a document, too many of them and too many bytes each have their error, and hurt nobody")
     func sizes() async throws {
         var limits = CollectionLimits()

@@ -174,7 +174,7 @@ import TrebuchetTesting
             let url = server.url
             let (stream, continuation) = AsyncStream.makeStream(of: EchoHandler.Ending.self)
             // On a reactor: the server blocks its thread of the pool.
-            let connecting = Task(executorPreference: try ReactorGroup.clients().reactors[0]) {
+            let connecting = Task(executorPreference: try ReactorGroup.clients().reactors[0].tasks) {
                 try await WebSocketClient.connect(to: url, compression: WebSocketCompression()) { _ in
                     EchoHandler(endings: continuation)
                 }

@@ -23,6 +23,9 @@ public final class EventSender<Event: Codable & Sendable> {
         return made
     }
 
+    /// What letting go of its actor would lose.
+    var usage: StreamUsage { StreamUsage(hasChanged: false, isObserved: source?.isObserved ?? false) }
+
     /// How many events a subscriber may be behind.
     var bufferLimit: Int { buffer }
 }

@@ -40,6 +40,9 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     var nodeCount: Int { nodes.withLock { $0.count } }
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
+    /// Whether somebody observes it over the network, or did and may come back.
+    var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
+
     /// Readers in this process. In the actor's isolation.
     var localEvents: EventRelay<Event> {
         if let local { return local }

@@ -13,7 +13,7 @@ final class CollectionLinks: Sendable {
     private struct Contents {
         var links: [String: CollectionLink] = [:]
         var folder: URL?
-        var files: any FileStorage = DiskFileStorage()
+        var files: any FileStorage = DiskFileStorage.secrets
     }
 
     private let contents = Mutex(Contents())

@@ -24,6 +24,9 @@ distributed actor DocumentCollection {
     private var waiting: [Waiting] = []
     private var isWriting = false
     private var isClosed = false
+    /// Calls so far, to see whether there were any in a time.
+    private var calls = 0
+    private var restsAlready = false
 
     init(
         name: String, _ table: DocumentTable, _ stored: StoredCollection, host: CollectionHost,
@@ -49,6 +52,7 @@ distributed actor DocumentCollection {
     ) async throws(CollectionError) -> [MutationOutcome] {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
+        calls += 1
         defer { closeIfUnused() }
         guard (16...CollectionLimits.longestName).contains(client.utf8.count),
             mutations.count <= CollectionLimits.mutationsPerCall
@@ -122,6 +126,7 @@ distributed actor DocumentCollection {
     distributed func open(_ query: CollectionQuery) async throws(CollectionError) -> QueryTicket {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
+        calls += 1
         defer { closeIfUnused() }
         try query.check()
         let principal = visitor.connection.principal
@@ -174,12 +179,33 @@ distributed actor DocumentCollection {
         }
     }
 
-    /// A collection without documents, readers and commands under way goes.
+    private var isUnused: Bool {
+        !isClosed && !isWriting && waiting.isEmpty && !table.hasUnwritten && queries.isEmpty
+    }
+
+    /// A collection without readers and commands under way goes: at once when it has no documents, else after a time.
     private func closeIfUnused() {
-        guard !isClosed, !isWriting, waiting.isEmpty, table.isEmpty, !table.hasUnwritten, queries.isEmpty else {
-            return
-        }
+        guard isUnused else { return }
+        guard table.isEmpty else { return rest() }
+        close()
+    }
+
+    private func close() {
         isClosed = true
         host.didClose(name)
+    }
+
+    private func rest() {
+        guard !restsAlready else { return }
+        restsAlready = true
+        let (time, before) = (host.limits.idleTime, calls)
+        Task { [weak self] in
+            try? await Task.sleep(for: time)
+            await self?.whenLocal { collection in
+                collection.restsAlready = false
+                guard collection.isUnused else { return }
+                if collection.calls == before { collection.close() } else { collection.rest() }
+            }
+        }
     }
 }

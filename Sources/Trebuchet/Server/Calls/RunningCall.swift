@@ -1,18 +1,24 @@
 internal import Networking
 internal import Synchronization
 
-/// A call that was not answered at once: one that runs in a task, or on another reactor.
+/// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: `timer` and `isAnswered` are touched on the session's reactor alone, and so is `run` once the call
-/// has been handed to others, behind a lock.
+/// `@unchecked Sendable`: what can change is touched on the session's reactor alone, and so is `run` once the call has been handed
+/// to others; the rest is behind a lock.
 final class RunningCall: @unchecked Sendable {
     let callID: [UInt8]
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
+    /// Of the message, which are held as long as the call is under way.
+    let byteCount: Int
     var timer: Timer?
-    var isAnswered = false
+    private(set) var isAnswered = false
     /// The call of an `@Idempotent` method that this one waits for; it outlives the connection.
     var run: RunningCall?
+    /// Whether it runs in place on another reactor, and so ends soon.
+    var isInTransit = false
+    /// The place where it waits for its actor.
+    var waiter: ActorWaiter?
     private let state = Mutex(State())
 
     private struct State {
@@ -20,9 +26,10 @@ final class RunningCall: @unchecked Sendable {
         var isCancelled = false
     }
 
-    init(callID: [UInt8], deadline: UInt64) {
+    init(callID: [UInt8], deadline: UInt64, byteCount: Int) {
         self.callID = callID
         self.deadline = deadline
+        self.byteCount = byteCount
     }
 
     /// The task that runs the call; cancelled at once when the call was cancelled before it began.
@@ -34,9 +41,20 @@ final class RunningCall: @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
+    /// Notes that it has its answer; false when it had one.
+    func end() -> Bool {
+        guard !isAnswered else { return false }
+        isAnswered = true
+        timer?.cancel()
+        stopWaiting()
+        return true
+    }
+
     /// On the session's reactor.
     func cancel() {
         timer?.cancel()
+        stopWaiting()
+        run?.stopWaiting()
         run?.cancelTask()
         cancelTask()
     }
@@ -44,7 +62,13 @@ final class RunningCall: @unchecked Sendable {
     /// Nobody is there any more whom it could be answered.
     func abandon() {
         timer?.cancel()
+        stopWaiting()
         if run == nil { cancelTask() }
+    }
+
+    private func stopWaiting() {
+        waiter?.leave()
+        waiter = nil
     }
 
     private func cancelTask() {

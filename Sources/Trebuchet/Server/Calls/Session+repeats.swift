@@ -7,26 +7,25 @@ internal import TrebuchetWire
 extension Session {
     // MARK: The first time
 
-    /// Calls an `@Idempotent` method for a client that may ask again.
-    func callOnce(_ record: ActorRecord, _ method: ActorMethod, _ message: UnsafeRawBufferPointer) {
-        guard isAdmissible(record, method, message), let name = callName(message), let call = begin(message) else {
-            return
-        }
+    /// Calls an `@Idempotent` method for a client that may ask again. It may be called, and has what the method takes.
+    func callOnce(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
+        guard let name = callName(message), let call = begin(message) else { return }
+        callOnce(name, method, of: record, message, call)
+    }
+
+    private func callOnce(
+        _ name: RememberedAnswers.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
+        _ message: borrowing Message, _ call: RunningCall
+    ) {
         let isRepeat = name.session != self.name
         if !isRepeat { remembers = true }
-        let run = RunningCall(callID: call.callID, deadline: call.deadline)
+        // It outlives the connection, and holds no bytes of it.
+        let run = RunningCall(callID: call.callID, deadline: call.deadline, byteCount: 0)
         call.run = run
         let waiting = WaitingCall(session: self, call: call)
         if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting) {
             return take(outcome, call)
         }
-        start(run, name, record, method, message)
-    }
-
-    private func start(
-        _ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ record: ActorRecord, _ method: ActorMethod,
-        _ message: UnsafeRawBufferPointer
-    ) {
         let shard = shard
         let now = MonotonicClock.now
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
@@ -35,80 +34,77 @@ extension Session {
             run.cancel()
             shard.end(run, name, .failure(TrebuchetError(.timeout, "the call did not end before its deadline")))
         }
-        let home = record.home
-        let complete: @Sendable (Result<CallResult, any Error>) -> Void = { outcome in
-            if let home, home.reactor.isCurrent, !shard.reactor.isCurrent { home.publishMarked() }
-            shard.reactor.run { shard.end(run, name, outcome) }
+        let home = record?.home
+        start(.table(method), of: record, message, run) { outcome in
+            if shard.reactor.isCurrent { return shard.end(run, name, outcome) }
+            shard.deliver(from: home) { shard.end(run, name, outcome) }
         }
-        guard method.runsInPlace, home === shard.states, record.starting == 0 else {
-            return start(record, method, message, run, complete)
-        }
-        let outcome = Result<CallResult, any Error> {
-            try asCaller { try shard.callInPlace(record, method, message, version) }
-            return CallResult(encoded: Array(shard.reply.pointee.bytes))
-        }
-        record.whenWritten(outcome, complete)
     }
 
     // MARK: Again
 
     /// Handles a call that was sent over an earlier connection and not answered.
-    func receiveRepeat(_ message: UnsafeRawBufferPointer) {
+    func receiveRepeat(_ message: borrowing Message) {
         guard let name = callName(message) else { return }
         guard name.session != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It ends here too before anything else, so that what is still under way over
         // it is never read: who has not come by then will not.
         let principal = caller?.principal?.id
-        let old = shard.siblings[shard.answers.names.reactor(of: name.session)]
+        let index = shard.answers.names.reactor(of: name.session)
+        guard index < shard.siblings.count else { return }
+        let old = shard.siblings[index]
         if old === shard {
             old.end(name.session, of: principal)
             return repeatCall(name, message)
         }
-        let copy = Array(message)
-        let (reactor, session) = (shard.reactor, self)
+        // Until it is back it is a call under way, as any that waits.
+        guard let call = begin(message) else { return }
+        let kept = KeptMessage(message)
+        let session = self
         old.reactor.execute {
             old.end(name.session, of: principal)
-            reactor.execute { session.repeatCall(name, copy) }
+            session.shard.reactor.execute {
+                guard session.isOpen, !call.isAnswered else { return }
+                kept.withMessage { session.repeatCall(name, $0, call) }
+            }
         }
     }
 
-    private func repeatCall(_ name: RememberedAnswers.Memory.Name, _ copy: [UInt8]) {
-        guard isOpen else { return }
-        copy.withUnsafeBytes { message in
-            guard (try? shard.envelope.pointee.scan(message)) != nil else { return }
-            repeatCall(name, message)
-        }
+    private func repeatCall(_ name: RememberedAnswers.Memory.Name, _ message: borrowing Message) {
+        guard let call = begin(message) else { return }
+        repeatCall(name, message, call)
     }
 
     /// The first connection has ended: what it brought has begun, or never will.
-    private func repeatCall(_ name: RememberedAnswers.Memory.Name, _ message: UnsafeRawBufferPointer) {
-        guard let call = begin(message) else { return }
+    private func repeatCall(
+        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall
+    ) {
+        let (record, type): (ActorRecord?, ActorType?) =
+            switch place(of: message) {
+            case .ready(let record): (record, record.type)
+            case .unmade(let type): (nil, type)
+            case .nowhere: (nil, nil)
+            }
+        let target = type?.target(message.target)
+        if shard.isGuarded, let refusal = refusal(of: target?.name ?? message.target, message.actorName) {
+            return finish(call, .failure(refusal))
+        }
         let isRepeat = name.session != self.name
         let waiting = WaitingCall(session: self, call: call)
         if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting) {
             return take(outcome, call)
         }
-        withdraw(call)
-        let envelope = shard.envelope
-        let copy = Array(message)
-        do {
-            let record = try shard.find(envelope.pointee.string(envelope.pointee.actorID, in: message)) {
-                [weak self] outcome in
-                guard let self, self.isOpen else { return }
-                copy.withUnsafeBytes { self.retry($0, outcome) }
-            }
-            guard let record else { return }
-            let target = envelope.pointee.string(envelope.pointee.targetIdentifier, in: message)
-            guard let method = target.withContiguousBytes({ record.method($0) })?.takeUnretainedValue(),
-                method.isIdempotent
-            else {
-                let text = "'\(target)' is not marked @Idempotent at this server: it may have run"
-                throw TrebuchetError(.unknownOutcome, text)
-            }
-            callOnce(record, method, message)
-        } catch {
-            fail(envelope.pointee.callID.bytes(in: message), error)
+        guard let target else { return finish(call, .failure(notExposed(message))) }
+        guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
+            let text = "'\(target.name.prefix(128))' is not marked @Idempotent at this server: it may have run"
+            return finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
         }
+        let method = unmanaged.takeUnretainedValue()
+        guard hasCounts(method, message) else {
+            withdraw(call)
+            return failCounts(method, message)
+        }
+        callOnce(name, method, of: record, message, call)
     }
 
     // MARK: Parts
@@ -123,20 +119,18 @@ extension Session {
 
     /// From any reactor.
     func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
-        finish(call, answer.map { CallResult(encoded: $0) }.mapError { $0 }, publishing: nil)
+        finish(call, answer.map { CallResult(encoded: $0) }.mapError { $0 }, from: nil)
     }
 
-    /// The name of the call that lies in the envelope; nil after a refusal.
-    private func callName(_ message: UnsafeRawBufferPointer) -> RememberedAnswers.Memory.Name? {
-        let envelope = shard.envelope
-        let callID = envelope.pointee.string(envelope.pointee.callID, in: message)
-        guard let number = UInt64(callID) else {
+    /// The name of the call that is in hand; nil after a refusal.
+    private func callName(_ message: borrowing Message) -> RememberedAnswers.Memory.Name? {
+        guard let number = UInt64(message.text(message.envelope.pointee.callID)) else {
             refuse(TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"), message)
             return nil
         }
-        let isRepeat = envelope.pointee.kind == .repeat
-        guard let session = shard.answers.names.name(envelope.pointee.string(envelope.pointee.session, in: message))
-        else {
+        let isRepeat = message.kind == .repeat
+        let text = message.text(message.envelope.pointee.session)
+        guard let session = shard.answers.names.name(text, own: self.name) else {
             let text = "'session' is none of this server's"
             let code: TrebuchetError.Code = isRepeat ? .unknownOutcome : .invalidArguments
             refuse(TrebuchetError(code, isRepeat ? "\(text): another one may have run the call" : text), message)
@@ -150,29 +144,27 @@ extension Session {
         return RememberedAnswers.Memory.Name(session: session, number: number)
     }
 
-    private func refuse(_ error: TrebuchetError, _ message: UnsafeRawBufferPointer) {
-        fail(shard.envelope.pointee.callID.bytes(in: message), error)
-    }
+    private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message.callID, error) }
 
-    private func request(_ message: UnsafeRawBufferPointer, isRepeat: Bool) -> RememberedAnswers.Memory.Request {
-        let envelope = shard.envelope
+    private func request(
+        _ message: borrowing Message, isRepeat: Bool
+    ) -> RememberedAnswers.Memory.Request {
+        let envelope = message.envelope
         var hasher = Hasher()
         let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
         for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
-            hasher.combine(part.bytes(in: message).count)
-            hasher.combine(bytes: part.bytes(in: message))
+            hasher.combine(message.bytes(part).count)
+            hasher.combine(bytes: message.bytes(part))
         }
         return RememberedAnswers.Memory.Request(
-            digest: hasher.finalize(), principal: caller?.principal?.id, isRepeat: isRepeat)
+            digest: hasher.finalize(), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
     }
 }
 
 extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
-    func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: Result<CallResult, any Error>) {
-        guard !run.isAnswered else { return }
-        run.isAnswered = true
-        run.timer?.cancel()
+    func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
+        guard run.end() else { return }
         let coder = states.coder(for: .v3)
         let answer: RememberedAnswers.Memory.Answer
         do {
@@ -185,7 +177,7 @@ extension ServerShard {
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
         for waiting in answers.end(name, answer) { waiting.session.deliver(answer, to: waiting.call) }
-        forgetAnswersLater()
+        forgetAnswersLater(after: answers.time)
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
@@ -196,13 +188,13 @@ extension ServerShard {
         session.linkDidClose()
     }
 
-    private func forgetAnswersLater() {
+    private func forgetAnswersLater(after wait: Duration) {
         guard !willForgetAnswers else { return }
         willForgetAnswers = true
-        reactor.schedule(after: answers.time) { [weak self] in
+        reactor.schedule(after: wait) { [weak self] in
             guard let self else { return }
             self.willForgetAnswers = false
-            if self.answers.forget() { self.forgetAnswersLater() }
+            if let next = self.answers.forget() { self.forgetAnswersLater(after: next) }
         }
     }
 }

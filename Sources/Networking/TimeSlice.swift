@@ -1,0 +1,69 @@
+/// A time that a row of small pieces of work may take before others have their turn.
+///
+/// The clock is read once for several pieces: as many as take about an eighth of the time, by what the last ones took, and at
+/// most `longestStride`.
+package struct TimeSlice {
+    package static let longestStride = 16
+
+    private let budget: UInt64
+    /// Pieces between two looks at the clock.
+    package private(set) var stride: Int
+    private var done = 0
+    private var nextLook: Int
+    /// 0 until the clock was looked at.
+    private var start: UInt64 = 0
+    private var last: UInt64 = 0
+
+    /// - Parameters:
+    ///   - budget: nanoseconds.
+    ///   - stride: what an earlier slice of such work ended with. When its pieces were small, the time before the first look is
+    ///     given away.
+    @inline(__always)
+    package init(budget: UInt64, stride: Int = Self.longestStride) {
+        self.budget = budget
+        self.stride = stride
+        nextLook = stride
+        guard stride < Self.longestStride / 2 else { return }
+        start = MonotonicClock.now
+        last = start
+    }
+
+    /// The same, from now on.
+    package init(budget: UInt64, from now: UInt64) {
+        self.budget = budget
+        stride = 1
+        nextLook = 1
+        start = now
+        last = now
+    }
+
+    /// Pieces that were done.
+    package var count: Int { done }
+
+    /// Notes that a piece was done; whether the clock is to be looked at now.
+    @inline(__always)
+    package mutating func isLookDue() -> Bool {
+        done &+= 1
+        return done >= nextLook
+    }
+
+    /// Looks at the clock. `lastLook` is when somebody last did on this thread: when that is long ago, the first pieces may have
+    /// been long ones, and the next look comes soon.
+    @inline(never)
+    package mutating func isUsedUp(lastLook: inout UInt64) -> Bool {
+        let now = MonotonicClock.now
+        defer {
+            last = now
+            lastLook = now
+            nextLook = done + stride
+        }
+        guard start > 0 else {
+            start = now
+            if now &- lastLook > budget / 2 { stride = 1 }
+            return false
+        }
+        let took = max(1, now &- last)
+        stride = max(1, min(Self.longestStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))
+        return now &- start >= budget
+    }
+}

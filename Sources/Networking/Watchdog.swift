@@ -1,0 +1,100 @@
+internal import CEpoll
+internal import Glibc
+internal import Synchronization
+
+/// Sees from a thread of its own that reactors get on: one for the process, started with the first reactor.
+///
+/// It looks every 25 ms while a reactor works, and not at all when all of them have waited for a second: the one that wakes first
+/// wakes it.
+final class Watchdog: Sendable {
+    static let shared = Watchdog()
+
+    /// Nanoseconds between two looks.
+    private static let interval: UInt64 = 25_000_000
+    /// A turn that takes longer holds the reactor.
+    private static let longestTurn: UInt64 = 100_000_000
+    /// Looks without news before it rests.
+    private static let looksBeforeRest = 40
+
+    private struct Seen {
+        let reactor: Reactor
+        var pulse: UInt64
+        var since: UInt64
+        /// The activity that was told.
+        var told: String?
+    }
+
+    private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
+    private let isResting = Atomic<Bool>(false)
+    private let gate = ThreadGate()
+
+    func watch(_ reactor: Reactor) {
+        let mustStart = added.withLock { added in
+            added.reactors.append(reactor)
+            defer { added.isStarted = true }
+            return !added.isStarted
+        }
+        if mustStart { startThread { self.loop() } }
+    }
+
+    /// A reactor begins a turn. Its pulse is stored before, in one order with what is read here, so that either it sees the rest
+    /// or the watchdog its pulse.
+    @inline(__always)
+    func noteTurn() {
+        if isResting.load(ordering: .sequentiallyConsistent) { wake() }
+    }
+
+    @inline(never)
+    private func wake() {
+        if isResting.exchange(false, ordering: .sequentiallyConsistent) { gate.open() }
+    }
+
+    private func loop() {
+        gnu_pthread_setname(pthread_self(), "watchdog")
+        var seen: [Seen] = []
+        var quietLooks = 0
+        while true {
+            var time = timespec(tv_sec: 0, tv_nsec: Int(Self.interval))
+            nanosleep(&time, nil)
+            let isQuiet = look(&seen)
+            quietLooks = isQuiet ? quietLooks + 1 : 0
+            guard quietLooks >= Self.looksBeforeRest else { continue }
+            quietLooks = 0
+            isResting.store(true, ordering: .sequentiallyConsistent)
+            if !look(&seen) { wake() }
+            // Whoever ends the rest opens the gate, once.
+            gate.wait()
+        }
+    }
+
+    /// Whether nothing has moved and all wait.
+    private func look(_ seen: inout [Seen]) -> Bool {
+        let now = MonotonicClock.now
+        let reactors = added.withLock { $0.reactors }
+        for reactor in reactors[seen.count...] { seen.append(Seen(reactor: reactor, pulse: 0, since: now)) }
+        var isQuiet = true
+        for index in seen.indices {
+            let reactor = seen[index].reactor
+            let pulse = reactor.pulse.load(ordering: .sequentiallyConsistent)
+            let milliseconds = Int((now - seen[index].since) / 1_000_000)
+            if pulse != seen[index].pulse {
+                if let told = seen[index].told {
+                    reactor.tell(
+                        ReactorStall(
+                            reactor: reactor.name, activity: told, milliseconds: milliseconds, isOver: true))
+                }
+                seen[index] = Seen(reactor: reactor, pulse: pulse, since: now)
+                isQuiet = false
+            } else if Reactor.isWorking(pulse) {
+                isQuiet = false
+                guard now - seen[index].since >= Self.longestTurn, seen[index].told == nil else { continue }
+                let activity = reactor.activityText
+                seen[index].told = activity
+                reactor.tell(
+                    ReactorStall(
+                        reactor: reactor.name, activity: activity, milliseconds: milliseconds, isOver: false))
+            }
+        }
+        return isQuiet
+    }
+}

@@ -1,0 +1,102 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
+/// Files that their owner alone can read and write, from the moment that they are there.
+package enum PrivateFile {
+    /// What could not be done, as `cannot be written: Permission denied`.
+    package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        package let path: String
+        package let reason: String
+
+        package var description: String { "\(path) \(reason)" }
+
+        init(_ path: String, _ reason: String) {
+            self.path = path
+            self.reason = reason
+        }
+
+        init(_ path: String, _ what: String, _ number: Int32) {
+            self.init(path, "\(what): \(String(cString: strerror(number)))")
+        }
+    }
+
+    /// Nil when there is no file. Refuses one of somebody else, and one that others can read or write: what it holds is no
+    /// secret any more, or not what was written.
+    package static func contents(_ path: String) throws(Failure) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT else { throw Failure(path, "cannot be read", errno) }
+            return nil
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Failure(path, "cannot be read", errno) }
+        guard status.st_uid == geteuid() else { throw Failure(path, "is a file of another user; remove it") }
+        guard status.st_mode & 0o077 == 0 else {
+            throw Failure(
+                path,
+                "can be read or written by others; make it yours alone: chmod 600 '\(path.replacing("'", with: #"'\''"#))'"
+            )
+        }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = part.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Failure(path, "cannot be read", errno) }
+            if count == 0 { return bytes }
+            bytes += part[..<count]
+        }
+    }
+
+    /// Puts the bytes in the place of the file, as a whole or not at all, and makes its folders (mode 0700) when they are
+    /// missing. The file has mode 0600 whatever it had before; a link to a file stays one.
+    package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
+        let path = resolved(path)
+        try makeFolders(of: path)
+        // Of this call alone, and never open to others, not even for a moment: mkstemp makes it with mode 0600.
+        var template = Array("\(path).XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw abandon(template, path) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0, rename(template, path) == 0 else { throw abandon(template, path) }
+    }
+
+    private static func abandon(_ template: [CChar], _ path: String) -> Failure {
+        let number = errno
+        unlink(template)
+        return Failure(path, "cannot be written", number)
+    }
+
+    private static func makeFolders(of path: String) throws(Failure) {
+        var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().map(String.init)
+        var missing: [String] = []
+        while parts.count > 1 || parts.first?.isEmpty == false {
+            let folder = parts.joined(separator: "/")
+            if access(folder, F_OK) == 0 { break }
+            missing.append(folder)
+            parts.removeLast()
+        }
+        for folder in missing.reversed() {
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Failure(path, "cannot be written", errno) }
+        }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

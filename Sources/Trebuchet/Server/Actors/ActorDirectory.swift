@@ -1,0 +1,151 @@
+internal import Distributed
+internal import Synchronization
+
+/// The actors that a server has exposed, by name, and those that it makes on demand.
+final class ActorDirectory: Sendable {
+    /// Makes the record of an actor for a name.
+    typealias Factory = @Sendable (String) async throws -> ActorRecord
+
+    /// How the actor of a name is made, and what is known of it before.
+    struct Registration: Sendable {
+        let type: ActorType
+        let make: Factory
+        /// Set for actors that go when nobody uses them.
+        var idle: IdlePolicy?
+    }
+
+    private struct Pattern {
+        let prefix: String
+        let registration: Registration
+    }
+
+    private struct Contents {
+        var records: [ActorName: ActorRecord] = [:]
+        var patterns: [Pattern] = []
+        /// Of actors that were exposed by name and have to be loaded.
+        var loading: [ActorName: Registration] = [:]
+        var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
+        /// Actors that are being let go: the next of that name waits for it.
+        var leaving: [ActorName: Task<Void, Never>] = [:]
+
+        func pattern(for name: ActorName) -> Registration? {
+            patterns.first { name.isBehind($0.prefix) }?.registration
+        }
+    }
+
+    private let contents = Mutex(Contents())
+    private let shares: ShareBook
+
+    init(shares: ShareBook) { self.shares = shares }
+
+    func insert(_ record: ActorRecord) {
+        let name = ActorName(record.name)
+        contents.withLock { contents in
+            contents.records[name] = record
+            contents.loading[name] = nil
+        }
+    }
+
+    /// The actor of this name is there, but its record is made when it is first called, and anew after a failure.
+    func insert(_ name: ActorName, _ registration: Registration) {
+        contents.withLock { contents in
+            contents.records[name] = nil
+            contents.loading[name] = registration
+        }
+    }
+
+    func remove(_ name: ActorName) {
+        let removed = contents.withLock { contents in
+            contents.loading[name] = nil
+            return contents.records.removeValue(forKey: name)
+        }
+        removed?.stake?.giveBack()
+    }
+
+    func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
+
+    /// The type of the actor of this name, made or not; nil when there is none. Nothing is made.
+    func type(of name: ActorName) -> ActorType? {
+        contents.withLock { contents in
+            contents.records[name]?.type ?? contents.loading[name]?.type ?? contents.pattern(for: name)?.type
+        }
+    }
+
+    /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
+    func insert(prefix: String, _ registration: Registration) {
+        contents.withLock { contents in
+            contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
+            contents.patterns.append(Pattern(prefix: prefix, registration: registration))
+            contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
+        }
+    }
+
+    /// The task that makes the actor of this name, the same one for all who ask meanwhile; nil when there is nothing to make.
+    ///
+    /// - Parameter parties: whose share of the actors on demand it counts in.
+    func activate(_ name: ActorName, for parties: Parties?) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
+        try contents.withLock { contents throws(TrebuchetError) in
+            if let running = contents.activating[name] { return running }
+            // Another reactor may have asked for it, and got it, since the caller looked.
+            if let record = contents.records[name] { return Task { record } }
+            let leaving = contents.leaving[name]
+            let (registration, stake): (Registration, Stake?)
+            if let load = contents.loading[name] {
+                (registration, stake) = (load, nil)
+            } else if let pattern = contents.pattern(for: name) {
+                guard name.text.utf8.count <= ActorName.longest else {
+                    throw TrebuchetError(
+                        .invalidArguments, "the name of an actor has at most \(ActorName.longest) bytes")
+                }
+                registration = pattern
+                stake = try parties.map { parties throws(TrebuchetError) in
+                    try shares.take(.actorsOnDemand, for: parties)
+                }
+            } else {
+                return nil
+            }
+            let task = Task {
+                await leaving?.value
+                return try await self.make(name, registration, stake)
+            }
+            contents.activating[name] = task
+            return task
+        }
+    }
+
+    private func make(_ name: ActorName, _ registration: Registration, _ stake: Stake?) async throws -> ActorRecord {
+        do {
+            let record = try await registration.make(name.text)
+            return contents.withLock { contents in
+                contents.activating[name] = nil
+                // One that was exposed under this name meanwhile has been put there on purpose.
+                if let exposed = contents.records[name] { return exposed }
+                record.stake = stake
+                record.idle = registration.idle
+                contents.records[name] = record
+                return record
+            }
+        } catch {
+            contents.withLock { $0.activating[name] = nil }
+            throw error
+        }
+    }
+
+    // MARK: Letting go
+
+    /// An actor is being let go; `work` is what is to be done before another of its name may be made.
+    func letGo(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
+        let name = ActorName(record.name)
+        contents.withLock { contents in
+            if contents.records[name] === record { contents.records[name] = nil }
+            let before = contents.leaving[name]
+            contents.leaving[name] = Task {
+                await before?.value
+                await work()
+                self.contents.withLock { $0.leaving[name] = nil }
+            }
+        }
+    }
+
+    var count: Int { contents.withLock { $0.records.count } }
+}

@@ -1,0 +1,59 @@
+internal import Networking
+internal import Synchronization
+
+/// When actors that were made on demand go.
+struct IdlePolicy: Sendable {
+    /// Without calls and streams.
+    let time: Duration
+    /// Also when a state has changed that no store keeps.
+    let discards: Bool
+}
+
+/// The actors of one reactor that go when nobody uses them.
+///
+/// They are looked at in turn, some at a time, so that a call pays no more than a store for it.
+struct IdleWatch {
+    struct Entry {
+        let record: ActorRecord
+        let time: UInt64
+        var quietSince: UInt64
+    }
+
+    private var entries: [Entry] = []
+    private var next = 0
+
+    mutating func add(_ record: ActorRecord, _ policy: IdlePolicy, at now: UInt64) {
+        entries.append(Entry(record: record, time: policy.time.nanoseconds, quietSince: now))
+    }
+
+    /// Looks at up to `count` of them; those that have rested for their time are taken out and returned.
+    mutating func rested(of count: Int, at now: UInt64) -> [ActorRecord] {
+        var rested: [ActorRecord] = []
+        for _ in 0..<min(count, entries.count) {
+            if next >= entries.count { next = 0 }
+            let life = entries[next].record.life
+            if life.takeUse() {
+                entries[next].quietSince = now
+                next += 1
+            } else if now - min(now, entries[next].quietSince) >= entries[next].time {
+                rested.append(entries[next].record)
+                entries[next] = entries[entries.count - 1]
+                entries.removeLast()
+            } else {
+                next += 1
+            }
+        }
+        return rested
+    }
+
+    var count: Int { entries.count }
+}
+
+/// The time by which actors rest: the monotonic clock, which tests turn on.
+final class IdleClock: Sendable {
+    private let ahead = Atomic<UInt64>(0)
+
+    var now: UInt64 { MonotonicClock.now &+ ahead.load(ordering: .relaxed) }
+
+    func advance(by time: Duration) { ahead.add(time.nanoseconds, ordering: .relaxed) }
+}

@@ -1,0 +1,76 @@
+internal import Networking
+
+/// Letting go of actors that nobody uses.
+extension ServerShard {
+    /// Actors that are looked at in one go.
+    private static let batch = 1_024
+    /// How long an actor may take for its `deactivate`.
+    private static let deactivation = Duration.seconds(5)
+
+    /// Looks after an actor from now on, when that is this reactor's part.
+    func watchIdle(_ record: ActorRecord) {
+        guard let policy = record.idle else { return }
+        let keeper = record.home.flatMap { sibling(on: $0) } ?? siblings.first ?? self
+        keeper.reactor.run {
+            guard record.life.isUnwatched else { return }
+            record.life.isUnwatched = false
+            keeper.idleWatch.add(record, policy, at: keeper.parts.idleClock.now)
+            keeper.scheduleIdleWatch(policy)
+        }
+    }
+
+    private func scheduleIdleWatch(_ policy: IdlePolicy) {
+        let pause = min(max(policy.time / 8, .milliseconds(10)), .seconds(5))
+        idlePause = min(idlePause ?? pause, pause)
+        guard !isWatchingIdle, let pause = idlePause else { return }
+        isWatchingIdle = true
+        reactor.schedule(after: pause) { [weak self] in
+            guard let self else { return }
+            self.isWatchingIdle = false
+            self.lookForIdle()
+            if self.idleWatch.count > 0 { self.scheduleIdleWatch(policy) }
+        }
+    }
+
+    /// Looks at each of them once, some in each turn.
+    func lookForIdle() { lookForIdle(idleWatch.count) }
+
+    private func lookForIdle(_ rest: Int) {
+        guard rest > 0 else { return }
+        let now = parts.idleClock.now
+        for record in idleWatch.rested(of: min(rest, Self.batch), at: now) { letGo(record) }
+        guard rest > Self.batch else { return }
+        reactor.execute { [weak self] in self?.lookForIdle(rest - Self.batch) }
+    }
+
+    private func letGo(_ record: ActorRecord) {
+        guard let policy = record.idle else { return }
+        record.looksIdle(discarding: policy.discards) { [weak self] isIdle in
+            guard let self else { return }
+            self.reactor.run {
+                guard isIdle, record.life.close() else {
+                    return self.idleWatch.add(record, policy, at: self.parts.idleClock.now)
+                }
+                self.didLetGo(record)
+            }
+        }
+    }
+
+    private func didLetGo(_ record: ActorRecord) {
+        forget(record)
+        let (siblings, parts, system, reactor) = (siblings, parts, system, reactor)
+        parts.directory.letGo(record) { [weak system] in
+            for shard in siblings { await shard.reactor.perform { shard.forget(record) } }
+            do {
+                try await TimeLimit.run(Self.deactivation, on: reactor) { try await record.deactivate() }
+            } catch {
+                parts.log("actor '\(record.name)' was let go, though its deactivate() failed: \(error)")
+            }
+            if let persisted = record.persisted, let actor = record.actor {
+                await persisted.retire()
+                (actor.id as? TrebuchetActorID).map { system?.setPersistedStates(nil, of: $0) }
+            }
+            record.stake?.giveBack()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import Networking
+internal import Synchronization
+
+/// Waits for something no longer than for a time.
+enum TimeLimit {
+    /// Runs `work`. When it takes longer, its task is cancelled and nobody waits for it any more: this throws `timeout` then.
+    static func run(
+        _ limit: Duration, on reactor: Reactor, _ work: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let race = Race(continuation)
+            let task = Task {
+                do {
+                    try await work()
+                    race.end(.success(()))
+                } catch {
+                    race.end(.failure(error))
+                }
+            }
+            reactor.execute {
+                guard !race.hasEnded else { return }
+                let timer = reactor.schedule(after: limit) {
+                    task.cancel()
+                    race.end(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
+                }
+                let end = TimerEnd(timer)
+                race.whenEnded { reactor.execute { end.timer.cancel() } }
+            }
+        }
+    }
+
+    /// `@unchecked Sendable`: the timer is used on its reactor alone.
+    private final class TimerEnd: @unchecked Sendable {
+        let timer: Networking.Timer
+        init(_ timer: Networking.Timer) { self.timer = timer }
+    }
+
+    /// The first of two ends counts.
+    private final class Race: Sendable {
+        private struct State {
+            var continuation: CheckedContinuation<Void, any Error>?
+            var whenEnded: (@Sendable () -> Void)?
+        }
+
+        private let state: Mutex<State>
+
+        init(_ continuation: CheckedContinuation<Void, any Error>) {
+            state = Mutex(State(continuation: continuation))
+        }
+
+        var hasEnded: Bool { state.withLock { $0.continuation == nil } }
+
+        func end(_ outcome: Result<Void, any Error>) {
+            let (continuation, then) = state.withLock { state in
+                defer { state = State() }
+                return (state.continuation, state.whenEnded)
+            }
+            continuation?.resume(with: outcome)
+            then?()
+        }
+
+        func whenEnded(_ body: @escaping @Sendable () -> Void) {
+            let hasEnded = state.withLock { state in
+                if state.continuation != nil { state.whenEnded = body }
+                return state.continuation == nil
+            }
+            if hasEnded { body() }
+        }
+    }
+}

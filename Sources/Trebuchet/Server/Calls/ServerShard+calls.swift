@@ -1,0 +1,173 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+extension ServerShard {
+    /// Calls a synchronous method of an actor that lives on this reactor. The result lies in `reply`.
+    @inline(__always)
+    func callInPlace(
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
+    ) throws {
+        let coder = states.coder(for: version)
+        reactor.note(method.label)
+        reply.pointee.removeAll()
+        var arguments = CallArguments(
+            message: message.bytes, envelope: message.envelope, coder: coder, version: version)
+        var result = CallReply(reply, coder: coder)
+        try record.call(method, &arguments, &result)
+    }
+
+    /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
+    /// been done.
+    func run(
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ version: ProtocolVersion,
+        _ call: RunningCall, _ completion: @escaping CallCompletion
+    ) -> Bool {
+        let life = record.life
+        guard life.enter() else { return false }
+        let completion: CallCompletion = { outcome in
+            life.leave()
+            record.whenWritten(outcome, completion)
+        }
+        do {
+            switch method {
+            case .table(let method) where method.runsInPlace && record.home === states && life.starting == 0:
+                try callInPlace(record, method, message, version)
+                completion(.success(CallResult(encoded: Array(reply.pointee.bytes))))
+            case .table(let method):
+                CallTask.start(record, try operation(record, method, message, version), call, completion)
+            case .program(let method):
+                let decoder = decoder(message, version)
+                CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
+            }
+        } catch {
+            completion(.failure(error))
+        }
+        return true
+    }
+
+    /// The call as a task is to run it.
+    private func operation(
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
+    ) throws -> CallOperation {
+        // A task that leaves the reactor has a coder of its own.
+        let coder = record.home == nil ? states.newCoder(for: version) : states.coder(for: version)
+        guard method.runsInPlace else {
+            var arguments = CallArguments(
+                message: message.bytes, envelope: message.envelope, coder: coder, version: version)
+            return try record.prepare(method, &arguments)
+        }
+        // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
+        // own.
+        let kept = KeptMessage(message)
+        return try record.isolated {
+            var reply = ByteBuffer()
+            try kept.withMessage { message in
+                try withUnsafeMutablePointer(to: &reply) { reply in
+                    var arguments = CallArguments(
+                        message: message.bytes, envelope: message.envelope, coder: coder, version: version)
+                    var result = CallReply(reply, coder: coder)
+                    try record.call(method, &arguments, &result)
+                }
+            }
+            return CallResult(encoded: Array(reply.bytes))
+        }
+    }
+
+    /// The arguments as the runtime asks for them.
+    private func decoder(_ message: borrowing Message, _ version: ProtocolVersion) -> CallInvocationDecoder {
+        let envelope = message.envelope
+        var arguments: [[UInt8]] = []
+        for range in envelope.pointee.arguments {
+            let bytes = message.bytes(range)
+            arguments.append(
+                version == .v3 ? Array(bytes) : (try? withDecodedBase64(bytes) { Array($0) }) ?? [])
+        }
+        var generics: [String] = []
+        for range in envelope.pointee.genericSubstitutions { generics.append(message.text(range)) }
+        return CallInvocationDecoder(
+            arguments: arguments, genericNames: generics, coder: states.newCoder(for: version))
+    }
+
+    // MARK: Answers for other reactors
+
+    /// Runs `answer` on this reactor, from another one or from a thread of the pool.
+    ///
+    /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
+    func deliver(from home: ReactorShard?, _ answer: @escaping @Sendable () -> Void) {
+        guard let home, home.reactor.isCurrent, let there = sibling(on: home) else { return reactor.execute(answer) }
+        there.add(answer, for: index)
+    }
+
+    private func add(_ answer: @escaping @Sendable () -> Void, for index: Int) {
+        states.callDidEnd()
+        if outgoing.isEmpty { outgoing = Array(repeating: [], count: siblings.count) }
+        outgoing[index].append(answer)
+        guard !hasOutgoing else { return }
+        hasOutgoing = true
+        reactor.atEndOfTurn(self)
+    }
+}
+
+extension ServerShard: EndOfTurn {
+    func endOfTurn() {
+        hasOutgoing = false
+        // What the calls changed goes first, so that their callers see it before the answers.
+        states.publishMarked()
+        for (index, shard) in siblings.enumerated() where !outgoing[index].isEmpty {
+            var answers: [@Sendable () -> Void] = []
+            swap(&answers, &outgoing[index])
+            let ready = answers
+            shard.reactor.execute { for answer in ready { answer() } }
+        }
+    }
+}
+
+/// Starts the task of a call.
+enum CallTask {
+    /// Runs `operation`; `completion` is called on the actor's reactor, or on the thread of the pool where it ends.
+    static func start(
+        _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: RunningCall,
+        _ completion: @escaping CallCompletion
+    ) {
+        let deadline = call.deadline
+        let task: Task<Void, Never>
+        // `immediate`: the task reaches the queue of the executor before this returns, so calls keep their order. It has no
+        // executor of its own: what the actor awaits that is not on the reactor runs on the pool.
+        if let home = record.home {
+            record.life.starting += 1
+            let isolation = home.isolation
+            task = Task.immediate { await isolation.run(operation, until: deadline, completion) }
+        } else {
+            task = Task.immediate { completion(await outcome(of: operation, until: deadline, isolation: nil)) }
+        }
+        call.run(in: task)
+    }
+
+    static func outcome(
+        of operation: @escaping CallOperation, until deadline: UInt64, isolation: isolated (any Actor)?
+    ) async -> CallOutcome {
+        do {
+            return .success(
+                try await Deadline.$current.withValue(deadline) { try await operation(isolation) })
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+/// The isolation of a reactor, for what belongs to no actor of the app: what it awaits on actors of the reactor changes no
+/// executor.
+actor ReactorIsolation {
+    private nonisolated let reactor: Reactor
+
+    init(_ reactor: Reactor) { self.reactor = reactor }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { reactor.asUnownedSerialExecutor() }
+
+    func run(
+        _ operation: @escaping CallOperation, until deadline: UInt64, _ completion: @escaping CallCompletion
+    ) async {
+        completion(await CallTask.outcome(of: operation, until: deadline, isolation: self))
+    }
+}

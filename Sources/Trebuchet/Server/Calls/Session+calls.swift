@@ -1,0 +1,203 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// The way of a call, the same for all: it was scanned; then what its name leads to, and what its target means there; whether
+/// it may be made, and how fast; whether it has what the method takes; then its actor is made, when it is not there, and the
+/// method runs. Nothing of an app runs for who may not call.
+extension Session {
+    func invoke(_ message: borrowing Message) {
+        if version != .v3 { noteVersion(message) }
+        let name = message.envelope.pointee.actorID
+        if !name.isEscaped, let record = shard.record(message.bytes(name)) {
+            return record._withUnsafeGuaranteedRef { invoke($0, message) }
+        }
+        switch place(of: message) {
+        case .ready(let record): invoke(record, message)
+        case .unmade(let type): invoke(type, nil, message)
+        case .nowhere:
+            guard mayPass(message.target, message) else { return }
+            fail(message.callID, notExposed(message))
+        }
+    }
+
+    func place(of message: borrowing Message) -> ActorPlace {
+        shard.place(of: ActorName(message.actorName))
+    }
+
+    func notExposed(_ message: borrowing Message) -> TrebuchetError {
+        TrebuchetError(.actorNotFound, "no actor '\(message.actorName.prefix(ActorName.longest))' is exposed")
+    }
+
+    @inline(__always)
+    private func invoke(_ record: ActorRecord, _ message: borrowing Message) {
+        let target = message.envelope.pointee.targetIdentifier
+        if !target.isEscaped, let method = record.type.method(message.bytes(target)) {
+            return method._withUnsafeGuaranteedRef { call($0, of: record, message) }
+        }
+        invoke(record.type, record, message)
+    }
+
+    /// - Parameter record: nil while the actor is not made.
+    private func invoke(_ type: ActorType, _ record: ActorRecord?, _ message: borrowing Message) {
+        let target = type.target(message.target)
+        if case .method(let method) = target {
+            return method._withUnsafeGuaranteedRef { call($0, of: record, message) }
+        }
+        guard mayPass(target.name, message) else { return }
+        switch target {
+        case .method: break
+        case .stream(let stream): begin(stream, of: record, message)
+        case .program(let method): call(.program(method), of: record, message)
+        case .unknown(let name): failUnknownMethod(name, of: type, message)
+        }
+    }
+
+    @inline(__always)
+    private func call(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
+        if shard.isGuarded, !mayPass(method.name, message) { return }
+        guard hasCounts(method, message) else { return failCounts(method, message) }
+        if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
+            return callOnce(method, of: record, message)
+        }
+        if let record, method.runsInPlace, record.home === shard.states, record.life.starting == 0,
+            record.persisted == nil
+        {
+            return callInPlace(record, method, message)
+        }
+        call(.table(method), of: record, message)
+    }
+
+    /// Whether the caller may do it, and not too fast; false after a refusal.
+    func mayPass(_ target: String, _ message: borrowing Message) -> Bool {
+        guard shard.isGuarded, let refusal = refusal(of: target, message.actorName) else { return true }
+        fail(message.callID, refusal)
+        return false
+    }
+
+    @inline(__always)
+    func hasCounts(_ method: ActorMethod, _ message: borrowing Message) -> Bool {
+        message.envelope.pointee.arguments.count == method.arguments
+            && message.envelope.pointee.genericSubstitutions.count == method.generics
+    }
+
+    // MARK: In place
+
+    /// The hot path: decode, call, encode and answer without leaving this thread.
+    private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
+        let callID = message.callID
+        record.life.wasCalled = true
+        do {
+            try asCaller { try shard.callInPlace(record, method, message, version) }
+        } catch {
+            return fail(callID, error)
+        }
+        let result = shard.reply.pointee.bytes
+        succeed(callID, result.isEmpty ? nil : result)
+    }
+
+    // MARK: With time
+
+    /// Calls a method that may take time: its actor has to be made, or is on another reactor, or the method suspends, or what it
+    /// changed is to be written.
+    private func call(_ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message) {
+        let isInTransit =
+            if let record, let home = record.home {
+                method.runsInPlace && home !== shard.states && record.persisted == nil
+            } else {
+                false
+            }
+        guard let call = begin(message, isInTransit: isInTransit) else { return }
+        let session = self
+        let home = record?.home
+        start(method, of: record, message, call) { session.finish(call, $0, from: home) }
+    }
+
+    /// Makes the actor when it is not there, and runs the method.
+    ///
+    /// - Parameter completion: called on the thread where the call ends.
+    func start(
+        _ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: RunningCall,
+        _ completion: @escaping CallCompletion
+    ) {
+        if let record { return run(method, of: record, message, call, completion) }
+        let kept = KeptMessage(message)
+        wait(for: message.actorName, method, kept, call, completion)
+    }
+
+    private func wait(
+        for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
+        _ completion: @escaping CallCompletion
+    ) {
+        // The session is there as long as the call: it may outlive the connection, when its answer is kept.
+        let waiter = shard.awaitActor(ActorName(name), for: parties) { outcome in
+            call.waiter = nil
+            guard !call.isAnswered else { return }
+            switch outcome {
+            case .failure(let error): completion(.failure(error))
+            case .success(let record):
+                guard let method = method.again(in: record.type) else {
+                    return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
+                }
+                kept.withMessage { self.run(method, of: record, $0, call, completion) }
+            }
+        }
+        if !call.isAnswered { call.waiter = waiter }
+    }
+
+    private func run(
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
+        _ completion: @escaping CallCompletion
+    ) {
+        let version = version
+        guard let home = record.home, home !== shard.states else {
+            return asCaller {
+                if !shard.run(method, of: record, message, version, call, completion) {
+                    wait(for: record.name, method, KeptMessage(message), call, completion)
+                }
+            }
+        }
+        guard let there = shard.sibling(on: home) else {
+            return completion(.failure(TrebuchetError(.unavailable, "the server has shut down")))
+        }
+        let kept = KeptMessage(message)
+        let session = self
+        there.reactor.execute {
+            let isThere = session.asCaller {
+                kept.withMessage { there.run(method, of: record, $0, version, call, completion) }
+            }
+            guard !isThere else { return }
+            // It has been let go meanwhile. This reactor hears of that before what is sent now.
+            session.shard.reactor.execute {
+                guard !call.isAnswered else { return }
+                session.wait(for: record.name, method, kept, call, completion)
+            }
+        }
+    }
+
+    // MARK: Refusals
+
+    private func failUnknownMethod(_ name: String, of type: ActorType, _ message: borrowing Message) {
+        var text = "actor '\(message.actorName.prefix(ActorName.longest))' has no method '\(name.prefix(128))'"
+        if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
+        fail(message.callID, TrebuchetError(.methodNotFound, text))
+    }
+
+    func failCounts(_ method: ActorMethod, _ message: borrowing Message) {
+        let envelope = message.envelope
+        let text =
+            envelope.pointee.arguments.count != method.arguments
+            ? "\(method.name) takes \(method.arguments) argument(s), got \(envelope.pointee.arguments.count)"
+            : "\(method.name) takes \(method.generics) generic substitution(s), got "
+                + "\(envelope.pointee.genericSubstitutions.count)"
+        fail(message.callID, TrebuchetError(.invalidArguments, text))
+    }
+}
+
+extension String {
+    /// Calls `body` with the UTF-8 bytes.
+    func withContiguousBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        var copy = self
+        return try copy.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
+    }
+}

@@ -1,0 +1,144 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// What the calls of one connection weigh that are not answered yet.
+struct CallLoad {
+    /// Calls that run in place on another reactor at once; then the connection is not read from until half of them are back.
+    static let mostInTransit = 256
+    static let mostBytesInTransit = 1 << 20
+
+    /// Calls that take time: those that wait for their actor, or run in a task.
+    var count = 0
+    var bytes = 0
+    /// Calls that run in place on another reactor: they end soon, and do not count.
+    var inTransit = 0
+    var bytesInTransit = 0
+    var isPaused = false
+
+    var isFull: Bool { inTransit >= Self.mostInTransit || bytesInTransit >= Self.mostBytesInTransit }
+    var isHalfEmpty: Bool { inTransit * 2 <= Self.mostInTransit && bytesInTransit * 2 <= Self.mostBytesInTransit }
+}
+
+/// Calls under way: from when they are noted to their answer, their deadline or the end of the connection.
+extension Session {
+    /// Notes a call that is not answered at once; nil when it was refused.
+    ///
+    /// - Parameter isInTransit: it runs in place on another reactor.
+    func begin(_ message: borrowing Message, isInTransit: Bool = false) -> RunningCall? {
+        begin(message, Array(message.callID), isInTransit: isInTransit)
+    }
+
+    /// - Parameter callID: under which it can be cancelled.
+    func begin(_ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false) -> RunningCall? {
+        guard running[callID] == nil else {
+            let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
+            link.send { EnvelopeWriter.error(code: .malformedEnvelope, message: text, into: &$0) }
+            return nil
+        }
+        let bytes = message.bytes.count
+        if !isInTransit, let refusal = refusal(ofBytes: bytes) {
+            fail(callID, refusal)
+            return nil
+        }
+        let limits = shard.limits
+        let asked = message.envelope.pointee.timeoutMilliseconds.map { Duration.milliseconds($0) }
+        let limit = min(asked ?? limits.callTimeout, limits.longestCallTimeout)
+        let call = RunningCall(callID: callID, deadline: MonotonicClock.now &+ limit.nanoseconds, byteCount: bytes)
+        call.isInTransit = isInTransit
+        call.timer = shard.reactor.schedule(after: limit) { [weak self, weak call] in
+            guard let self, let call else { return }
+            call.cancel()
+            self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
+        }
+        running[callID] = call
+        if isInTransit {
+            load.inTransit += 1
+            load.bytesInTransit += bytes
+            if load.isFull, !load.isPaused {
+                load.isPaused = true
+                link.pauseReading()
+            }
+        } else {
+            load.count += 1
+            load.bytes += bytes
+        }
+        return call
+    }
+
+    /// Why no more calls may be under way; nil when the bytes of one more have been taken.
+    private func refusal(ofBytes bytes: Int) -> TrebuchetError? {
+        let limits = shard.limits
+        if load.count >= limits.callsPerConnection {
+            return TrebuchetError(
+                .rateLimited,
+                "\(limits.callsPerConnection) calls of this connection are under way already "
+                    + "(ServerLimits.callsPerConnection)")
+        }
+        if load.bytes + bytes > limits.callBytesPerConnection {
+            return TrebuchetError(
+                .rateLimited,
+                "calls of this connection that are under way have \(load.bytes) bytes already, of "
+                    + "\(limits.callBytesPerConnection) (ServerLimits.callBytesPerConnection)")
+        }
+        if memory == nil { memory = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory) }
+        do throws(MemoryExcess) {
+            try memory?.take(bytes)
+            return nil
+        } catch {
+            return TrebuchetError(.rateLimited, error.reason)
+        }
+    }
+
+    /// Gives back what `begin` took.
+    func account(for call: RunningCall) {
+        if call.isInTransit {
+            load.inTransit -= 1
+            load.bytesInTransit -= call.byteCount
+            if load.isPaused, load.isHalfEmpty {
+                load.isPaused = false
+                link.resumeReading()
+            }
+        } else {
+            load.count -= 1
+            load.bytes -= call.byteCount
+            memory?.release(call.byteCount)
+        }
+    }
+
+    /// Takes back `begin`.
+    func withdraw(_ call: RunningCall) {
+        guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
+        account(for: call)
+    }
+
+    /// Answers a call, from whatever thread it ended on.
+    ///
+    /// - Parameter home: the reactor's shard on which it ran in place or in a task, if that is the one of now.
+    func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: ReactorShard?) {
+        if shard.reactor.isCurrent { return finish(call, outcome) }
+        shard.deliver(from: home) { self.finish(call, outcome) }
+    }
+
+    func finish(_ call: RunningCall, _ outcome: CallOutcome) {
+        guard call.end() else { return }
+        if running.removeValue(forKey: call.callID) != nil { account(for: call) }
+        guard isOpen else { return }
+        do {
+            let result = try outcome.get()
+            shard.reply.pointee.removeAll()
+            try result.write?(shard.states.coder(for: version), &shard.reply.pointee)
+            let bytes = shard.reply.pointee.bytes
+            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
+        } catch {
+            fail(call.callID, error)
+        }
+    }
+
+    /// The client does not want the answer any more.
+    func cancel(_ message: borrowing Message) {
+        guard let call = running[Array(message.callID)] else { return }
+        call.cancel()
+        finish(call, .failure(TrebuchetError(.cancelled, "the call was cancelled by its caller")))
+    }
+}

@@ -1,0 +1,269 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// A stream that is to begin.
+struct StreamRequest: Sendable {
+    let stream: String
+    let streamID: [UInt8]
+    let callID: [UInt8]
+    let filter: StreamFilter?
+    /// What the client has of it already; nil when it begins it.
+    let seen: Seen?
+    let stakes: [Stake]
+
+    struct Seen: Sendable {
+        let epoch: String
+        let sequence: UInt64
+    }
+}
+
+extension Session {
+    // MARK: Beginning
+
+    /// Starts a stream: an invocation of `observe…` that names a streamed state, by somebody who may observe it.
+    func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
+        do {
+            let request = StreamRequest(
+                stream: stream, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
+                seen: nil, stakes: try stakes(filtered: hasFilter(message)))
+            begin(request, of: record, message)
+        } catch {
+            fail(message.callID, error)
+        }
+    }
+
+    /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now, and
+    /// the newest value unless it has that already.
+    func resume(_ message: borrowing Message) {
+        let envelope = message.envelope
+        let streamID = Array(message.bytes(envelope.pointee.streamID))
+        do {
+            let (record, type): (ActorRecord?, ActorType)
+            switch place(of: message) {
+            case .ready(let found): (record, type) = (found, found.type)
+            case .unmade(let unmade): (record, type) = (nil, unmade)
+            case .nowhere:
+                if shard.isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
+                throw notExposed(message)
+            }
+            let target = type.target(message.target)
+            if shard.isGuarded, let refusal = refusal(of: target.name, message.actorName) { throw refusal }
+            guard case .stream(let stream) = target else {
+                throw TrebuchetError(
+                    .methodNotFound,
+                    "actor '\(message.actorName.prefix(128))' has no stream '\(target.name.prefix(128))'")
+            }
+            let epoch = envelope.pointee.epoch
+            let seen = StreamRequest.Seen(
+                epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
+            if let old = streams[streamID] { forget(old) }
+            let request = StreamRequest(
+                stream: stream, streamID: streamID,
+                callID: envelope.pointee.callID.isAbsent ? streamID : Array(message.callID),
+                filter: try filter(in: message), seen: seen, stakes: try stakes(filtered: hasFilter(message)))
+            begin(request, of: record, message)
+        } catch {
+            failStream(streamID, error)
+        }
+    }
+
+    private func failStream(_ streamID: [UInt8], _ error: any Error) {
+        let code = (error as? TrebuchetError)?.code.wire ?? .internal
+        link.send {
+            EnvelopeWriter.streamError(
+                streamID: streamID, message: describe(error), code: code, version: version, into: &$0)
+        }
+    }
+
+    /// What a stream uses of shares. Throws when there is no room.
+    private func stakes(filtered: Bool) throws(TrebuchetError) -> [Stake] {
+        guard !isDraining else {
+            throw TrebuchetError(.unavailable, "the server is shutting down and begins no streams")
+        }
+        let parties = parties
+        let stream = try shard.parts.shares.take(.streams, for: parties)
+        return filtered ? [stream, try shard.parts.shares.take(.filters, for: parties)] : [stream]
+    }
+
+    private func hasFilter(_ message: borrowing Message) -> Bool {
+        version == .v3 ? !message.envelope.pointee.filter.isAbsent : !message.envelope.pointee.streamFilter.isAbsent
+    }
+
+    /// What the message asks for of the stream; nil for all of it.
+    private func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
+        let envelope = message.envelope
+        do throws(EnvelopeError) {
+            if version == .v3 {
+                guard !envelope.pointee.filter.isAbsent else { return nil }
+                let filter = try StreamFilter(message.bytes(envelope.pointee.filter))
+                return filter == StreamFilter() ? nil : filter
+            }
+            guard !envelope.pointee.streamFilter.isAbsent else { return nil }
+            return try StreamFilter.legacy(message.bytes(envelope.pointee.streamFilter))
+        } catch {
+            throw TrebuchetError(.invalidArguments, error.message)
+        }
+    }
+
+    /// Makes the actor when it is not there, and begins the stream.
+    private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
+        if let record { return begin(request, of: record) }
+        guard let call = begin(message, request.callID) else { return }
+        wait(for: ActorName(message.actorName), request, call)
+    }
+
+    /// As a call under way: it counts, has a deadline and can be cancelled.
+    private func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
+        let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
+            call.waiter = nil
+            guard let self, !call.isAnswered else { return }
+            switch outcome {
+            case .failure(let error):
+                if request.seen == nil { return self.finish(call, .failure(error)) }
+                self.withdraw(call)
+                self.failStream(request.streamID, error)
+            case .success(let record):
+                self.withdraw(call)
+                self.begin(request, of: record)
+            }
+        }
+        if !call.isAnswered { call.waiter = waiter }
+    }
+
+    private func begin(_ request: StreamRequest, of record: ActorRecord) {
+        guard !isDraining else {
+            return fail(
+                request.callID,
+                TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
+        }
+        let session = self
+        beginning.insert(request.streamID)
+        guard record.life.enter() else { return beginAgain(request, of: record) }
+        record.executeStreamingTarget(request.stream) { source in
+            let outcome = Result { try source.map { try session.view(of: $0, through: request.filter) } }
+            let position = (source as? any PositionedSource)?.position()
+            session.shard.reactor.run {
+                session.subscribe(request, to: outcome, at: position, record)
+                record.life.leave()
+            }
+        }
+    }
+
+    /// The actor has been let go meanwhile: the next one is made.
+    private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
+        beginning.remove(request.streamID)
+        let call = RunningCall(
+            callID: request.callID, deadline: MonotonicClock.now &+ shard.limits.callTimeout.nanoseconds, byteCount: 0)
+        guard running[request.callID] == nil else { return }
+        running[request.callID] = call
+        load.count += 1
+        call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
+            guard let self, let call else { return }
+            self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not made in time")))
+        }
+        wait(for: ActorName(record.name), request, call)
+    }
+
+    /// A source as a filter shows it. In the isolation of the state's actor.
+    private func view(of source: any AnyStateSource, through filter: StreamFilter?) throws -> any AnyStateSource {
+        guard let filter else { return source }
+        guard let filterable = source as? any FilterableSource else {
+            throw TrebuchetError(.invalidArguments, "this stream takes no filter")
+        }
+        return try filterable.filtered(
+            filter, version, clock: source.home?.reactor ?? shard.reactor, byteLimit: shard.limits.filterBytesPerState)
+    }
+
+    private func subscribe(
+        _ request: StreamRequest, to outcome: Result<(any AnyStateSource)?, any Error>, at position: UInt64?,
+        _ record: ActorRecord
+    ) {
+        beginning.remove(request.streamID)
+        // An idle client is not to keep the memory that its beginning took.
+        if beginning.isEmpty { beginning = [] }
+        let source: any AnyStateSource
+        switch outcome {
+        case .success(let found?): source = found
+        case .success(nil): return fail(request.callID, record.gone)
+        case .failure(let error): return fail(request.callID, error)
+        }
+        guard isOpen, !isDraining else {
+            (source as? FilteredSource)?.endIfUnused()
+            return
+        }
+        let (stream, streamID, seen) = (request.stream, request.streamID, request.seen)
+        if let old = streams[streamID] { forget(old) }
+        link.send { buffer in
+            request.callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
+                    sequence: position, version: version, into: &buffer)
+            }
+        }
+        if let seen, position != nil, seen.epoch != source.epoch {
+            let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
+            return tellEnd(of: streamID, reason: .error, error: error)
+        }
+        shard.states.subscribe(to: source, version: version) { node in
+            let subscription = StreamSubscription(
+                streamID: streamID, node: node, session: self, stakes: request.stakes)
+            if let position { subscription.sent = position }
+            if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
+            streams[streamID] = subscription
+            return subscription
+        } attach: { node in
+            record.executeStreamingTarget(stream) { source in
+                if source == nil { node.send(.ended) } else { node.source.attach(node) }
+            }
+        }
+    }
+
+    /// Not one that a client has brought along from an earlier connection.
+    private func nextStreamID() -> [UInt8] {
+        while true {
+            streamCount += 1
+            let streamID = Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
+            if streams[streamID] == nil, !beginning.contains(streamID) { return streamID }
+        }
+    }
+
+    // MARK: Ending
+
+    /// The client does not want a stream any more.
+    func unsubscribe(_ message: borrowing Message) {
+        let streamID = Array(message.bytes(message.envelope.pointee.streamID))
+        guard let subscription = streams[streamID] else { return }
+        endStream(subscription, reason: .clientUnsubscribed, error: nil)
+    }
+
+    private func forget(_ subscription: StreamSubscription) {
+        streams[subscription.streamID] = nil
+        subscription.node.remove(subscription)
+        for stake in subscription.stakes { stake.giveBack() }
+    }
+
+    /// Says that a stream has ended, and forgets it.
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
+        forget(subscription)
+        guard isOpen else { return }
+        tellEnd(of: subscription.streamID, reason: reason, error: error)
+    }
+
+    private func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
+        link.send {
+            if let error {
+                EnvelopeWriter.streamError(
+                    streamID: streamID, message: error.message, code: error.code.wire, version: version, into: &$0)
+            } else {
+                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, version: version, into: &$0)
+            }
+        }
+    }
+}

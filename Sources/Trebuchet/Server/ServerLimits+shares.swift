@@ -1,0 +1,23 @@
+extension ServerLimits {
+    /// How much of a resource a party may use, and the setting that says so.
+    func share(of resource: SharedResource, _ party: Party) -> (limit: Int, setting: String) {
+        switch (resource, party) {
+        case (.connections, .server): (connections, "connections")
+        case (.connections, .connection): (1, "connections")
+        case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")
+        case (.connections, .host): (connectionsPerAddress, "connectionsPerAddress")
+        case (.streams, .server): (streams, "streams")
+        case (.streams, .connection): (streamsPerConnection, "streamsPerConnection")
+        case (.streams, .principal): (streamsPerPrincipal, "streamsPerPrincipal")
+        case (.streams, .host): (streamsPerHost, "streamsPerHost")
+        case (.filters, .server): (filters, "filters")
+        case (.filters, .connection): (filtersPerConnection, "filtersPerConnection")
+        case (.filters, .principal): (filtersPerPrincipal, "filtersPerPrincipal")
+        case (.filters, .host): (filtersPerHost, "filtersPerHost")
+        case (.actorsOnDemand, .server): (actorsOnDemand, "actorsOnDemand")
+        case (.actorsOnDemand, .connection): (actorsOnDemandPerConnection, "actorsOnDemandPerConnection")
+        case (.actorsOnDemand, .principal): (actorsOnDemandPerPrincipal, "actorsOnDemandPerPrincipal")
+        case (.actorsOnDemand, .host): (actorsOnDemandPerHost, "actorsOnDemandPerHost")
+        }
+    }
+}

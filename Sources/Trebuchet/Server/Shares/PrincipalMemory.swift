@@ -1,0 +1,41 @@
+internal import Bytes
+internal import Synchronization
+
+/// What is held for the connections of each principal that has some.
+final class PrincipalMemory: Sendable {
+    /// The part of one connection in it: the principal is known as long as one is there.
+    final class Part: Sendable {
+        let budget: MemoryBudget
+        private let id: String
+        private let memory: PrincipalMemory
+
+        fileprivate init(_ id: String, _ budget: MemoryBudget, _ memory: PrincipalMemory) {
+            self.id = id
+            self.budget = budget
+            self.memory = memory
+        }
+
+        deinit { memory.leave(id) }
+    }
+
+    private let limit: Int
+    private let budgets = Mutex<[String: (budget: MemoryBudget, parts: Int)]>([:])
+
+    init(limit: Int) { self.limit = limit }
+
+    func part(of id: String) -> Part {
+        let budget = budgets.withLock { budgets in
+            let entry = budgets[id] ?? (MemoryBudget(limit: limit), 0)
+            budgets[id] = (entry.budget, entry.parts + 1)
+            return entry.budget
+        }
+        return Part(id, budget, self)
+    }
+
+    private func leave(_ id: String) {
+        budgets.withLock { budgets in
+            guard let entry = budgets[id] else { return }
+            budgets[id] = entry.parts > 1 ? (entry.budget, entry.parts - 1) : nil
+        }
+    }
+}

@@ -1,0 +1,115 @@
+internal import Networking
+internal import Synchronization
+internal import WebSockets
+
+/// What a server has for all its clients together, and each party has a share of.
+enum SharedResource: Int, CaseIterable, Sendable {
+    case connections, streams, filters, actorsOnDemand
+
+    /// For errors.
+    var name: String {
+        switch self {
+        case .connections: "connections"
+        case .streams: "streams"
+        case .filters: "streams with a filter"
+        case .actorsOnDemand: "actors made on demand"
+        }
+    }
+}
+
+/// Who uses something.
+enum Party: Hashable, Sendable {
+    case server
+    case connection(UInt64)
+    case principal(String)
+    case host(AddressKey)
+}
+
+/// Who is behind a connection, as far as shares go: the connection, its principal when it has one, and its host unless that is
+/// this machine, where a proxy may stand for many.
+struct Parties: Sendable {
+    let connection: UInt64
+    let principal: String?
+    let host: AddressKey?
+}
+
+/// Counts who uses what. Not for what happens with each call.
+final class ShareBook: Sendable {
+    private struct Entry: Hashable {
+        let resource: SharedResource
+        let party: Party
+    }
+
+    private let counts = Mutex<[Entry: Int]>([:])
+    private let limits: ServerLimits
+
+    init(limits: ServerLimits) { self.limits = limits }
+
+    /// Counts one more use, until the stake is given back or freed. Throws `rateLimited`, naming the limit, when that is one too
+    /// many for somebody.
+    func take(_ resource: SharedResource, for parties: Parties) throws(TrebuchetError) -> Stake {
+        var holders: [Party] = [.connection(parties.connection)]
+        if let principal = parties.principal { holders.append(.principal(principal)) }
+        if let host = parties.host { holders.append(.host(host)) }
+        holders.append(.server)
+        let full = counts.withLock { counts -> Party? in
+            for holder in holders
+            where counts[Entry(resource: resource, party: holder), default: 0] >= limits.share(of: resource, holder).limit {
+                return holder
+            }
+            for holder in holders { counts[Entry(resource: resource, party: holder), default: 0] += 1 }
+            return nil
+        }
+        if let full { throw refusal(resource, full) }
+        return Stake(resource, holders, self)
+    }
+
+    fileprivate func giveBack(_ resource: SharedResource, _ holders: [Party]) {
+        counts.withLock { counts in
+            for holder in holders {
+                let entry = Entry(resource: resource, party: holder)
+                let count = counts[entry, default: 1]
+                counts[entry] = count > 1 ? count - 1 : nil
+            }
+        }
+    }
+
+    private func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
+        let (limit, setting) = limits.share(of: resource, party)
+        let who =
+            switch party {
+            case .server: "the server has"
+            case .connection: "this connection has"
+            case .principal(let id): "'\(id)' has"
+            case .host: "this host has"
+            }
+        return TrebuchetError(
+            .rateLimited, "\(who) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
+    }
+
+    /// How many uses there are now, by all.
+    func count(_ resource: SharedResource) -> Int {
+        counts.withLock { $0[Entry(resource: resource, party: .server), default: 0] }
+    }
+}
+
+/// One use of a shared resource; it counts until it is given back, or freed.
+final class Stake: Sendable {
+    private let resource: SharedResource
+    private let holders: [Party]
+    private let book: ShareBook
+    private let isGivenBack = Atomic<Bool>(false)
+
+    fileprivate init(_ resource: SharedResource, _ holders: [Party], _ book: ShareBook) {
+        self.resource = resource
+        self.holders = holders
+        self.book = book
+    }
+
+    deinit { giveBack() }
+
+    func giveBack() {
+        guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
+        book.giveBack(resource, holders)
+    }
+}

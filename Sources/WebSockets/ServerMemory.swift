@@ -1,0 +1,55 @@
+internal import Bytes
+internal import Networking
+internal import Synchronization
+
+/// What a server holds for its peers, in all and by address.
+final class ServerMemory: MemoryAccounts, Sendable {
+    private struct Address {
+        let budget: MemoryBudget
+        /// Accounts that count for it.
+        var accounts: Int
+    }
+
+    private let server: MemoryBudget
+    private let bytesPerAddress: Int
+    private let bytesPerConnection: Int
+    /// Those that hold something.
+    private let addresses = Mutex<[AddressKey: Address]>([:])
+
+    init(_ limits: WebSocketLimits, shared: MemoryBudget?) {
+        let server = shared ?? MemoryBudget(limit: limits.heldBytes)
+        self.server = server
+        bytesPerAddress = limits.heldBytesPerAddress ?? server.limit / 4
+        bytesPerConnection = limits.heldBytesPerConnection
+    }
+
+    func makeAccount(for address: SocketAddress?) -> MemoryAccount {
+        guard let address, let key = AddressKey(address) else {
+            return MemoryAccount(limit: bytesPerConnection, server: server)
+        }
+        let budget = addresses.withLock { addresses in
+            var entry = addresses[key] ?? Address(budget: MemoryBudget(limit: bytesPerAddress), accounts: 0)
+            entry.accounts += 1
+            addresses[key] = entry
+            return entry.budget
+        }
+        return MemoryAccount(limit: bytesPerConnection, address: budget, server: server) { [weak self] in
+            self?.leave(key)
+        }
+    }
+
+    private func leave(_ key: AddressKey) {
+        addresses.withLock { addresses in
+            let left = (addresses[key]?.accounts ?? 1) - 1
+            if left > 0 { addresses[key]?.accounts = left } else { addresses[key] = nil }
+        }
+    }
+
+    /// Why nobody may come in from there now.
+    func refusal(of address: SocketAddress?) -> MemoryExcess? {
+        if server.isExhausted { return MemoryExcess(.server, server.limit) }
+        guard let address, let key = AddressKey(address) else { return nil }
+        let isExhausted = addresses.withLock { $0[key]?.budget.isExhausted ?? false }
+        return isExhausted ? MemoryExcess(.address, bytesPerAddress) : nil
+    }
+}

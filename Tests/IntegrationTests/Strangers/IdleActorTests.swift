@@ -1,0 +1,186 @@
+import CAllocationCount
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Actors that were made on demand and go again.
+@Suite(.timeLimit(.minutes(1))) struct IdleActorTests {
+    private func withLobbies(
+        discarding: Bool = false, limits: ServerLimits = ServerLimits(), link: TestLink = .webSocket,
+        _ body: (TrebuchetClient, TrebuchetServer, Journal) async throws -> Void
+    ) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, reactors: 2, limits: limits) { server in
+            let system = server.actorSystem
+            server.expose(Lobby.self, as: "lobbies/*", idle: .seconds(300), discarding: discarding) { name in
+                journal.note("makes \(name)")
+                return Lobby(journal: journal, name: name, actorSystem: system)
+            }
+        } body: { client, server in
+            try await body(client, server, journal)
+        }
+    }
+
+    @Test("an actor without calls and streams goes after its time, and the next call makes another")
+    func goes() async throws {
+        try await withLobbies { (client, server, journal) async throws -> Void in
+            let lobby = try client.resolve(Lobby.self, id: "lobbies/1")
+            #expect(try await lobby.look() == 0)
+            await server.advanceIdleTime(by: .seconds(301))
+            // It was used since somebody looked: its rest begins now.
+            #expect(journal.entries == ["makes lobbies/1"])
+            await server.advanceIdleTime(by: .seconds(299))
+            #expect(try await lobby.look() == 0)
+            await server.advanceIdleTime(by: .seconds(299))
+            #expect(journal.entries == ["makes lobbies/1"])
+            await server.advanceIdleTime(by: .seconds(301))
+            await journal.wait(for: "lobbies/1 goes")
+            #expect(await eventually { server.actorCount == 0 })
+            #expect(try await lobby.look() == 0)
+            #expect(journal.entries == ["makes lobbies/1", "lobbies/1 goes", "makes lobbies/1"])
+        }
+    }
+
+    @Test("a changed state that no store keeps holds its actor, unless it may be lost", arguments: [false, true])
+    func changedState(discarding: Bool) async throws {
+        try await withLobbies(discarding: discarding) { (client, server, journal) async throws -> Void in
+            let lobby = try client.resolve(Lobby.self, id: "lobbies/1")
+            #expect(try await lobby.enter() == 1)
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+            if discarding { await journal.wait(for: "lobbies/1 goes") }
+            #expect(try await lobby.look() == (discarding ? 0 : 1))
+        }
+    }
+
+    @Test("who observes an actor keeps it; it goes when he has gone, and he finds another epoch when he comes back")
+    func observed() async throws {
+        try await withLobbies { (client, server, journal) async throws -> Void in
+            let peer = try await RawPeer.connect(try #require(server.address))
+            peer.invoke("1", "lobbies/1", "observeVisits")
+            let start = try #require(await peer.nextText())
+            _ = await peer.nextText()
+            for _ in 0..<3 { await server.advanceIdleTime(by: .seconds(301)) }
+            #expect(journal.entries == ["makes lobbies/1"])
+            peer.send(#"{"type":"streamEnd","payload":{"streamID":"s1"}}"#)
+            #expect(try await peer.next()?.type == "streamEnd")
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+            await journal.wait(for: "lobbies/1 goes")
+            peer.invoke("2", "lobbies/1", "observeVisits")
+            let again = try #require(await peer.nextText())
+            #expect(epoch(start) != nil && epoch(start) != epoch(again))
+            peer.close()
+        }
+    }
+
+    private func epoch(_ message: String) -> Substring? {
+        message.firstRange(of: #""epoch":""#).map { message[$0.upperBound...].prefix(8) }
+    }
+
+    @Test("calls that come while an actor goes wait for the next one")
+    func waiting() async throws {
+        try await withLobbies { (client, server, journal) async throws -> Void in
+            let lobby = try client.resolve(Lobby.self, id: "lobbies/slow")
+            _ = try await lobby.look()
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+            await journal.wait(for: "lobbies/slow goes")
+            async let next = lobby.look()
+            #expect(journal.entries.filter { $0.hasPrefix("makes") }.count == 1)
+            journal.note("lobbies/slow may go")
+            #expect(try await next == 0)
+            #expect(
+                journal.entries
+                    == ["makes lobbies/slow", "lobbies/slow goes", "lobbies/slow may go", "makes lobbies/slow"])
+        }
+    }
+
+    @Test("an actor that throws when it is let go is let go, and the log says so")
+    func stubborn() async throws {
+        let log = Mutex<[String]>([])
+        let journal = Journal()
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), log: { line in log.withLock { $0.append(line) } })
+        let system = server.actorSystem
+        server.expose(Lobby.self, as: "lobbies/*", idle: .seconds(300)) {
+            Lobby(journal: journal, name: $0, actorSystem: system)
+        }
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        _ = try await client.resolve(Lobby.self, id: "lobbies/stubborn").look()
+        for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+        #expect(await eventually { log.withLock { $0.first?.contains("lobbies/stubborn") == true } })
+        #expect(try await client.resolve(Lobby.self, id: "lobbies/stubborn").look() == 0)
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("one client gets its share of the actors on demand, others still make theirs, and after their time all have gone")
+    func share() async throws {
+        var limits = ServerLimits()
+        limits.actorsOnDemand = 150
+        limits.actorsOnDemandPerConnection = 100
+        try await withLobbies(limits: limits, link: .local) { (client, server, _) async throws -> Void in
+            var refusals: Set<String> = []
+            for number in 0..<110 {
+                do {
+                    _ = try await client.resolve(Lobby.self, id: "lobbies/\(number)").look()
+                } catch let error as TrebuchetError {
+                    #expect(error.code == .rateLimited)
+                    refusals.insert(error.message)
+                }
+            }
+            #expect(
+                refusals == [
+                    "this connection has 100 actors made on demand already (ServerLimits.actorsOnDemandPerConnection); "
+                        + "try again when some have gone"
+                ])
+            let other = TrebuchetClient(transport: .local(server))
+            try await other.connect()
+            #expect(try await other.resolve(Lobby.self, id: "lobbies/other").look() == 0)
+            #expect(try await other.resolve(Lobby.self, id: "lobbies/7").look() == 0)
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+            #expect(await eventually { server.actorCount == 0 })
+            #expect(await eventually { (try? await client.resolve(Lobby.self, id: "lobbies/109").look()) == 0 })
+            await other.close()
+        }
+    }
+
+    @Test("an idle actor of ten methods and a state costs at most 1.5 KB")
+    func memory() async throws {
+        var limits = ServerLimits()
+        limits.actorsOnDemandPerConnection = 100_000
+        try await withTestServer(link: .local, reactors: 1, limits: limits) { server in
+            let system = server.actorSystem
+            server.expose(Hall.self, as: "halls/*", idle: .seconds(300)) { _ in Hall(actorSystem: system) }
+        } body: { client, _ in
+            func make(_ range: Range<Int>) async throws {
+                for number in range { _ = try await client.resolve(Hall.self, id: "halls/\(number)").a() }
+            }
+            try await make(0..<2_048)
+            let before = allocated_bytes()
+            // As many again as there were, so that tables have grown as far as they do for each.
+            try await make(2_048..<8_192)
+            let each = (allocated_bytes() - before) / 6_144
+            print("bytes for an idle actor: \(each)")
+            #expect(each > 200 && each <= 1_536)
+        }
+    }
+}
+
+/// Ten methods and one state.
+@Trebuchet
+distributed actor Hall {
+    struct State: Codable, Sendable { var count = 0 }
+    @StreamedState var state: State = State()
+
+    distributed func a() -> Int { 1 }
+    distributed func b() -> Int { 2 }
+    distributed func c() -> Int { 3 }
+    distributed func d() -> Int { 4 }
+    distributed func e() -> Int { 5 }
+    distributed func f() -> Int { 6 }
+    distributed func g() -> Int { 7 }
+    distributed func h() -> Int { 8 }
+    distributed func i() -> Int { 9 }
+    distributed func j() { state.count += 1 }
+}

@@ -1,0 +1,95 @@
+import Bytes
+import Synchronization
+import Testing
+
+@testable import Networking
+
+@Suite(.timeLimit(.minutes(1))) struct ReactorTurnTests {
+    /// Notes where in a row of work its first byte came.
+    private final class Noter: ByteChannelDelegate, @unchecked Sendable {
+        let log: Log
+        init(_ log: Log) { self.log = log }
+        func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+            log.entries.withLock { $0.append(-1) }
+        }
+        func channelDidBecomeWritable(_ channel: ByteChannel) {}
+        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+    }
+
+    private final class Log: Sendable { let entries = Mutex<[Int]>([]) }
+
+    @Test("sockets are looked at between slices of a long row of work, which keeps its order")
+    func jobs() async throws {
+        let reactor = try Reactor(name: "test-slices")
+        let log = Log()
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
+            try? channel.start(Noter(log))
+        }
+        let client = try await Connector.connect(
+            host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
+        let (begin, begun, sent) = (ThreadGate(), ThreadGate(), ThreadGate())
+        await client.reactor.perform { try? client.start(Noter(Log())) }
+        // The row is complete before the first of it runs, and the byte comes while that runs.
+        reactor.execute { begin.wait() }
+        for number in 0..<1000 {
+            reactor.execute {
+                if number == 0 {
+                    begun.open()
+                    sent.wait()
+                }
+                let end = MonotonicClock.now + 50_000
+                while MonotonicClock.now < end {}
+                log.entries.withLock { $0.append(number) }
+            }
+        }
+        begin.open()
+        await onThread { begun.wait() }
+        await client.reactor.perform { client.write { $0.append(1 as UInt8) } }
+        await client.reactor.perform {}
+        sent.open()
+        await reactor.perform {}
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0 >= 0 } == Array(0..<1000))
+        #expect(try #require(entries.firstIndex(of: -1)) < 500)
+        await listener.close()
+    }
+
+    @Test("the watchdog tells what holds a reactor, and when it is over")
+    func watchdog() async throws {
+        let reactor = try Reactor(name: "test-held")
+        let gate = ThreadGate()
+        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        reactor.onStall = { stall in
+            told.yield(stall)
+            if !stall.isOver { gate.open() }
+        }
+        let label = ActivityLabel.immortal("Board.fill(items:)")
+        reactor.execute {
+            reactor.note(label)
+            gate.wait()
+        }
+        var stalls = stream.makeAsyncIterator()
+        let first = await stalls.next()
+        #expect(first?.activity == "Board.fill(items:)")
+        #expect(first?.reactor == "test-held")
+        #expect(first?.isOver == false)
+        let last = await stalls.next()
+        #expect(last?.isOver == true)
+        #expect(last?.activity == "Board.fill(items:)")
+        #expect((last?.milliseconds ?? 0) >= 100)
+        #expect(reactor.stallCount == 1)
+    }
+
+    @Test("work that is queued keeps its order, however much of it is taken between")
+    func queue() {
+        var queue = WorkQueue<Int>()
+        var taken: [Int] = []
+        for number in 0..<10_000 {
+            queue.append(number)
+            if number % 3 == 0 { taken.append(queue.removeFirst()) }
+            #expect(queue.count == number + 1 - taken.count)
+        }
+        while !queue.isEmpty { taken.append(queue.removeFirst()) }
+        #expect(taken == Array(0..<10_000))
+    }
+}

@@ -1,0 +1,62 @@
+import Networking
+import Synchronization
+import Testing
+
+@testable import WebSockets
+
+@Suite("Connections that have much to say, beside others", .ownThreads, .timeLimit(.minutes(1)))
+struct FairnessTests {
+    /// What was handled, in its order: numbers of the flood, and -1 for the other's message.
+    private final class Log: Sendable {
+        let entries = Mutex<[Int]>([])
+        /// Opened when the other's message is on its way.
+        let gate = Gate()
+    }
+
+    /// A thread waits at it.
+    private final class Gate: Sendable {
+        private let isOpen = Atomic<Bool>(false)
+        func open() { isOpen.store(true, ordering: .releasing) }
+        func wait() { while !isOpen.load(ordering: .acquiring) {} }
+    }
+
+    /// Takes 20 µs for each message, and answers the other's.
+    private final class Slow: WebSocketHandler, Sendable {
+        let log: Log
+        init(_ log: Log) { self.log = log }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            guard opcode == .binary else {
+                log.entries.withLock { $0.append(-1) }
+                return socket.send(text: "answer")
+            }
+            let number = Int(message.loadUnaligned(as: UInt32.self))
+            if number == 0 { log.gate.wait() }
+            let end = MonotonicClock.now + 20_000
+            while MonotonicClock.now < end {}
+            log.entries.withLock { $0.append(number) }
+            if number == 1999 { socket.send(text: "all") }
+        }
+    }
+
+    @Test("a flood has its share of a turn, then others are heard; all of it is handled, in its order")
+    func share() throws {
+        let log = Log()
+        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(Slow(log)) }
+        let flooder = try RawPeer.upgraded(port: server.address.port)
+        let other = try RawPeer.upgraded(port: server.address.port)
+        let flood = (0..<2000).flatMap { number in
+            frame(2, withUnsafeBytes(of: UInt32(number)) { Array($0) })
+        }
+        try flooder.send(flood)
+        try other.send(text("one call"))
+        log.gate.open()
+        #expect(try other.receiveFrame().payload == Array("answer".utf8))
+        #expect(try flooder.receiveFrame().payload == Array("all".utf8))
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
+        let before = try #require(entries.firstIndex(of: -1))
+        #expect(before < 300, "\(before) messages of the flood came first")
+    }
+}
