@@ -24,10 +24,6 @@ private distributed actor Pool {
 
 private struct Full: Error, Codable {}
 
-extension Pool {
-    distributed func fillFromExtension(_ count: Int) -> Int { fill(count) }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct ConcurrentPublishingTests {
     private func withPool(_ body: (RawPeer, TrebuchetServer) async throws -> Void) async throws {
         try await withTestServer { server in
@@ -44,7 +40,7 @@ extension Pool {
 
     @Test(
         "many changes in one call of an actor on the global pool are one update, which comes before the answer",
-        arguments: ["fill(_:)", "fillAndThrow(_:)", "fillFromExtension(_:)"])
+        arguments: ["fill(_:)", "fillAndThrow(_:)"])
     func oneUpdate(target: String) async throws {
         try await withPool { peer, server in
             let before = await server.encodeCount(of: "pool", "observeState")

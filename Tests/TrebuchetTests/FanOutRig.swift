@@ -72,10 +72,10 @@ final class FanOutRig: @unchecked Sendable {
         }
     }
 
-    /// Apart from those of servers, which these tests would hold up.
-    static let reactor: Reactor = {
+    /// A reactor for a suite: apart from those of servers, which these tests would hold up.
+    static func newReactor() -> Reactor {
         do { return try Reactor(name: "rig") } catch { fatalError("\(error)") }
-    }()
+    }
 
     let shard: ReactorShard
     private let server: ServerShard

@@ -5,11 +5,13 @@ import Testing
 @testable import Trebuchet
 
 @Suite(.timeLimit(.minutes(1))) struct VersionMemoryTests {
+    private static let reactor = FanOutRig.newReactor()
+    private var reactor: Reactor { Self.reactor }
+
     @Test("a version that readers need is counted once, however many they are, and until the last of them has it")
     func countedOnce() async {
         let budget = MemoryBudget(limit: 1 << 30)
-        let reactor = FanOutRig.reactor
-        let (held, small) = await reactor.perform {
+        let (held, small) = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()
@@ -39,8 +41,7 @@ import Testing
     @Test("differences of a large state hold nothing of its values")
     func differences() async {
         let budget = MemoryBudget(limit: 1 << 30)
-        let reactor = FanOutRig.reactor
-        let held = await reactor.perform {
+        let held = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()

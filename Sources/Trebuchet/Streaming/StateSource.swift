@@ -250,7 +250,9 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
         guard let value = access.read() else { return nil }
         let text: SharedBytes
         if wire != .v3 {
-            text = SharedBytes(try json(value, wire).bytes, countedIn: memoryBudget)
+            // Its bytes are there as long as it is.
+            let data = try json(value, wire)
+            text = SharedBytes(data.bytes, countedIn: memoryBudget)
         } else if let last, last.sequence == version, let current = last.current {
             text = current
         } else {

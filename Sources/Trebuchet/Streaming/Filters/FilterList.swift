@@ -58,19 +58,38 @@ final class FilterList: Sendable {
         state.withLock { if !$0.filters.isEmpty { $0.versions[wire] = version } }
     }
 
-    /// Hands a version to filters. In the actor's isolation. Returns how many bytes more all of them may hold.
-    @discardableResult
-    func feed(_ version: FilterableVersion, to fed: [FilteredSource]) -> Int {
-        let (filters, pointers, limit) = state.withLock { state in
+    /// Hands a version to filters. In the actor's isolation.
+    func feed(_ version: FilterableVersion, to fed: [FilteredSource]) {
+        let pointers = state.withLock { state in
             let pointers =
                 state.pointers ?? PointerSet(state.filters.lazy.flatMap { FilterEvaluation.pointers(of: $0.filter) })
             state.pointers = pointers
-            return (state.filters, pointers, state.byteLimit)
+            return pointers
         }
         version.find(pointers)
-        var room = limit - version.ownBytes - makeRoom(within: limit, besides: version, filters)
+        var room = room(besides: version)
         for filter in fed { filter.take(version, room: &room) }
-        return room
+    }
+
+    /// The same for one filter whose observer has just come: what it needs costs as much as that alone.
+    func show(_ version: FilterableVersion, to filter: FilteredSource, at pointer: String) -> Bool {
+        let needed = version.cost(at: pointer)
+        var room = needed <= Self.smallPart ? needed : room(besides: version)
+        guard needed <= room else {
+            endForRoom(filter)
+            return false
+        }
+        filter.take(version, room: &room)
+        return true
+    }
+
+    /// Bytes of a part that are not worth a look at all filters.
+    private static let smallPart = 4 << 10
+
+    /// How many bytes more the filters may hold, after those that hold too much have ended.
+    private func room(besides newest: FilterableVersion) -> Int {
+        let (filters, limit) = state.withLock { ($0.filters, $0.byteLimit) }
+        return limit - newest.ownBytes - makeRoom(within: limit, besides: newest, filters)
     }
 
     /// Ends filters whose readers have not taken older versions, until what is held of these is within the limit. Returns

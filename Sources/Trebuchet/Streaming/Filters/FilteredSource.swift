@@ -70,10 +70,9 @@ final class FilteredSource: AnyStateSource, Sendable {
     private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
         base.show(version) { [self] current in
             guard let current else { return end() }
-            let room = base.filters.feed(current, to: [self])
-            let holds = state.withLock { $0.holds && $0.seen == current.sequence }
             let pointer = filter.path ?? ""
-            guard !holds || current.cost(at: pointer) <= room else { return base.filters.endForRoom(self) }
+            guard base.filters.show(current, to: self, at: pointer) else { return }
+            let holds = state.withLock { $0.holds && $0.seen == current.sequence }
             body(holds ? current.update(at: pointer) : nil)
         }
     }
