@@ -164,7 +164,7 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "CEpoll", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
+                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
             ]),
         test(
             "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],

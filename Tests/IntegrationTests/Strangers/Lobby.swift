@@ -1,8 +1,5 @@
 import CAllocationCount
-import CEpoll
-import Glibc
-import Networking
-import Synchronization
+import Dispatch
 import Trebuchet
 import TrebuchetTesting
 
@@ -73,42 +70,29 @@ actor PlainWorker {
 /// An actor with an executor of its own.
 @Trebuchet
 distributed actor OwnExecutor {
-    private static let thread = OwnThread()
-    nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
+    private static let queue = OwnQueue()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { Self.queue.asUnownedSerialExecutor() }
 
-    distributed func now() -> String { Threads.name }
-    distributed func later() async -> String {
+    /// Whether the method runs on the actor's executor.
+    distributed func now() -> Bool { OwnQueue.isCurrent }
+    distributed func later() async -> Bool {
         await Task.yield()
-        return Threads.name
+        return OwnQueue.isCurrent
     }
 }
 
-/// A thread that is an executor.
-///
-/// `@unchecked Sendable`: the jobs are behind a lock.
-final class OwnThread: SerialExecutor, @unchecked Sendable {
-    private let jobs = Mutex<[UnownedJob]>([])
+/// A queue that is an executor.
+final class OwnQueue: SerialExecutor {
+    private static let key = DispatchSpecificKey<Bool>()
+    private let queue = DispatchQueue(label: "own")
 
-    init() {
-        let thread = self
-        Task.detached {
-            await onThread {
-                gnu_pthread_setname(pthread_self(), "own")
-                while true {
-                    let taken = thread.jobs.withLock { jobs in
-                        defer { jobs = [] }
-                        return jobs
-                    }
-                    for job in taken { job.runSynchronously(on: thread.asUnownedSerialExecutor()) }
-                    if taken.isEmpty { usleep(1_000) }
-                }
-            }
-        }
-    }
+    init() { queue.setSpecific(key: Self.key, value: true) }
+
+    static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        jobs.withLock { $0.append(job) }
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 }
 

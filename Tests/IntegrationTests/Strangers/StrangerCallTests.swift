@@ -294,8 +294,8 @@ import TrebuchetTesting
             await server.expose(OwnExecutor(actorSystem: server.actorSystem), as: "own")
         } body: { client, _ in
             let own = try client.resolve(OwnExecutor.self, id: "own")
-            #expect(try await own.now() == "own")
-            #expect(try await own.later() == "own")
+            #expect(try await own.now())
+            #expect(try await own.later())
         }
     }
 
