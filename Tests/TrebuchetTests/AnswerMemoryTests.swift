@@ -54,7 +54,9 @@ import WebSockets
     }
 
     private static func host(_ text: String?) -> AddressKey? {
-        text.flatMap { SocketAddress(literal: $0, port: 1) }.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
+        text.flatMap { SocketAddress(literal: $0, port: 1) }.flatMap { AddressKey($0) }.flatMap {
+            $0.isLoopback ? nil : $0
+        }
     }
 
     @discardableResult

@@ -155,7 +155,9 @@ struct HeldMemoryTests {
     @Test("bytes that many share are counted once, as long as somebody holds them")
     func shared() {
         let budget = MemoryBudget(limit: 1 << 20)
-        var bytes: SharedBytes? = [UInt8](repeating: 1, count: 10_000).withUnsafeBytes { SharedBytes($0, countedIn: budget) }
+        var bytes: SharedBytes? = [UInt8](repeating: 1, count: 10_000).withUnsafeBytes {
+            SharedBytes($0, countedIn: budget)
+        }
         let holders = [bytes, bytes]
         #expect(budget.usedBytes == 10_000)
         bytes = nil

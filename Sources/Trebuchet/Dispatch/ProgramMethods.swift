@@ -62,12 +62,13 @@ private enum AccessibleFunctions {
         #if os(Linux)
             let names = Names()
             // The names are there until the call returns.
-            enumerateMetadataSections({ raw, context in
-                guard let context, raw.load(as: UInt.self) >= 4 else { return true }
-                let names = Unmanaged<Names>.fromOpaque(context).takeUnretainedValue()
-                AccessibleFunctions.read(raw.load(as: Sections.self).accessibleFunctions, into: names)
-                return true
-            }, Unmanaged.passUnretained(names).toOpaque())
+            enumerateMetadataSections(
+                { raw, context in
+                    guard let context, raw.load(as: UInt.self) >= 4 else { return true }
+                    let names = Unmanaged<Names>.fromOpaque(context).takeUnretainedValue()
+                    AccessibleFunctions.read(raw.load(as: Sections.self).accessibleFunctions, into: names)
+                    return true
+                }, Unmanaged.passUnretained(names).toOpaque())
             return names.all
         #else
             return []
@@ -88,5 +89,6 @@ private enum AccessibleFunctions {
     /// Of the Swift runtime: calls `body` with what it knows of each image, until that returns false.
     @_silgen_name("swift_enumerateAllMetadataSections")
     private func enumerateMetadataSections(
-        _ body: @convention(c) (UnsafeRawPointer, UnsafeMutableRawPointer?) -> Bool, _ context: UnsafeMutableRawPointer?)
+        _ body: @convention(c) (UnsafeRawPointer, UnsafeMutableRawPointer?) -> Bool, _ context: UnsafeMutableRawPointer?
+    )
 #endif

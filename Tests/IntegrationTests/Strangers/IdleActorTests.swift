@@ -108,7 +108,9 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("one client gets its share of the actors on demand, others still make theirs, and after their time all have gone")
+    @Test(
+        "one client gets its share of the actors on demand, others still make theirs, and after their time all have gone"
+    )
     func share() async throws {
         var limits = ServerLimits()
         limits.actorsOnDemand = 150

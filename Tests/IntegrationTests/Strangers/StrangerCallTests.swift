@@ -49,7 +49,8 @@ import TrebuchetTesting
                 #expect(try await message(peer).error?.code == "methodNotFound")
             }
             peer.send(
-                #"{"type":"streamResume","payload":{"streamID":"s1","actorID":"\#(actor)","targetIdentifier":"\#(deep)"}}"#)
+                #"{"type":"streamResume","payload":{"streamID":"s1","actorID":"\#(actor)","targetIdentifier":"\#(deep)"}}"#
+            )
             #expect(try await peer.next()?.type == "streamError")
             peer.invoke("2", "lobby", "enter()")
             #expect(try await message(peer).result == 1)

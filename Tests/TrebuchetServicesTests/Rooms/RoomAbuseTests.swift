@@ -189,9 +189,10 @@ import TrebuchetTesting
             #expect(error.code == .actorNotFound)
             #expect(world.host.roomCount == 0)
             let long = try guest.room(String(repeating: "x", count: 300))
-            await #expect(throws: RoomError.invalidName) {
+            let refusal = await #expect(throws: TrebuchetError.self) {
                 try await long.join(presence: nil, token: nil, attempt: nil)
             }
+            #expect(refusal?.code == .invalidArguments && refusal?.message.contains("256 bytes") == true)
         }
     }
 

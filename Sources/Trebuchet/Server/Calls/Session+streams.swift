@@ -31,7 +31,8 @@ extension Session {
     func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
             let request = StreamRequest(
-                stream: stream, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
+                stream: stream, streamID: nextStreamID(), callID: Array(message.callID),
+                filter: try filter(in: message),
                 seen: nil, stakes: try stakes(filtered: hasFilter(message)))
             begin(request, of: record, message)
         } catch {

@@ -54,7 +54,9 @@ final class ShareBook: Sendable {
         holders.append(.server)
         let full = counts.withLock { counts -> Party? in
             for holder in holders
-            where counts[Entry(resource: resource, party: holder), default: 0] >= limits.share(of: resource, holder).limit {
+            where counts[Entry(resource: resource, party: holder), default: 0]
+                >= limits.share(of: resource, holder).limit
+            {
                 return holder
             }
             for holder in holders { counts[Entry(resource: resource, party: holder), default: 0] += 1 }
@@ -84,7 +86,8 @@ final class ShareBook: Sendable {
             case .host: "this host has"
             }
         return TrebuchetError(
-            .rateLimited, "\(who) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
+            .rateLimited,
+            "\(who) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
     }
 
     /// How many uses there are now, by all.
