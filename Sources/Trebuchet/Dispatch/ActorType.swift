@@ -56,6 +56,10 @@ class ActorType: @unchecked Sendable {
         return .unknown(identifier)
     }
 
+    private let hasStayed = Atomic<Bool>(false)
+    /// Whether none of the type has stayed before that was to go; true once.
+    final var isFirstToStay: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
+
     /// For errors.
     final var names: [String] { methods.map(\.name).sorted() + streamNames }
 }

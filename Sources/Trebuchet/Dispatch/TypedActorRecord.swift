@@ -94,11 +94,13 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
         guard let actor = held ?? referred else { return body(true) }
-        let table = table
+        let (table, isKept) = (table, persisted != nil)
         let look: @Sendable (isolated A) -> Bool = { actor in
             table.streams.allSatisfy { stream in
                 let usage = stream.usage(actor)
-                return !usage.isObserved && (!usage.hasChanged || stream.persistence != nil || discarding)
+                // A state that says that it is persisted is not, at a server without a store.
+                let mayGo = !usage.hasChanged || isKept && stream.persistence != nil || discarding
+                return !usage.isObserved && mayGo
             }
         }
         guard let home else {

@@ -12,6 +12,7 @@ enum Torment {
         limits.callTimeout = .seconds(10)
         limits.answerTime = .seconds(2)
         limits.actorsOnDemand = 2_000
+        limits.actorsOnDemandPerConnection = 200
         return limits
     }
 
@@ -31,10 +32,11 @@ enum Torment {
         let system = server.actorSystem
         await server.expose(Victim(actorSystem: system), as: "victim")
         await server.expose(TormentDebug(of: server, actorSystem: system), as: "debug")
-        for pattern in ["room/*", "honest/*"] {
-            server.expose(Victim.self, as: pattern) { _ in Victim(actorSystem: system) }
+        server.expose(Victim.self, as: "honest/*") { _ in Victim(actorSystem: system) }
+        server.expose(Victim.self, as: "room/*", idle: .seconds(1), discarding: true) { _ in
+            Victim(actorSystem: system)
         }
-        server.expose(Victim.self, as: "slow/*") { name in
+        server.expose(Victim.self, as: "slow/*", idle: .seconds(1), discarding: true) { name in
             try await wait(for: name)
             return Victim(actorSystem: system)
         }

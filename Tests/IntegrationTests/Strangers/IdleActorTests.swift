@@ -47,6 +47,34 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a persisted state holds its actor at a server without a store, and lets it go, and is there again, with one")
+    func persisted() async throws {
+        for store in [nil, MemoryStore()] {
+            let log = Mutex<[String]>([])
+            let server = TrebuchetServer(
+                transport: .webSocket(host: "127.0.0.1", port: 0), store: store,
+                log: { line in log.withLock { $0.append(line) } })
+            let system = server.actorSystem
+            let made = Journal()
+            server.expose(Tallyman.self, as: "tallies/*", idle: .seconds(300)) { name in
+                made.note(name)
+                return Tallyman(actorSystem: system)
+            }
+            let client = TrebuchetClient(transport: .local(server))
+            try await client.connect()
+            let keeper = try client.resolve(Tallyman.self, id: "tallies/1")
+            #expect(try await keeper.add() == 1)
+            for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+            if store != nil { #expect(await eventually { server.actorCount == 0 }) }
+            #expect(try await keeper.add() == 2)
+            #expect(made.entries.count == (store == nil ? 1 : 2))
+            // Of each type once in a process.
+            #expect(log.withLock { $0.count } <= 1)
+            await client.close()
+            await server.shutdown(drain: .zero)
+        }
+    }
+
     @Test("who observes an actor keeps it; it goes when he has gone, and he finds another epoch when he comes back")
     func observed() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
@@ -160,6 +188,16 @@ import TrebuchetTesting
             print("bytes for an idle actor: \(each)")
             #expect(each > 200 && each <= 1_536)
         }
+    }
+}
+
+@Trebuchet
+distributed actor Tallyman {
+    @StreamedState(persisted: true) var count: Int = 0
+
+    distributed func add() -> Int {
+        count += 1
+        return count
     }
 }
 

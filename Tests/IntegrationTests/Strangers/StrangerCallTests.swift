@@ -113,6 +113,24 @@ import TrebuchetTesting
         }
     }
 
+    @Test("an idempotent call that is cancelled while it waits for its actor keeps nothing, and can be made again")
+    func cancelledOnce() async throws {
+        try await withLobbies { (peer, server, journal) async throws -> Void in
+            peer.call("1", "lobbies/1", "enterOnce()")
+            peer.send(#"{"type":"cancel","payload":{"callID":"1"}}"#)
+            #expect(try await message(peer).error?.code == "cancelled")
+            #expect(await server.counters().callsWaiting == 0)
+            let session = peer.session
+            let other = try await RawPeer.connect(try #require(server.address))
+            other.call("1", "lobbies/1", "enterOnce()", of: session)
+            #expect(try await message(other).error?.code == "cancelled", "its outcome is known: it never ran")
+            journal.note("go")
+            other.call("2", "lobbies/1", "enterOnce()")
+            #expect(try await message(other).result == 1)
+            other.close()
+        }
+    }
+
     @Test("calls that wait for their actor count, and so do their bytes")
     func counted() async throws {
         var limits = ServerLimits()

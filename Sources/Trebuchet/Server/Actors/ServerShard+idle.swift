@@ -48,11 +48,24 @@ extension ServerShard {
         record.looksIdle(discarding: policy.discards) { [weak self] isIdle in
             guard let self else { return }
             self.reactor.run {
+                if !isIdle { self.noteStaying(record) }
                 guard isIdle, record.life.close() else {
                     return self.idleWatch.add(record, policy, at: self.parts.idleClock.now)
                 }
                 self.didLetGo(record)
             }
+        }
+    }
+
+    /// Says once for each type why its actors stay.
+    private func noteStaying(_ record: ActorRecord) {
+        let (log, type, name) = (parts.log, record.type, record.name)
+        guard let policy = record.idle, !policy.discards else { return }
+        record.looksIdle(discarding: true) { wouldGo in
+            guard wouldGo, type.isFirstToStay else { return }
+            log(
+                "actor '\(name)' (\(type.name)) was idle for \(policy.time) and stays, as others of its type will: a state of it "
+                    + "has changed that no store keeps; persist it, or expose the type with discarding: true")
         }
     }
 

@@ -19,6 +19,8 @@ final class RunningCall: @unchecked Sendable {
     var isInTransit = false
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
+    /// Called when it is cancelled while it waits there: nothing else would end it.
+    var didStopWaiting: (() -> Void)?
     private let state = Mutex(State())
 
     private struct State {
@@ -47,6 +49,7 @@ final class RunningCall: @unchecked Sendable {
         isAnswered = true
         timer?.cancel()
         stopWaiting()
+        didStopWaiting = nil
         return true
     }
 
@@ -54,8 +57,12 @@ final class RunningCall: @unchecked Sendable {
     func cancel() {
         timer?.cancel()
         stopWaiting()
-        run?.stopWaiting()
-        run?.cancelTask()
+        if let run {
+            let waited = run.waiter != nil
+            run.stopWaiting()
+            if waited { run.didStopWaiting?() }
+            run.cancelTask()
+        }
         cancelTask()
     }
 

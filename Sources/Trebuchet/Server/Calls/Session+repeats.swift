@@ -34,6 +34,10 @@ extension Session {
             run.cancel()
             shard.end(run, name, .failure(TrebuchetError(.timeout, "the call did not end before its deadline")))
         }
+        run.didStopWaiting = {
+            shard.end(
+                run, name, .failure(TrebuchetError(.cancelled, "the call was cancelled before its actor was there")))
+        }
         let home = record?.home
         start(.table(method), of: record, message, run) { outcome in
             if shard.reactor.isCurrent { return shard.end(run, name, outcome) }
