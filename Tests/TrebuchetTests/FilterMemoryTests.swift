@@ -90,6 +90,42 @@ import TrebuchetWire
         #expect(other == Array(1...11))
     }
 
+    /// What a test keeps on the reactor.
+    private final class Scene: @unchecked Sendable {
+        var rig: FanOutRig?
+        var state: FanOutRig.Observed?
+        var readers: [(session: Session, link: FanOutRig.Link)] = []
+        var timers = 0
+    }
+
+    @Test("a filter has one timer at most, however often its value comes and goes in an interval, and none in the end")
+    func timers() async throws {
+        let scene = Scene()
+        try await reactor.perform { [self] in
+            Result {
+                let rig = FanOutRig(reactor)
+                let state = rig.observed()
+                scene.timers = reactor.liveTimerCount
+                let filter = StreamFilter.path("/text").atMost(every: .seconds(3_600))
+                scene.readers = try observe([filter], rig, state)
+                (scene.rig, scene.state) = (rig, state)
+                rig.endTurns()
+                for number in 0..<100 {
+                    state.set(number.isMultiple(of: 2) ? "a" : "")
+                    rig.endTurns()
+                }
+            }
+        }.get()
+        let during = await reactor.perform { [self] in
+            let count = reactor.liveTimerCount - scene.timers
+            for (session, _) in scene.readers { session.linkDidClose() }
+            return count
+        }
+        let after = await reactor.perform { [self] in reactor.liveTimerCount - scene.timers }
+        #expect(during == 1)
+        #expect(after == 0)
+    }
+
     private func text(_ number: Int) -> String { String(number) + String(repeating: "x", count: 900) }
 
     @Test("a part that is larger than the filters of a state may hold ends its stream, and no other's")

@@ -161,8 +161,13 @@ struct AnswerMemory<Call> {
         }
         switch entry.state {
         case .answered(let answer): return .answered(answer)
-        case .runs(let calls):
-            session.entries[name.number]?.state = .runs(calls + [call])
+        case .runs(var calls):
+            guard calls.count < Self.mostWaiting else {
+                let text = "\(Self.mostWaiting) repeats of this call wait for its answer already; try again later"
+                return .refused(TrebuchetError(.rateLimited, text))
+            }
+            calls.append(call)
+            session.entries[name.number]?.state = .runs(calls)
             return .waits(calls[0])
         }
     }
@@ -184,6 +189,9 @@ struct AnswerMemory<Call> {
         expiries.append((session, name.number, now &+ limits.time))
         return calls
     }
+
+    /// Repeats that may wait for one answer: a client has one connection at a time.
+    private static var mostWaiting: Int { 16 }
 
     private static var forgotten: TrebuchetError {
         TrebuchetError(.unknownOutcome, "the server does not know any more whether it has run")

@@ -131,12 +131,28 @@ final class ServerShard: @unchecked Sendable {
         return queue.add(resume)
     }
 
+    /// Calls that are resumed in one go; others have their turn between.
+    private static let resumedAtOnce = 32
+
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
-        if case .success(let record) = outcome, directory.record(name) === record {
-            keep(record, as: name)
+        guard let queue = waiting[name] else { return }
+        if case .success(let record) = outcome {
             watchIdle(record)
+        } else {
+            // Who comes from now on tries again.
+            waiting[name] = nil
         }
-        waiting.removeValue(forKey: name)?.resume(outcome)
+        resume(queue, name, outcome)
+    }
+
+    /// While some wait, those who come queue behind them: calls keep their order.
+    private func resume(_ queue: ActorQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
+        if queue.resume(atMost: Self.resumedAtOnce, outcome) {
+            return reactor.execute { self.resume(queue, name, outcome) }
+        }
+        guard waiting[name] === queue, case .success(let record) = outcome else { return }
+        waiting[name] = nil
+        if directory.record(name) === record { keep(record, as: name) }
     }
 
     /// The next call for this name looks for it anew.

@@ -135,9 +135,9 @@ import TrebuchetTesting
     func counted() async throws {
         var limits = ServerLimits()
         limits.callsPerConnection = 3
-        limits.callBytesPerConnection = 2_000
+        limits.callBytesPerConnection = 40_000
         try await withLobbies(limits: limits) { (peer, server, journal) async throws -> Void in
-            let text = String(repeating: "a", count: 1_500)
+            let text = String(repeating: "a", count: 20_000)
             peer.invoke("1", "lobbies/1", "note(_:)", "[\"\(text)\"]")
             peer.invoke("2", "lobbies/1", "note(_:)", "[\"\(text)\"]")
             let tooLarge = try await message(peer).error
@@ -147,7 +147,7 @@ import TrebuchetTesting
             let tooMany = try await message(peer)
             #expect(tooMany.callID == "5")
             #expect(tooMany.error?.message.contains("callsPerConnection") == true)
-            #expect(server.heldBytes > 1_500)
+            #expect(server.heldBytes > 20_000)
             peer.abort()
             #expect(await eventually { server.heldBytes == 0 })
             journal.note("go")
@@ -158,8 +158,8 @@ import TrebuchetTesting
     @Test("what the server holds for all has a limit, and nothing that is there ends at it")
     func heldBytes() async throws {
         var limits = ServerLimits()
-        limits.heldBytes = 2_000
-        limits.heldBytesPerAddress = 4_000
+        limits.heldBytes = 8_000
+        limits.heldBytesPerAddress = 16_000
         try await withLobbies(limits: limits) { (peer, server, journal) async throws -> Void in
             let other = try await RawPeer.connect(try #require(server.address))
             let text = String(repeating: "a", count: 1_500)

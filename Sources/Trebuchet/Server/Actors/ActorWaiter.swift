@@ -1,13 +1,15 @@
 /// Calls of one reactor that wait for the actor of one name to be made, in the order in which they came.
 ///
-/// On its reactor alone.
-final class ActorQueue {
+/// `@unchecked Sendable`: on its reactor alone.
+final class ActorQueue: @unchecked Sendable {
     fileprivate var waiters: [ActorWaiter] = []
-    /// How many of them have left.
+    /// Those before it have been resumed.
+    private var next = 0
+    /// How many of the others have left.
     private var left = 0
 
     /// Those that still wait.
-    var count: Int { waiters.count - left }
+    var count: Int { waiters.count - next - left }
 
     func add(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActorWaiter {
         let waiter = ActorWaiter(self, resume)
@@ -18,15 +20,21 @@ final class ActorQueue {
     fileprivate func didLeave() {
         left += 1
         // Half of them at a time, so that each is moved once on average.
-        guard left * 2 > waiters.count else { return }
-        waiters.removeAll { $0.resume == nil }
-        left = 0
+        guard left * 2 > waiters.count - next else { return }
+        waiters = waiters[next...].filter { $0.resume != nil }
+        (next, left) = (0, 0)
     }
 
-    func resume(_ outcome: Result<ActorRecord, any Error>) {
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting { waiter.take()?(outcome) }
+    /// Resumes up to `count` of them, the first ones. Whether there are more.
+    func resume(atMost count: Int, _ outcome: Result<ActorRecord, any Error>) -> Bool {
+        let end = min(next + count, waiters.count)
+        while next < end {
+            let waiter = waiters[next]
+            next += 1
+            if let resume = waiter.take() { resume(outcome) } else { left -= 1 }
+        }
+        if next == waiters.count { (waiters, next, left) = ([], 0, 0) }
+        return !waiters.isEmpty
     }
 }
 

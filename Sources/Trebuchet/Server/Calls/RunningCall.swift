@@ -43,6 +43,9 @@ final class RunningCall: @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
+    /// Whether nobody waits for it any more. From anywhere.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
     /// Notes that it has its answer; false when it had one.
     func end() -> Bool {
         guard !isAnswered else { return false }

@@ -7,6 +7,8 @@ struct CallLoad {
     /// Calls that run in place on another reactor at once; then the connection is not read from until half of them are back.
     static let mostInTransit = 256
     static let mostBytesInTransit = 1 << 20
+    /// What a call that takes time weighs beside its message: its timer, its place in queues, what was found in the message.
+    static let overhead = 4 << 10
 
     /// Calls that take time: those that wait for their actor, or run in a task.
     var count = 0
@@ -36,7 +38,7 @@ extension Session {
             link.send { EnvelopeWriter.error(code: .malformedEnvelope, message: text, into: &$0) }
             return nil
         }
-        let bytes = message.bytes.count
+        let bytes = message.bytes.count + (isInTransit ? 0 : CallLoad.overhead)
         if !isInTransit, let refusal = refusal(ofBytes: bytes) {
             fail(callID, refusal)
             return nil

@@ -25,6 +25,8 @@ final class FilteredSource: AnyStateSource, Sendable {
         /// What is to be sent when the interval is over.
         var waiting: StateUpdate?
         var nextAt: UInt64 = 0
+        /// There while its timer is.
+        var wakeUp: FilterWakeUp?
     }
 
     let filter: StreamFilter
@@ -133,6 +135,7 @@ final class FilteredSource: AnyStateSource, Sendable {
             guard state.nodes.isEmpty, state.readers.isEmpty else { return }
             // Under the lock: who comes meanwhile adds it again after this.
             base.filters.remove(self)
+            state.wakeUp?.cancel()
             state = State(evaluation: FilterEvaluation(filter))
         }
     }
@@ -161,7 +164,7 @@ final class FilteredSource: AnyStateSource, Sendable {
             guard needed <= room else { return nil }
             let update = version.update(at: pointer)
             guard state.nextAt > now else { return note(update, in: &state, at: now) }
-            if state.waiting == nil { wake(after: state.nextAt - now) }
+            if state.wakeUp == nil { state.wakeUp = wake(after: state.nextAt - now) }
             state.waiting = update
             return nil
         }
@@ -182,19 +185,21 @@ final class FilteredSource: AnyStateSource, Sendable {
         return update
     }
 
-    private func wake(after nanoseconds: UInt64) {
-        clock.execute { [weak self, clock] in
-            clock.schedule(after: .nanoseconds(Int64(nanoseconds))) { self?.intervalEnded() }
-        }
+    private func wake(after nanoseconds: UInt64) -> FilterWakeUp {
+        let wakeUp = FilterWakeUp(on: clock)
+        wakeUp.begin(after: nanoseconds) { [weak self] in self?.intervalEnded($0) }
+        return wakeUp
     }
 
-    private func intervalEnded() {
+    private func intervalEnded(_ wakeUp: FilterWakeUp) {
         let update: StateUpdate? = state.withLock { state in
+            guard state.wakeUp === wakeUp else { return nil }
+            state.wakeUp = nil
             guard let waiting = state.waiting else { return nil }
             let now = MonotonicClock.now
             guard now >= state.nextAt else {
                 // The timer was that of an update which was taken back.
-                wake(after: state.nextAt - now)
+                state.wakeUp = wake(after: state.nextAt - now)
                 return nil
             }
             return note(waiting, in: &state, at: now)
@@ -224,6 +229,8 @@ final class FilteredSource: AnyStateSource, Sendable {
                 state.nodes = []
                 state.readers = [:]
                 state.waiting = nil
+                state.wakeUp?.cancel()
+                state.wakeUp = nil
             }
             return (state.nodes, state.readers)
         }
