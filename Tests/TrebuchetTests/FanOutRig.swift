@@ -8,7 +8,9 @@ import WebSockets
 /// One state and many sessions that observe it, on one reactor, without a network. On that reactor alone.
 final class FanOutRig: @unchecked Sendable {
     /// A connection that notes which versions it was sent.
-    final class Link: MessageLink {
+    ///
+    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    final class Link: MessageLink, @unchecked Sendable {
         var isWritable = true
         var versions: [UInt64] = []
         /// What it was sent, of which it keeps what comes while it is to.
@@ -47,7 +49,9 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     /// A state of any text, with what tells of its changes.
-    final class Observed {
+    ///
+    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    final class Observed: @unchecked Sendable {
         private let cell = StateCell<Page>()
         let source: StateSource<Page>
         private let value: Value

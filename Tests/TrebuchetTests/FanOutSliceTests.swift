@@ -99,6 +99,43 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
+    @Test(
+        "changes that come while a version is being sent are merged, and states that nobody waits for are not held up")
+    func merged() async {
+        let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 500) }
+        #expect(await eventually { await reactor.perform { scene.newest == [1] } })
+        let (quiet, link) = await reactor.perform {
+            let quiet = scene.rig.observed()
+            let (session, link) = scene.rig.session()
+            scene.rig.observe(quiet.source, session)
+            scene.audience.append((session, link))
+            var rounds = 0
+            scene.inTurn = {
+                guard rounds < 40 else { return }
+                rounds += 1
+                for call in 0..<10 {
+                    scene.state.set("version \(rounds), \(call)")
+                    scene.rig.shard.callDidEnd()
+                }
+                quiet.set("version \(rounds)")
+            }
+            return (quiet, link)
+        }
+        #expect(
+            await eventually {
+                await reactor.perform { link.versions.last == 41 && scene.audience[0].link.versions.last == 401 }
+            })
+        let (most, ofQuiet) = await reactor.perform {
+            (
+                scene.audience.dropLast().map(\.link.versions.count).max() ?? 0,
+                withExtendedLifetime(quiet) { link.versions.count }
+            )
+        }
+        #expect(most < 200, "\(most) of 401 versions were sent")
+        #expect(ofQuiet > 20, "\(ofQuiet) of 41 versions were sent")
+        await reactor.perform { scene.stop() }
+    }
+
     @Test("subscribers who leave while an update is being sent take nobody's place")
     func leaving() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }

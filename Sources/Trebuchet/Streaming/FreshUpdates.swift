@@ -1,10 +1,10 @@
 /// The updates of a turn, oldest first, until all subscribers have been written to.
 ///
-/// Bounded: whatever their number, the newest is there, and the oldest are left out beyond what two turns may encode at
-/// once. Of those that are differences no whole value is kept.
+/// Bounded by what two turns encode at once: beyond it only the newest is there, since who is that far behind skips the
+/// others. Of those that are differences no whole value is kept.
 struct FreshUpdates {
     private static let mostBytes = 4 * ReactorShard.eagerBytesPerTurn
-    private static let mostUpdates = mostBytes / ReactorShard.leastEagerBytes
+    private static let mostUpdates = 2 * (ReactorShard.eagerBytesPerTurn / ReactorShard.leastEagerBytes + 1)
 
     private(set) var updates: [StateUpdate] = []
     private var bytes = 0
@@ -12,12 +12,9 @@ struct FreshUpdates {
     mutating func append(_ update: StateUpdate) {
         updates.append(update)
         bytes += update.byteCount
-        var surplus = 0
-        while updates.count - surplus > 1, updates.count - surplus > Self.mostUpdates || bytes > Self.mostBytes {
-            bytes -= updates[surplus].byteCount
-            surplus += 1
-        }
-        if surplus > 0 { updates.removeFirst(surplus) }
+        guard updates.count > Self.mostUpdates || bytes > Self.mostBytes else { return }
+        updates = [update]
+        bytes = update.byteCount
     }
 
     mutating func removeAll() {

@@ -23,12 +23,19 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     private var nodes: [NodeKey: StateNode] = [:]
     private var isQueued = false
     private var isGoingOn = false
+    /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
+    private var isSending = false
     /// Whether a state has changed and not everybody has been told.
     private(set) var hasMarked = false
     /// What that is.
     var changes = ChangeLog()
-    /// How much may still be encoded in this turn without waiting for its end.
+    /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
     private var eagerBytes = ReactorShard.eagerBytesPerTurn
+
+    /// What that is at the beginning.
+    private var budget = ReactorShard.eagerBytesPerTurn
+    private var turnsOfSending = 0
+    private static let mostTurnsOfSending = 16
 
     /// States that change several times in a turn reach their subscribers version by version while all of them together
     /// stay below this; beyond it, versions of the same turn are skipped.
@@ -101,37 +108,63 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     }
 
     func endOfTurn() {
-        publishMarked()
-        eagerBytes = Self.eagerBytesPerTurn
-        flush()
+        if isSending, eagerBytes <= 0 { publishWhatRests() } else { publishMarked() }
+        let hasReachedAll = flush()
         isQueued = false
-        if !markedSources.isEmpty { queue() }
+        isSending = !markedNodes.isEmpty
+        turnsOfSending += 1
+        if hasReachedAll || !isSending { refillBudget() }
+        if isSending || !markedSources.isEmpty { goOnInNextTurn() }
     }
 
-    /// Writes to subscribers for as long as others may be kept waiting.
-    private func flush() {
+    /// Not before all were written to: who waits for so many versions already is not to wait for more of them, and gets the
+    /// rest as one. When that takes long it is too much, and the next budget is half of it.
+    private func refillBudget() {
+        budget =
+            turnsOfSending > Self.mostTurnsOfSending
+            ? max(Self.leastEagerBytes, budget / 2) : min(Self.eagerBytesPerTurn, budget * 2)
+        eagerBytes = budget
+        turnsOfSending = 0
+    }
+
+    /// Of what has changed, all but what is still on its way to subscribers: that becomes one version when they have it.
+    private func publishWhatRests() {
+        var sources: [any AnyStateSource] = []
+        swap(&sources, &markedSources)
+        for source in sources {
+            if source.isBeingSent { markedSources.append(source) } else { source.publish() }
+        }
+    }
+
+    private func goOnInNextTurn() {
+        guard !isGoingOn else { return }
+        isGoingOn = true
+        // So that what else came in has its share.
+        reactor.execute {
+            self.isGoingOn = false
+            self.queue()
+        }
+    }
+
+    /// Writes to subscribers for as long as others may be kept waiting. Returns whether those who waited for
+    /// some state have it.
+    private func flush() -> Bool {
         var slice = FlushSlice()
+        var hasReachedAll = false
         while flushed < markedNodes.count, !slice.isOver {
             let node = markedNodes[flushed]
-            switch node.flush(&slice) {
-            case .underWay: break
-            case .changedMeanwhile:
-                markedNodes.append(node)
-                flushed += 1
-            case .done: flushed += 1
-            }
+            let wasUnderWay = node.isUnderWay
+            let pass = node.flush(&slice)
+            // One that is not done goes behind the others, which may have few subscribers.
+            if pass != .done { markedNodes.append(node) }
+            if wasUnderWay, pass != .underWay { hasReachedAll = true }
+            flushed += 1
         }
         markedNodes.removeFirst(flushed)
         flushed = 0
         if markedSources.isEmpty { changes.clear(butFor: markedNodes.lazy.map(\.source.root)) }
         hasMarked = !markedNodes.isEmpty || !markedSources.isEmpty
-        guard !markedNodes.isEmpty, !isGoingOn else { return }
-        isGoingOn = true
-        // In the next turn, so that what else came in has its share.
-        reactor.execute {
-            self.isGoingOn = false
-            self.queue()
-        }
+        return hasReachedAll
     }
 
     // MARK: Nodes

@@ -59,6 +59,7 @@ extension StateNode {
     private func send(_ patches: ArraySlice<StateUpdate.Patch>, to subscription: StreamSubscription) {
         for patch in patches {
             subscription.sent = patch.sequence
+            messageCount &+= 1
             subscription.session.sendStreamData(subscription, suffix: patch.suffix)
         }
     }
@@ -66,6 +67,7 @@ extension StateNode {
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
         subscription.sent = update.sequence
+        messageCount &+= 1
         subscription.session.sendStreamData(subscription, suffix: suffix)
     }
 

@@ -39,6 +39,8 @@ final class StateNode: @unchecked Sendable {
     private var changedMeanwhile = false
     /// Whether somebody could not be written to in the last pass.
     private var leftBehind = false
+    /// Messages that its subscribers were sent so far.
+    var messageCount = 0
     /// Whether the source was asked for a whole value that has not come yet.
     var awaitsWhole = false
     /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
@@ -56,6 +58,9 @@ final class StateNode: @unchecked Sendable {
     }
 
     var isEmpty: Bool { subscriptions.isEmpty }
+
+    /// Whether some were written to and others wait for later turns.
+    var isUnderWay: Bool { written != nil }
 
     // MARK: From the source
 
@@ -129,8 +134,9 @@ final class StateNode: @unchecked Sendable {
             }
             place -= 1
             let subscription = subscriptions[place]
+            let before = messageCount
             subscription.session.inOneWrite { catchUp(subscription) }
-            slice.didSend()
+            slice.didSend(messageCount &- before)
             // It may have gone, and others with it.
             place = min(place, subscriptions.count)
         }

@@ -14,6 +14,8 @@ protocol AnyStateSource: AnyObject, Sendable {
     var home: ReactorShard? { get }
     /// The identity of the source that the changes come from: another one's, of a view of it.
     var root: ObjectIdentifier { get }
+    /// Whether subscribers on its own reactor wait for a version that others have.
+    var isBeingSent: Bool { get }
     /// Whether somebody new is to get what holds now, and not what was sent last.
     var asksForFirst: Bool { get }
     /// How many streams carry this state over the network now.
@@ -40,6 +42,7 @@ protocol AnyStateSource: AnyObject, Sendable {
 
 extension AnyStateSource {
     var root: ObjectIdentifier { ObjectIdentifier(self) }
+    var isBeingSent: Bool { false }
     var asksForFirst: Bool { false }
     func publishMarked() {}
 }
@@ -123,6 +126,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     var encodeCount: Int { encodes.load(ordering: .relaxed) }
 
     var nodeCount: Int { nodes.withLock { $0.count } }
+    var isBeingSent: Bool { nodes.withLock { $0.contains { $0.shard === home && $0.isUnderWay } } }
     private func hasNode(_ node: StateNode) -> Bool { nodes.withLock { $0.contains { $0 === node } } }
 
     /// Whether it goes on as if somebody observed, for who lost a connection: while the server has memory for that.
