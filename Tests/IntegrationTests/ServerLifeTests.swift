@@ -119,8 +119,8 @@ import TrebuchetTesting
         let peers = [try await RawPeer.connect(address), try await RawPeer.connect(address)]
         await server.shutdown(drain: .zero)
         early.send(Array(PlainSocket.upgrade.utf8))
-        #expect(!early.receives(status: 101))
-        #expect(await server.connectionCount == 0)
+        #expect(await onThread { !early.receives(status: 101) })
+        #expect(await eventually { await server.connectionCount == 0 })
         early.close(reset: true)
         withExtendedLifetime(peers) {}
     }

@@ -21,7 +21,7 @@ import TrebuchetTesting
     func deadline(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, journal in
             let error = await #expect(throws: TrebuchetError.self) {
-                _ = try await withDeadline(.milliseconds(30)) { try await waiter.hold("a") }
+                _ = try await withDeadline(.milliseconds(500)) { try await waiter.hold("a") }
             }
             #expect(error?.code == .timeout)
             await journal.wait(for: "a was cancelled")
@@ -32,11 +32,11 @@ import TrebuchetTesting
     @Test("the server ends a call whose client sets no deadline", arguments: TestLink.allCases)
     func serverLimit(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.callTimeout = .milliseconds(30)
+        limits.callTimeout = .milliseconds(500)
         try await withWaiter(link, limits: limits) { waiter, _, journal in
             let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
             #expect(error?.code == .timeout)
-            #expect(error?.message.contains("0.03 seconds") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("0.5 seconds") == true, "\(error?.message ?? "")")
             await journal.wait(for: "a was cancelled")
         }
     }
@@ -44,7 +44,7 @@ import TrebuchetTesting
     @Test("the client ends a call by its own limit", arguments: TestLink.allCases)
     func clientLimit(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
-        options.callTimeout = .milliseconds(30)
+        options.callTimeout = .milliseconds(500)
         try await withWaiter(link, options: options) { waiter, _, journal in
             let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
             #expect(error?.code == .timeout)
@@ -69,7 +69,7 @@ import TrebuchetTesting
     func nested(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, _ in
             let error = await #expect(throws: TrebuchetError.self) {
-                try await withDeadline(.milliseconds(30)) {
+                try await withDeadline(.milliseconds(500)) {
                     _ = try await withDeadline(.seconds(100)) { try await waiter.hold("a") }
                 }
             }

@@ -127,6 +127,7 @@ struct HeldMemoryTests {
         let (code, reason) = try closing(big)
         #expect(code == 1013)
         #expect(reason.contains("heldBytes"))
+        #expect(await eventually { budget.usedBytes == 1 << 20 })
         try small.send(begun(20 << 10))
         try small.send(frame(0, [2]))
         #expect(try small.receiveFrame().payload.count == (20 << 10) + 1)
