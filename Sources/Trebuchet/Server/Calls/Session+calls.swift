@@ -163,8 +163,8 @@ extension Session {
         let kept = KeptMessage(message)
         let session = self
         there.reactor.execute {
-            // It may have stood in line for long.
-            guard !call.isCancelled else { return completion(.failure(CancellationError())) }
+            // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
+            if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = session.asCaller {
                 kept.withMessage { there.run(method, of: record, $0, version, call, completion) }
             }
