@@ -221,7 +221,7 @@ import TrebuchetTesting
         // The reset may come while it still connects.
         let peer = try? await BytePeer.connect(link.address)
         #expect(await eventually(within: .seconds(60)) { peer?.now.isClosed ?? true })
-        #expect(link.counters.failedConnects == 1)
+        #expect(await eventually { link.counters.failedConnects == 1 })
         await link.close()
         #expect(link.counters.openSockets == 0)
     }
