@@ -97,7 +97,11 @@ final class FanOutRig: @unchecked Sendable {
 
     func session() -> (session: Session, link: Link) {
         let link = Link()
-        return (Session(link, name: server.newSessionName(), version: .v3, shard: server), link)
+        return (session(over: link), link)
+    }
+
+    func session(over link: any MessageLink) -> Session {
+        Session(link, name: server.newSessionName(), version: .v3, shard: server)
     }
 
     /// Ends turns until everybody has been written to.

@@ -24,3 +24,20 @@ protocol MessageLink: AnyObject {
     /// Ends it at once: no message comes any more.
     func abort()
 }
+
+/// The link of a session whose connection is gone: nothing reaches anybody, and its host still has its share.
+final class ClosedLink: MessageLink {
+    let host: AddressKey?
+
+    init(host: AddressKey?) { self.host = host }
+
+    var isWritable: Bool { false }
+    var memory: MemoryAccount? { nil }
+    func send(_ body: (inout ByteBuffer) -> Void) {}
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {}
+    func inOneWrite(_ body: () -> Void) {}
+    func close(_ code: WebSocketCloseCode, reason: String) {}
+    func pauseReading() {}
+    func resumeReading() {}
+    func abort() {}
+}

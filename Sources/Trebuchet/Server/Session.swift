@@ -9,7 +9,8 @@ internal import WebSockets
 final class Session: @unchecked Sendable {
     let shard: ServerShard
     let name: SessionName
-    let link: any MessageLink
+    /// What carries its messages; one that does nothing once the connection is gone.
+    private(set) var link: any MessageLink
     private(set) var version: ProtocolVersion
     /// Calls that are not answered yet, by callID.
     var running: [[UInt8]: RunningCall] = [:]
@@ -220,6 +221,8 @@ final class Session: @unchecked Sendable {
             call.abandon()
             account(for: call)
         }
+        // Calls whose answers are kept go on with this session, and must not reach what carried it.
+        link = ClosedLink(host: link.host)
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = SessionStreams()

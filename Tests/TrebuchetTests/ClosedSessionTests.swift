@@ -1,0 +1,64 @@
+import Bytes
+import Networking
+import Testing
+import TrebuchetWire
+import WebSockets
+
+@testable import Trebuchet
+
+@Suite("Sessions whose connection is gone")
+struct ClosedSessionTests {
+    /// A link that notes whether it is used after its end, when a real one is freed memory.
+    ///
+    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    private final class Link: MessageLink, @unchecked Sendable {
+        var isGone = false
+        private(set) var usesAfterEnd = 0
+        private let address = AddressKey(SocketAddress(host: "192.0.2.7", port: 1, isIPv6: false))
+
+        private func use() { if isGone { usesAfterEnd += 1 } }
+
+        var isWritable: Bool {
+            use()
+            return true
+        }
+        var memory: MemoryAccount? {
+            use()
+            return nil
+        }
+        var host: AddressKey? {
+            use()
+            return address
+        }
+        func send(_ body: (inout ByteBuffer) -> Void) { use() }
+        func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) { use() }
+        func inOneWrite(_ body: () -> Void) { use() }
+        func close(_ code: WebSocketCloseCode, reason: String) { use() }
+        func pauseReading() { use() }
+        func resumeReading() { use() }
+        func abort() { use() }
+    }
+
+    @Test("what goes on for a session does not reach the link that has gone, and still counts for its host")
+    func gone() async {
+        let reactor = FanOutRig.newReactor()
+        await reactor.perform {
+            let rig = FanOutRig(reactor)
+            let link = Link()
+            let session = rig.session(over: link)
+            let host = session.parties.host
+            #expect(host != nil)
+            session.linkDidClose()
+            link.isGone = true
+            #expect(session.parties.host == host)
+            #expect(!session.isWritable)
+            session.inOneWrite {}
+            session.close(.goingAway, reason: "")
+            session.fail(Array("1".utf8), TrebuchetError(.timeout, "late"))
+            session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+            session.receive(UnsafeRawBufferPointer(start: nil, count: 0))
+            session.drain(reconnectAfterMilliseconds: 0)
+            #expect(link.usesAfterEnd == 0)
+        }
+    }
+}
