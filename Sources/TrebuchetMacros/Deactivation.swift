@@ -1,3 +1,4 @@
+import SwiftDiagnostics
 import SwiftSyntax
 
 /// The method `deactivate()` of an actor, which runs before it is let go.
@@ -9,6 +10,17 @@ struct Deactivation {
         function.name.plainText == "deactivate" && function.signature.parameterClause.parameters.isEmpty
             && function.genericParameterClause == nil && !function.modifiers.isStatic
             && !function.modifiers.isDistributed
+    }
+
+    /// For a distributed method of this name, which clients call and nothing else.
+    static func warning(about function: FunctionDeclSyntax) -> Diagnostic? {
+        guard function.name.plainText == "deactivate", function.signature.parameterClause.parameters.isEmpty else {
+            return nil
+        }
+        let text =
+            "a distributed 'deactivate()' is for clients to call; without 'distributed' it runs when the actor is let go of"
+        return Diagnostic(
+            node: function.name, message: Problem(id: "distributedDeactivate", message: text, severity: .warning))
     }
 
     init(_ function: FunctionDeclSyntax) {

@@ -47,6 +47,7 @@ struct TrebuchetActorDeclaration {
             case .functionDecl(let function) where Deactivation.isDeclared(by: function):
                 deactivation = Conditional(Deactivation(function), if: condition)
             case .functionDecl(let function) where function.modifiers.isDistributed:
+                if let warning = Deactivation.warning(about: function) { diagnostics.append(warning) }
                 distributed.append(Conditional(try DistributedMember(function), if: condition))
             case .variableDecl(let variable):
                 if let kind = StreamedProperty.kind(of: variable) {

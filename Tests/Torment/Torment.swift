@@ -12,6 +12,8 @@ enum Torment {
         // A crash is to be seen at once, not after the system's own look at it.
         setenv("SWIFT_BACKTRACE", "enable=no", 0)
         setenv("ASAN_OPTIONS", "detect_leaks=0:quarantine_size_mb=16:handle_segv=1", 0)
+        // A run takes long, and who looks at a file of it wants to see how far it is.
+        setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.contains("--help") || arguments.contains("-h") { return print(Options.help) }
         let options: Options

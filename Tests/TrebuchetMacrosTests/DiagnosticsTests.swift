@@ -29,6 +29,20 @@ struct DiagnosticsTests {
         #expect(finding.fixes.map(\.source) == (example.fixed.map { [file($0)] } ?? []))
     }
 
+    @Test("a 'deactivate' that clients could call, and nobody else does")
+    func deactivation() throws {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A {\n    distributed func deactivate() {}\n    func other() {}\n}")
+        let finding = try #require(expansion.findings.first)
+        #expect(expansion.findings.count == 1)
+        #expect(
+            finding.message
+                == "a distributed 'deactivate()' is for clients to call; without 'distributed' it runs when the actor is let go of"
+        )
+        #expect(finding.token == "deactivate")
+        #expect(Expansion("@Trebuchet distributed actor A {\n    func deactivate() {}\n}").findings.isEmpty)
+    }
+
     static let properties: [Case] = [
         Case(
             source: "@StreamedState let a: Int = 1",

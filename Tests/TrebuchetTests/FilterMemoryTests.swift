@@ -16,7 +16,9 @@ import TrebuchetWire
     ) throws -> [(session: Session, link: FanOutRig.Link)] {
         try filters.map { filter in
             let made = rig.session()
-            let source = try state.source.filtered(filter, .v3, clock: reactor, byteLimit: limit)
+            var terms = FilterTerms()
+            terms.byteLimit = limit
+            let source = try state.source.filtered(filter, .v3, clock: reactor, terms: terms)
             rig.observe(source, made.session)
             return made
         }
@@ -25,6 +27,44 @@ import TrebuchetWire
     /// 150 conditions that come true at once.
     private static let conditions = (0..<150).map {
         StreamFilter.where("/text", .greater(than: .string("a\(String(repeating: "b", count: $0))")))
+    }
+
+    @Test("each connection, principal and host has a share of the different filters of a state, and gets it back")
+    func shares() async {
+        await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let state = rig.observed()
+            var limits = ServerLimits()
+            limits.filtersPerState = 64
+            var number = 0
+            func bring(_ connection: UInt64, _ principal: String?) -> Result<FilteredSource, any Error> {
+                number += 1
+                let terms = FilterTerms(limits, Parties(connection: connection, principal: principal, host: nil))
+                return Result { try state.source.filtered(.path("/\(number)"), .v3, clock: reactor, terms: terms) }
+            }
+            func refusal(_ outcome: Result<FilteredSource, any Error>) -> String? {
+                if case .failure(let error as TrebuchetError) = outcome { error.message } else { nil }
+            }
+            var brought: [FilteredSource] = []
+            for connection in UInt64(1)...4 {
+                for _ in 0..<4 { brought += [bring(connection, "ann")].compactMap { try? $0.get() } }
+            }
+            #expect(brought.count == 16)
+            #expect(refusal(bring(1, nil))?.hasPrefix("this connection has 4 of the 64") == true)
+            #expect(refusal(bring(5, "ann"))?.hasPrefix("'ann' has 16 of the 64") == true)
+            // What is there already is nobody's.
+            let terms = FilterTerms(limits, Parties(connection: 1, principal: "ann", host: nil))
+            let again = try? state.source.filtered(.path("/1"), .v3, clock: reactor, terms: terms)
+            #expect(again === brought.first)
+            // Others have theirs, and what nobody uses any more is free again.
+            for connection in UInt64(6)...17 {
+                for _ in 0..<4 { brought += [bring(connection, nil)].compactMap { try? $0.get() } }
+            }
+            #expect(brought.count == 64)
+            #expect(refusal(bring(18, nil))?.hasPrefix("64 different filters look at this state already") == true)
+            brought.removeFirst().endIfUnused()
+            #expect(refusal(bring(5, "ann")) == nil)
+        }
     }
 
     @Test("150 filters of a large state share one text, and cost a few times what encoding it does")

@@ -1,4 +1,5 @@
 import Networking
+import Synchronization
 import Testing
 import WebSockets
 
@@ -163,5 +164,20 @@ import WebSockets
             transport: .webSocket(host: "127.0.0.1", port: 0), access: AccessPolicy(origins: ["https://a", origin]))
         let error = await #expect(throws: TransportError.self) { try await server.start() }
         #expect(error?.message.contains("'\(origin)'") == true && error?.message.contains("scheme://host") == true)
+    }
+
+    @Test("the log says which page was refused, once a second, and how many more")
+    func logged() {
+        let lines = Mutex<[String]>([])
+        let log = RefusalLog { line in lines.withLock { $0.append(line) } }
+        let refusal = HTTPResponse(status: 403, text: "pages of origin 'http://a' are not let in")
+        for now in [5_000_000_000, 5_000_000_001, 5_999_999_999, 6_000_000_000, 6_500_000_000] as [UInt64] {
+            log.note(refusal, at: now)
+        }
+        #expect(
+            lines.withLock { $0 } == [
+                "refused a web page: pages of origin 'http://a' are not let in",
+                "refused a web page: pages of origin 'http://a' are not let in (and 2 before it)",
+            ])
     }
 }

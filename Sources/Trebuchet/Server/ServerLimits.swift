@@ -20,7 +20,7 @@ public struct ServerLimits: Sendable {
     public var filtersPerConnection = 64
     /// The same for all connections of one principal. Default 1,024.
     public var filtersPerPrincipal = 1_024
-    /// The same for all connections of one host. Default 16,384.
+    /// The same for all connections of one host; this machine's own do not count. Default 16,384.
     public var filtersPerHost = 16_384
     /// The same for all. Default 1,000,000.
     public var filters = 1_000_000
@@ -37,13 +37,17 @@ public struct ServerLimits: Sendable {
     public var actorsOnDemandPerConnection = 1_000
     /// The same for all connections of one principal. Default 5,000.
     public var actorsOnDemandPerPrincipal = 5_000
-    /// The same for all connections of one host. Default 20,000.
+    /// The same for all connections of one host; this machine's own do not count. Default 20,000.
     public var actorsOnDemandPerHost = 20_000
     /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
     public var messageSize = 1 << 20
     /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
     /// written until it is smaller again. Default 64 MiB.
     public var persistedStateSize = 64 << 20
+    /// Different filters of one state, since each costs time with every version; what one connection brings is a sixteenth of
+    /// them at most, and what one principal or one host (this machine's own do not count) brings a quarter. Readers of a filter
+    /// that is there already do not count. More are answered `rateLimited`. Default 1,000.
+    public var filtersPerState = 1_000
     /// Bytes that the filters of one state may hold for readers who are behind, or until their intervals are over, beyond
     /// the newest version, which they share; the stream of a filter that would hold more ends with `rateLimited`.
     /// Default 16 MiB.
@@ -74,6 +78,9 @@ public struct ServerLimits: Sendable {
     /// How long the answers of `@Idempotent` calls are kept, for clients whose connection broke before they came. Default
     /// 60 seconds.
     public var answerTime = Duration.seconds(60)
+    /// How long a state or a stream of events goes on as if it were observed, after an observer's connection broke: so that a
+    /// client which is back by then finds what it missed. An actor with an idle time stays so long too. Default 30 seconds.
+    public var resumeTime = Duration.seconds(30)
     /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
     /// is forgotten too early would let a call run twice. Default 500,000.
     public var answers = 500_000

@@ -58,6 +58,7 @@ public final class TrebuchetServer: Sendable {
         self.parts = parts
         shards = system.shards.enumerated().map { index, states in
             states.memory = parts.memory
+            states.resumeTime = limits.resumeTime
             return ServerShard(states: states, index: index, parts: parts, system: system)
         }
         for shard in shards {

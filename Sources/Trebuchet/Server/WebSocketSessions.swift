@@ -28,11 +28,17 @@ enum WebSocketSessions {
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { await access.admit($0) } }
         let pages = try OriginRule(access.origins)
+        let refusals = RefusalLog(parts.log)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory,
-            check: { request, address in pages.refusal(of: request, at: address) }, admit: admit,
+            check: { request, address in
+                let refusal = pages.refusal(of: request, at: address)
+                if let refusal { refusals.note(refusal) }
+                return refusal
+            },
+            admit: admit,
             http: { request in
                 request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
             },

@@ -13,6 +13,8 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     var writer: StateWriter?
     /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
     var memory: MemoryBudget?
+    /// `ServerLimits.resumeTime`. Set before actors are exposed.
+    var resumeTime = ServerLimits().resumeTime
     private var userInfo: [CodingUserInfoKey: any Sendable]
     private var current: ValueCoder
     private var legacy: ValueCoder

@@ -220,7 +220,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
             node.isDetached = true
             nodes.removeAll { $0 === node }
         }
-        if node.wasLost { memory.keep() }
+        if node.wasLost { memory.keep(for: node.shard.resumeTime) }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.

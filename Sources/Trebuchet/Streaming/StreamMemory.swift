@@ -4,14 +4,12 @@ internal import Synchronization
 /// How long a source that nobody observes goes on as if somebody did: so that who lost a connection finds, when it is back,
 /// what it missed.
 final class StreamMemory: Sendable {
-    static let duration = Duration.seconds(30)
-
     /// On the monotonic clock.
     private let until = Atomic<UInt64>(0)
 
-    /// From now on, for the duration. From anywhere.
-    func keep(at now: UInt64 = MonotonicClock.now) {
-        until.store(now &+ Self.duration.nanoseconds, ordering: .relaxed)
+    /// From now on, for so long at least. From anywhere.
+    func keep(for time: Duration, at now: UInt64 = MonotonicClock.now) {
+        until.max(now &+ time.nanoseconds, ordering: .relaxed)
     }
 
     /// Most sources never had such a subscriber, and ask for no time.

@@ -26,6 +26,7 @@ enum BenchCommand {
         options: [
             url,
             OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
+            OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
             connections, inFlight, seconds, json,
         ],
         run: { arguments in
@@ -33,6 +34,8 @@ enum BenchCommand {
             var (actor, target, argument) = ("counter", "add(_:)", "1")
             if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
                 (actor, target, argument) = ("board", "length(of:)", "\"" + String(repeating: "x", count: size) + "\"")
+            } else if arguments.has("--uuid") {
+                (actor, target, argument) = ("board", "same(_:)", "\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\"")
             }
             let call =
                 #"{"type":"invocation","payload":{"callID":"a1","actorID":"\#(actor)","#

@@ -1,6 +1,12 @@
 public import Trebuchet
 
-/// `board`: what `trebuchet bench fanout` publishes to, and `bench rpc --size` calls.
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// `board`: what `trebuchet bench fanout` publishes to, and `bench rpc --size` and `--uuid` call.
 @Trebuchet
 public distributed actor Board {
     public struct State: Codable, Sendable {
@@ -18,6 +24,8 @@ public distributed actor Board {
         state = State(
             stamp: stamp, padding: String(repeating: stamp % 2 == 0 ? "x" : "y", count: state.padding.utf8.count))
     }
+
+    public distributed func same(_ id: UUID) -> UUID { id }
 
     public distributed func length(of text: String) -> Int { text.utf8.count }
 

@@ -11,6 +11,8 @@ enum Torment {
         var limits = ServerLimits()
         limits.callTimeout = .seconds(10)
         limits.answerTime = .seconds(2)
+        limits.resumeTime = .seconds(2)
+        limits.longestCallTimeout = .seconds(20)
         limits.actorsOnDemand = 2_000
         limits.actorsOnDemandPerConnection = 200
         return limits

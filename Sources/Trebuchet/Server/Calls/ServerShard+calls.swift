@@ -117,10 +117,15 @@ extension ServerShard: EndOfTurn {
         for (index, shard) in siblings.enumerated() where !outgoing[index].isEmpty {
             var answers: [@Sendable () -> Void] = []
             swap(&answers, &outgoing[index])
-            let ready = answers
-            shard.reactor.execute { for answer in ready { answer() } }
+            // In parts, between which that reactor does other work.
+            for start in stride(from: 0, to: answers.count, by: Self.answersAtOnce) {
+                let ready = answers[start..<min(start + Self.answersAtOnce, answers.count)]
+                shard.reactor.execute { for answer in ready { answer() } }
+            }
         }
     }
+
+    private static let answersAtOnce = 64
 }
 
 /// Starts the task of a call.

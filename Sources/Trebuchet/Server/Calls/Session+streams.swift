@@ -75,7 +75,13 @@ extension Session {
         }
     }
 
+    /// Says that a stream does not begin, or does not go on.
+    private func refuse(_ request: StreamRequest, _ error: any Error) {
+        if request.seen == nil { fail(request.callID, error) } else { failStream(request.streamID, error) }
+    }
+
     private func failStream(_ streamID: [UInt8], _ error: any Error) {
+        guard isOpen else { return }
         let code = (error as? TrebuchetError)?.code.wire ?? .internal
         link.send {
             EnvelopeWriter.streamError(
@@ -140,16 +146,15 @@ extension Session {
 
     private func begin(_ request: StreamRequest, of record: ActorRecord) {
         guard !isDraining else {
-            return fail(
-                request.callID,
-                TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
+            return refuse(
+                request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
         let session = self
         beginning.insert(request.streamID)
         guard record.life.enter() else { return beginAgain(request, of: record) }
         record.executeStreamingTarget(request.stream) { source in
             let outcome = Result { try source.map { try session.view(of: $0, through: request.filter) } }
-            let position = (source as? any PositionedSource)?.position()
+            let position = (source as? any PositionedSource)?.position(keptFor: session.shard.limits.resumeTime)
             session.shard.reactor.run {
                 session.subscribe(request, to: outcome, at: position, record)
                 record.life.leave()
@@ -160,9 +165,12 @@ extension Session {
     /// The actor has been let go meanwhile: the next one is made.
     private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
         beginning.remove(request.streamID)
+        guard isOpen else { return }
+        guard running[request.callID] == nil, load.count < shard.limits.callsPerConnection else {
+            return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
+        }
         let call = RunningCall(
             callID: request.callID, deadline: MonotonicClock.now &+ shard.limits.callTimeout.nanoseconds, byteCount: 0)
-        guard running[request.callID] == nil else { return }
         running[request.callID] = call
         load.count += 1
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
@@ -179,7 +187,7 @@ extension Session {
             throw TrebuchetError(.invalidArguments, "this stream takes no filter")
         }
         return try filterable.filtered(
-            filter, version, clock: source.home?.reactor ?? shard.reactor, byteLimit: shard.limits.filterBytesPerState)
+            filter, version, clock: source.home?.reactor ?? shard.reactor, terms: FilterTerms(shard.limits, parties))
     }
 
     private func subscribe(
@@ -192,8 +200,8 @@ extension Session {
         let source: any AnyStateSource
         switch outcome {
         case .success(let found?): source = found
-        case .success(nil): return fail(request.callID, record.gone)
-        case .failure(let error): return fail(request.callID, error)
+        case .success(nil): return refuse(request, record.gone)
+        case .failure(let error): return refuse(request, error)
         }
         guard isOpen, !isDraining else {
             (source as? FilteredSource)?.endIfUnused()

@@ -23,6 +23,16 @@ enum Party: Hashable, Sendable {
     case connection(UInt64)
     case principal(String)
     case host(AddressKey)
+
+    /// For errors.
+    var name: String {
+        switch self {
+        case .server: "the server has"
+        case .connection: "this connection has"
+        case .principal(let id): "'\(id)' has"
+        case .host: "this host has"
+        }
+    }
 }
 
 /// Who is behind a connection, as far as shares go: the connection, its principal when it has one, and its host unless that is
@@ -31,6 +41,14 @@ struct Parties: Sendable {
     let connection: UInt64
     let principal: String?
     let host: AddressKey?
+
+    /// The narrowest first.
+    var all: [Party] {
+        var all: [Party] = [.connection(connection)]
+        if let principal { all.append(.principal(principal)) }
+        if let host { all.append(.host(host)) }
+        return all
+    }
 }
 
 /// Counts who uses what. Not for what happens with each call.
@@ -48,10 +66,7 @@ final class ShareBook: Sendable {
     /// Counts one more use, until the stake is given back or freed. Throws `rateLimited`, naming the limit, when that is one too
     /// many for somebody.
     func take(_ resource: SharedResource, for parties: Parties) throws(TrebuchetError) -> Stake {
-        var holders: [Party] = [.connection(parties.connection)]
-        if let principal = parties.principal { holders.append(.principal(principal)) }
-        if let host = parties.host { holders.append(.host(host)) }
-        holders.append(.server)
+        let holders = parties.all + [.server]
         let full = counts.withLock { counts -> Party? in
             for holder in holders
             where counts[Entry(resource: resource, party: holder), default: 0]
@@ -78,16 +93,9 @@ final class ShareBook: Sendable {
 
     private func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
         let (limit, setting) = limits.share(of: resource, party)
-        let who =
-            switch party {
-            case .server: "the server has"
-            case .connection: "this connection has"
-            case .principal(let id): "'\(id)' has"
-            case .host: "this host has"
-            }
         return TrebuchetError(
             .rateLimited,
-            "\(who) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
+            "\(party.name) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
     }
 
     /// How many uses there are now, by all.

@@ -4,11 +4,10 @@ internal import TrebuchetWire
 
 /// The filters that look at a state now.
 final class FilterList: Sendable {
-    /// Different filters of one state; each costs time with every version.
-    static let most = 1_000
-
     private struct State {
         var filters: [FilteredSource] = []
+        /// How many of them each party has brought.
+        var brought: [Party: Int] = [:]
         /// All parts that they look at, once somebody has asked.
         var pointers: PointerSet?
         /// The newest version, by the way it is written.
@@ -20,19 +19,41 @@ final class FilterList: Sendable {
 
     var current: [FilteredSource] { state.withLock { $0.filters } }
 
+    /// Why one more filter may not be added; nil when it may.
+    func refusal(on terms: FilterTerms) -> TrebuchetError? {
+        state.withLock { state in
+            guard state.filters.count < terms.most else {
+                let text = "\(terms.most) different filters look at this state already"
+                return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
+            }
+            for party in terms.bringers where state.brought[party, default: 0] >= terms.share(of: party) {
+                let text =
+                    "\(party.name) \(terms.share(of: party)) of the \(terms.most) different filters of this state already"
+                return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
+            }
+            return nil
+        }
+    }
+
     /// - Parameter byteLimit: bytes that all of them may hold beyond the newest version; unchanged when nil.
     func add(_ filter: FilteredSource, byteLimit: Int? = nil) {
         state.withLock { state in
             if let byteLimit { state.byteLimit = byteLimit }
             guard !state.filters.contains(where: { $0 === filter }) else { return }
             state.filters.append(filter)
+            for party in filter.bringers { state.brought[party, default: 0] += 1 }
             state.pointers = nil
         }
     }
 
     func remove(_ filter: FilteredSource) {
         state.withLock { state in
-            state.filters.removeAll { $0 === filter }
+            guard let place = state.filters.firstIndex(where: { $0 === filter }) else { return }
+            state.filters.remove(at: place)
+            for party in filter.bringers {
+                let count = state.brought[party, default: 1]
+                state.brought[party] = count > 1 ? count - 1 : nil
+            }
             state.pointers = nil
             if state.filters.isEmpty { state.versions = [:] }
         }
@@ -89,7 +110,7 @@ final class FilterList: Sendable {
     /// How many bytes more the filters may hold, after those that hold too much have ended.
     private func room(besides newest: FilterableVersion) -> Int {
         let (filters, limit) = state.withLock { ($0.filters, $0.byteLimit) }
-        return limit - newest.ownBytes - makeRoom(within: limit, besides: newest, filters)
+        return limit - newest.ownBytes - makeRoom(within: limit - newest.ownBytes, besides: newest, filters)
     }
 
     /// Ends filters whose readers have not taken older versions, until what is held of these is within the limit. Returns

@@ -14,19 +14,16 @@ protocol FilterableSource: AnyStateSource {
 extension FilterableSource {
     /// What a filter makes of this source; the same for all who ask for the same. In the actor's isolation.
     ///
-    /// - Parameter byteLimit: bytes that all filters of the state may hold beyond its newest version.
     func filtered(
-        _ filter: StreamFilter, _ version: ProtocolVersion, clock: Reactor, byteLimit: Int? = nil
+        _ filter: StreamFilter, _ version: ProtocolVersion, clock: Reactor, terms: FilterTerms = FilterTerms()
     ) throws -> FilteredSource {
         let version: ProtocolVersion = version == .v3 ? .v3 : .v2
         let current = filters.current
         if let found = current.first(where: { $0.filter == filter && $0.version == version }) { return found }
-        guard current.count < FilterList.most else {
-            throw TrebuchetError(.rateLimited, "\(FilterList.most) different filters look at this state already")
-        }
-        let made = FilteredSource(filter, version: version, of: self, clock: clock)
+        if let refusal = filters.refusal(on: terms) { throw refusal }
+        let made = FilteredSource(filter, version: version, of: self, clock: clock, bringers: terms.bringers)
         // At once: others who ask before it is used are to find it.
-        filters.add(made, byteLimit: byteLimit)
+        filters.add(made, byteLimit: terms.byteLimit)
         return made
     }
 }

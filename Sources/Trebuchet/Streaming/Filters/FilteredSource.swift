@@ -31,14 +31,20 @@ final class FilteredSource: AnyStateSource, Sendable {
 
     let filter: StreamFilter
     let version: ProtocolVersion
+    /// In whose shares it counts.
+    let bringers: [Party]
     /// They refer to each other as long as somebody observes.
     private let base: any FilterableSource
     private let clock: Reactor
     private let state: Mutex<State>
 
     /// - Parameter clock: keeps the time of intervals.
-    init(_ filter: StreamFilter, version: ProtocolVersion, of base: any FilterableSource, clock: Reactor) {
+    init(
+        _ filter: StreamFilter, version: ProtocolVersion, of base: any FilterableSource, clock: Reactor,
+        bringers: [Party]
+    ) {
         self.filter = filter
+        self.bringers = bringers
         self.version = version == .v3 ? .v3 : .v2
         self.base = base
         self.clock = clock

@@ -8,7 +8,7 @@ internal import TrebuchetWire
 protocol PositionedSource: AnyStateSource {
     /// The number of the last event, for somebody who is about to observe: what comes from now on is kept for a while. In
     /// the actor's isolation.
-    func position() -> UInt64
+    func position(keptFor time: Duration) -> UInt64
 }
 
 /// Numbers the events of one `@StreamedEvents` property, encodes each once and hands it to one node per reactor.
@@ -51,8 +51,8 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
         return made
     }
 
-    func position() -> UInt64 {
-        memory.keep()
+    func position(keptFor time: Duration) -> UInt64 {
+        memory.keep(for: time)
         return backlog.position
     }
 
@@ -109,7 +109,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
             node.isDetached = true
             nodes.removeAll { $0 === node }
         }
-        if node.wasLost { memory.keep() }
+        if node.wasLost { memory.keep(for: node.shard.resumeTime) }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.

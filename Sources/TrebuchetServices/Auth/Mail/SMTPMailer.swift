@@ -54,10 +54,9 @@ private final class SMTPConnection: ByteChannelDelegate {
     func start(_ channel: ByteChannel, timeout: Duration) {
         do {
             try channel.start(self)
-            // The channel holds its delegate, and so the timer, until it has closed.
-            timer = channel.reactor.schedule(after: timeout) { [unowned self, unowned channel] in
-                finish(MailError("the mail relay \(relay) took longer than \(timeout)"))
-                channel.close()
+            timer = channel.reactor.schedule(after: timeout, for: self) { [weak channel] connection in
+                connection.finish(MailError("the mail relay \(connection.relay) took longer than \(timeout)"))
+                channel?.close()
             }
         } catch {
             finish(error)

@@ -1,0 +1,34 @@
+internal import Networking
+internal import Synchronization
+internal import WebSockets
+
+/// Says in the log which pages were not let in: a developer looks there first. Once a second at most, since anybody can be
+/// refused as often as he likes.
+final class RefusalLog: Sendable {
+    private static let pause = 1_000_000_000 as UInt64
+
+    private struct State {
+        var next: UInt64 = 0
+        var unsaid = 0
+    }
+
+    private let log: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
+
+    func note(_ refusal: HTTPResponse, at now: UInt64 = MonotonicClock.now) {
+        let unsaid = state.withLock { state -> Int? in
+            guard now >= state.next else {
+                state.unsaid += 1
+                return nil
+            }
+            defer { state.unsaid = 0 }
+            state.next = now &+ Self.pause
+            return state.unsaid
+        }
+        guard let unsaid else { return }
+        let reason = String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        log("refused a web page: \(reason)\(unsaid > 0 ? " (and \(unsaid) before it)" : "")")
+    }
+}
