@@ -114,7 +114,7 @@ final class FanOutRig: @unchecked Sendable {
         let streamID = Array("s\(session.streams.count)".utf8)
         var made: StateNode?
         shard.subscribe(to: source, version: .v3) { node in
-            let subscription = StreamSubscription(streamID: streamID, node: node, session: session, stakes: [])
+            let subscription = StreamSubscription(streamID: streamID, node: node, session: session, isFiltered: false)
             subscription.sent = sent
             session.streams[streamID] = subscription
             made = node

@@ -166,13 +166,13 @@ import TrebuchetTesting
             let strange = rig.observed()
             rig.observe(strange.source, stranger)
             rig.endTurns()
-            let before = session.streams.looks
+            let before = rig.shard.changes.looks
             for round in 0..<100 {
                 // Somebody else's state changes with each call.
                 strange.set("\(round)")
                 session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             }
-            let looks = session.streams.looks - before
+            let looks = rig.shard.changes.looks - before
             // One of its own is still seen at once.
             rig.observe(own.source, session)
             own.set("new")

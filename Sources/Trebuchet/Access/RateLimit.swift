@@ -43,16 +43,14 @@ package struct TokenBucket {
 }
 
 /// The buckets of one connection.
-struct ConnectionBuckets {
+final class ConnectionBuckets {
     private var connection: TokenBucket?
     private var methods: [String: TokenBucket] = [:]
 
     /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
-    mutating func take(
+    func take(
         _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<String>?, _ principal: Principal?
     ) -> (what: String, milliseconds: Int)? {
-        // Calls may be looked at for other reasons: then there is nothing to read the clock for, nor a name to hash.
-        guard limits.hasRates else { return nil }
         let now = MonotonicClock.now
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
             let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)

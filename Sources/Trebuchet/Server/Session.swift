@@ -12,6 +12,14 @@ final class Session: @unchecked Sendable {
     /// What carries its messages; one that does nothing once the connection is gone.
     private(set) var link: any MessageLink
     private(set) var version: ProtocolVersion
+    private(set) var isOpen = true
+    private(set) var isDraining = false
+    private var isBehind = false
+    /// Whether answers of its calls are kept.
+    var remembers = false
+    private var malformedInRow: UInt16 = 0
+    /// Its streams, as far as shares go.
+    var use = StreamUse()
     /// Calls that are not answered yet, by callID.
     var running: [[UInt8]: RunningCall] = [:]
     /// Of these, what counts: how many, and the bytes of their messages.
@@ -21,21 +29,14 @@ final class Session: @unchecked Sendable {
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
     var streamCount: UInt64 = 0
-    private var malformedInRow = 0
-    private(set) var isOpen = true
-    private(set) var isDraining = false
-    private var isBehind = false
-    /// Whether answers of its calls are kept.
-    var remembers = false
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
-    private var buckets = ConnectionBuckets()
+    /// At a server with rates, from the first call on.
+    private var buckets: ConnectionBuckets?
     /// Where the bytes of calls under way are counted, from the first one on.
     var memory: MemoryAccount?
-    /// What is held for its principal's connections.
-    private let principalMemory: PrincipalMemory.Part?
-    /// The place of the connection in its principal's share.
-    private let stake: Stake?
+    /// What it has of its principal's shares.
+    private let seat: PrincipalSeat?
 
     init(
         _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
@@ -46,9 +47,8 @@ final class Session: @unchecked Sendable {
         self.link = link
         self.version = version
         self.shard = shard
-        self.stake = stake
-        principalMemory = caller?.principal.map { shard.parts.principalMemory.part(of: $0.id) }
-        if let principalMemory { link.memory?.join(principalMemory.budget) }
+        seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
+        if let seat { link.memory?.join(seat.memory.budget) }
         shard.add(self)
         if let caller { shard.onConnect?(caller.connection) }
     }
@@ -94,7 +94,7 @@ final class Session: @unchecked Sendable {
         } else {
             link.send { EnvelopeWriter.error(code: error.code, message: error.message, into: &$0) }
         }
-        if malformedInRow >= shard.limits.malformedMessages {
+        if malformedInRow >= min(shard.limits.malformedMessages, Int(UInt16.max)) {
             link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
         }
     }
@@ -121,6 +121,9 @@ final class Session: @unchecked Sendable {
             return TrebuchetError(
                 code, "'\(target.prefix(128))' of actor '\(actorID.prefix(128))' is not allowed")
         }
+        guard shard.limits.hasRates else { return nil }
+        let buckets = buckets ?? ConnectionBuckets()
+        self.buckets = buckets
         if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {
             return TrebuchetError(.rateLimited, "too many \(what); try again in \(wait) ms")
         }
@@ -226,8 +229,11 @@ final class Session: @unchecked Sendable {
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = SessionStreams()
-        for subscription in subscriptions { subscription.node.remove(subscription, isLost: true) }
-        stake?.giveBack()
+        for subscription in subscriptions {
+            subscription.node.remove(subscription, isLost: true)
+            giveBackStream(isFiltered: subscription.isFiltered)
+        }
+        seat?.stake?.giveBack()
         shard.remove(self)
         caller?.connection.didClose()
     }

@@ -70,35 +70,44 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Existing clients of versions 1 and 2 close on a frame over 16 KiB.
     private static let legacyFragmentBytes = 8 << 10
 
-    private let shard: ServerShard
-    private let name: SessionName
-    private let version: ProtocolVersion
+    /// What its session is made of, until it is.
+    private final class Pending {
+        let shard: ServerShard
+        let name: SessionName
+        let version: ProtocolVersion
+        let caller: Caller?
+        let stake: Stake?
+
+        init(_ shard: ServerShard, _ name: SessionName, _ version: ProtocolVersion, _ caller: Caller?, _ stake: Stake?)
+        {
+            self.shard = shard
+            self.name = name
+            self.version = version
+            self.caller = caller
+            self.stake = stake
+        }
+    }
+
+    private var pending: Pending?
     /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
     private var socket: Unmanaged<WebSocket>!
     private var session: Session!
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
-    /// Until the session has them.
-    private var caller: Caller?
-    private var stake: Stake?
-
     init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?) {
-        self.name = name
-        self.caller = caller
-        self.stake = stake
-        self.shard = shard
-        self.version = version
+        pending = Pending(shard, name, version, caller, stake)
     }
 
     // MARK: WebSocketHandler
 
     func webSocketDidOpen(_ socket: WebSocket) {
         self.socket = .passUnretained(socket)
-        if version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
-        session = Session(self, name: name, version: version, shard: shard, caller: caller, stake: stake)
-        caller = nil
-        stake = nil
+        guard let made = pending else { return }
+        pending = nil
+        if made.version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
+        session = Session(
+            self, name: made.name, version: made.version, shard: made.shard, caller: made.caller, stake: made.stake)
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {

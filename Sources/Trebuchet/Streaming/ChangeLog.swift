@@ -11,6 +11,8 @@ struct ChangeLog: Sendable {
     private var entries: [ObjectIdentifier] = []
     /// Whether somebody has looked at the last entry.
     private var isLastSeen = true
+    /// How many streams and changes answers have looked at so far.
+    var looks = 0
 
     private var end: UInt64 { first + UInt64(entries.count) }
 

@@ -8,8 +8,6 @@ struct SessionStreams {
     private var byRoot: [ObjectIdentifier: [StreamSubscription]]?
     /// Up to where the reactor's changes were looked at.
     private var position: UInt64 = 0
-    /// How many streams and changes were looked at so far.
-    private(set) var looks = 0
 
     var count: Int { byID.count }
     var isEmpty: Bool { byID.isEmpty }
@@ -53,10 +51,10 @@ struct SessionStreams {
         let changes = log.changes(since: &position)
         guard let changes, byID.count > Self.fewStreams, changes.count < byID.count else {
             guard changes?.isEmpty != true else { return .none }
-            looks += byID.count
+            log.looks += byID.count
             return .perhapsAll
         }
-        looks += changes.count
+        log.looks += changes.count
         if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.node.source.root } }
         var found: [StreamSubscription] = []
         // Those of a state that changed twice come twice, and have nothing to get the second time.

@@ -6,13 +6,18 @@ final class StreamSubscription {
     unowned let session: Session
     /// The sequence number of the last update that was sent.
     var sent: UInt64 = 0
-    /// Where the node keeps it; -1 when it does not.
-    var place = -1
-    /// What it uses of shares.
-    let stakes: [Stake]
+    private var shortPlace: Int32 = -1
+    /// Whether it counts as one with a filter too, in its session's shares.
+    let isFiltered: Bool
 
-    init(streamID: [UInt8], node: StateNode, session: Session, stakes: [Stake]) {
-        self.stakes = stakes
+    /// Where the node keeps it; -1 when it does not.
+    var place: Int {
+        get { Int(shortPlace) }
+        set { shortPlace = Int32(newValue) }
+    }
+
+    init(streamID: [UInt8], node: StateNode, session: Session, isFiltered: Bool) {
+        self.isFiltered = isFiltered
         self.streamID = streamID
         self.node = node
         self.session = session

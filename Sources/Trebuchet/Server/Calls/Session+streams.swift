@@ -16,7 +16,8 @@ struct StreamRequest: Sendable {
     let filter: StreamFilter?
     /// What the client has of it already; nil when it begins it.
     let seen: Seen?
-    let stakes: [Stake]
+    /// Its place in the shares, until it has begun.
+    let stake: StreamStake
 
     struct Seen: Sendable {
         let epoch: String
@@ -33,7 +34,7 @@ extension Session {
             let request = StreamRequest(
                 stream: stream, streamID: nextStreamID(), callID: Array(message.callID),
                 filter: try filter(in: message),
-                seen: nil, stakes: try stakes(filtered: hasFilter(message)))
+                seen: nil, stake: try stake(filtered: hasFilter(message)))
             begin(request, of: record, message)
         } catch {
             fail(message.callID, error)
@@ -68,7 +69,7 @@ extension Session {
             let request = StreamRequest(
                 stream: stream, streamID: streamID,
                 callID: envelope.pointee.callID.isAbsent ? streamID : Array(message.callID),
-                filter: try filter(in: message), seen: seen, stakes: try stakes(filtered: hasFilter(message)))
+                filter: try filter(in: message), seen: seen, stake: try stake(filtered: hasFilter(message)))
             begin(request, of: record, message)
         } catch {
             failStream(streamID, error)
@@ -87,16 +88,6 @@ extension Session {
             EnvelopeWriter.streamError(
                 streamID: streamID, message: describe(error), code: code, version: version, into: &$0)
         }
-    }
-
-    /// What a stream uses of shares. Throws when there is no room.
-    private func stakes(filtered: Bool) throws(TrebuchetError) -> [Stake] {
-        guard !isDraining else {
-            throw TrebuchetError(.unavailable, "the server is shutting down and begins no streams")
-        }
-        let parties = parties
-        let stream = try shard.parts.shares.take(.streams, for: parties)
-        return filtered ? [stream, try shard.parts.shares.take(.filters, for: parties)] : [stream]
     }
 
     private func hasFilter(_ message: borrowing Message) -> Bool {
@@ -222,7 +213,8 @@ extension Session {
         }
         shard.states.subscribe(to: source, version: version) { node in
             let subscription = StreamSubscription(
-                streamID: streamID, node: node, session: self, stakes: request.stakes)
+                streamID: streamID, node: node, session: self, isFiltered: request.stake.isFiltered)
+            request.stake.handOver()
             if let position { subscription.sent = position }
             if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
             streams[streamID] = subscription
@@ -255,7 +247,7 @@ extension Session {
     private func forget(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
         subscription.node.remove(subscription)
-        for stake in subscription.stakes { stake.giveBack() }
+        giveBackStream(isFiltered: subscription.isFiltered)
     }
 
     /// Says that a stream has ended, and forgets it.

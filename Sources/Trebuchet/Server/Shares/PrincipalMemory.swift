@@ -1,6 +1,18 @@
 internal import Bytes
 internal import Synchronization
 
+/// What one connection has of its principal's shares.
+final class PrincipalSeat: Sendable {
+    let memory: PrincipalMemory.Part
+    /// Among the connections of the principal.
+    let stake: Stake?
+
+    init(_ memory: PrincipalMemory.Part, _ stake: Stake?) {
+        self.memory = memory
+        self.stake = stake
+    }
+}
+
 /// What is held for the connections of each principal that has some.
 final class PrincipalMemory: Sendable {
     /// The part of one connection in it: the principal is known as long as one is there.

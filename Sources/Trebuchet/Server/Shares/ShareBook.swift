@@ -43,11 +43,16 @@ struct Parties: Sendable {
     let host: AddressKey?
 
     /// The narrowest first.
-    var all: [Party] {
-        var all: [Party] = [.connection(connection)]
-        if let principal { all.append(.principal(principal)) }
-        if let host { all.append(.host(host)) }
-        return all
+    var all: [Party] { [.connection(connection)] + wider }
+
+    /// All but the connection, and the server with them.
+    var beyondConnection: [Party] { wider + [.server] }
+
+    private var wider: [Party] {
+        var wider: [Party] = []
+        if let principal { wider.append(.principal(principal)) }
+        if let host { wider.append(.host(host)) }
+        return wider
     }
 }
 
@@ -67,6 +72,12 @@ final class ShareBook: Sendable {
     /// many for somebody.
     func take(_ resource: SharedResource, for parties: Parties) throws(TrebuchetError) -> Stake {
         let holders = parties.all + [.server]
+        try count(resource, for: holders)
+        return Stake(resource, holders, self)
+    }
+
+    /// Counts one more use until `discount`. Throws `rateLimited` as `take` does.
+    func count(_ resource: SharedResource, for holders: [Party]) throws(TrebuchetError) {
         let full = counts.withLock { counts -> Party? in
             for holder in holders
             where counts[Entry(resource: resource, party: holder), default: 0]
@@ -78,10 +89,9 @@ final class ShareBook: Sendable {
             return nil
         }
         if let full { throw refusal(resource, full) }
-        return Stake(resource, holders, self)
     }
 
-    fileprivate func giveBack(_ resource: SharedResource, _ holders: [Party]) {
+    func discount(_ resource: SharedResource, for holders: [Party]) {
         counts.withLock { counts in
             for holder in holders {
                 let entry = Entry(resource: resource, party: holder)
@@ -91,7 +101,7 @@ final class ShareBook: Sendable {
         }
     }
 
-    private func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
+    func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
         let (limit, setting) = limits.share(of: resource, party)
         return TrebuchetError(
             .rateLimited,
@@ -121,6 +131,6 @@ final class Stake: Sendable {
 
     func giveBack() {
         guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
-        book.giveBack(resource, holders)
+        book.discount(resource, for: holders)
     }
 }
