@@ -71,6 +71,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         /// Runs while many shared bytes wait; what the socket took since it began.
         var slowness: Timer?
         var taken = 0
+        /// Bytes that the peer had acknowledged when that was asked last.
+        var acknowledged: UInt64?
     }
 
     /// Takes over a connected socket. Call `start` on the reactor.
@@ -274,6 +276,18 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if waiting > limits.limit {
             end(error: TransportError(.closed, "the peer does not read: \(waiting) bytes wait to be sent"))
         }
+    }
+
+    /// Whether the peer has taken some of what waits for it since this was asked last, and not yet all: then it is there,
+    /// though its answer to what was sent last may be far off.
+    package func isPeerTaking() -> Bool {
+        guard state == .open, let delivery = socket.delivery, delivery.isWaiting || waitingBytes > 0 else {
+            extras?.acknowledged = nil
+            return false
+        }
+        let extras = makeExtras()
+        defer { extras.acknowledged = delivery.acknowledged }
+        return extras.acknowledged.map { delivery.acknowledged > $0 } ?? false
     }
 
     // MARK: What is held

@@ -95,5 +95,20 @@ struct Socket {
         return count >= 0 ? count : -Int(errno)
     }
 
+    /// What the kernel knows of the peer's taking: bytes that it has acknowledged so far, and whether it has not got all.
+    var delivery: (acknowledged: UInt64, isWaiting: Bool)? {
+        // `struct tcp_info` of linux/tcp.h, whose members stay where they are; Glibc's own ends before `tcpi_bytes_acked`.
+        let (unacknowledged, acknowledged, unsent, size) = (24, 120, 144, 148)
+        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
+            var count = socklen_t(info.count)
+            guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &count) == 0, count >= size
+            else { return nil }
+            let isWaiting =
+                info.load(fromByteOffset: unacknowledged, as: UInt32.self) > 0
+                || info.load(fromByteOffset: unsent, as: UInt32.self) > 0
+            return (info.load(fromByteOffset: acknowledged, as: UInt64.self), isWaiting)
+        }
+    }
+
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 }

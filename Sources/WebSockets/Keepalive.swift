@@ -57,6 +57,9 @@ struct Keepalive {
         return controlFrames <= times.controlFrames
     }
 
+    /// Whether it is time for a ping, or later.
+    func isOverdue(_ times: Times) -> Bool { !wasHeard && silence + 1 >= times.ping }
+
     /// What a beat asks for. `isUnfinished` when a message is not whole that was not at the beat before, either.
     mutating func beat(_ times: Times, isUnfinished: Bool = false) -> Action {
         controlFrames = 0

@@ -162,6 +162,8 @@ public final class WebSocket: @unchecked Sendable {
         guard machine.phase == .open else { return }
         // Who has stopped reading hears nothing; that is not the peer's fault.
         if isPausedByUser { keepalive.wasHeard = true }
+        // A ping goes behind what waits for a peer that reads slowly, and so does its answer.
+        if keepalive.isOverdue(times.keepalive), channel.isPeerTaking() { keepalive.wasHeard = true }
         // What is not read is not the peer's fault either; a client takes what its server sends, however slow the way.
         let isUnfinished = machine.role == .server && !isPaused && !isInLine && isMessageOld()
         switch keepalive.beat(times.keepalive, isUnfinished: isUnfinished) {

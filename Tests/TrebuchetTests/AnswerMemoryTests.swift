@@ -76,6 +76,15 @@ import WebSockets
         #expect(begin(Self.first, 7, "d", again: true) == "42")
     }
 
+    @Test("sixteen wait for one answer, and further repeats of that call are refused")
+    mutating func mostWaiting() {
+        #expect(begin(Self.first, 7, "a") == "run")
+        for _ in 0..<15 { #expect(begin(Self.first, 7, "b", again: true) == "waits for a") }
+        #expect(begin(Self.first, 7, "c", again: true) == "refused: rateLimited")
+        #expect(end(Self.first, 7, "42").count == 16)
+        #expect(begin(Self.first, 7, "c", again: true) == "42")
+    }
+
     @Test("an error is an answer, too")
     mutating func failure() {
         #expect(begin(Self.first, 7) == "run")

@@ -1,6 +1,7 @@
-import Networking
 import Testing
+import TrebuchetTesting
 
+@testable import Networking
 @testable import WebSockets
 
 @Suite("Keepalive and limits of a connection", .ownThreads)
@@ -166,5 +167,55 @@ struct KeepaliveTests {
         #expect(await alive.reactor.perform { alive.isOpen })
         alive.close()
         await server.server.shutdown()
+    }
+
+    /// Answers each message with 16 MiB, and is told of by `sockets`.
+    private final class Torrent: WebSocketHandler {
+        private let sockets: AsyncStream<WebSocket>.Continuation
+
+        init(_ sockets: AsyncStream<WebSocket>.Continuation) { self.sockets = sockets }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            let part = [UInt8](repeating: 7, count: 1 << 20)
+            for _ in 0..<16 { part.withUnsafeBytes { socket.send(.binary, $0) } }
+            sockets.yield(socket)
+        }
+
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
+    }
+
+    @Test("a peer that reads slowly is there as long as it reads, though its pong is far behind; then it is given up")
+    func slowReader() async throws {
+        let (sockets, continuation) = AsyncStream.makeStream(of: WebSocket.self)
+        let server = try WebSocketServer(port: 0, accept: { _ in .accept(Torrent(continuation)) })
+        let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 64 << 10)
+        try peer.send(text("all of it"))
+        let socket = try #require(await sockets.first { _ in true })
+        let reactor = socket.reactor
+        // Its message was heard.
+        await reactor.perform { socket.beat() }
+        for _ in 0..<12 {
+            // Until the ping is due.
+            for _ in 0..<4 { await reactor.perform { socket.beat() } }
+            let before = await reactor.perform { socket.channel.socket.delivery?.acknowledged ?? 0 }
+            _ = try peer.receive(1 << 20)
+            // The peer's kernel says so a little later.
+            let isTaken = await eventually {
+                await reactor.perform { socket.channel.socket.delivery?.acknowledged ?? 0 > before }
+            }
+            #expect(isTaken)
+            await reactor.perform { socket.beat() }
+            #expect(await reactor.perform { socket.isOpen && !socket.keepalive.isOverdue(socket.times.keepalive) })
+        }
+        // Its kernel may take some more.
+        let isGivenUp = await eventually {
+            await reactor.perform {
+                socket.beat()
+                return !socket.isOpen
+            }
+        }
+        #expect(isGivenUp)
+        await server.shutdown()
     }
 }

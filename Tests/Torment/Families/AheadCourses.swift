@@ -5,8 +5,9 @@ enum AheadCourses {
         return (0..<count).map { _ in dice.chance(70) ? right(&dice) : silent(&dice) }
     }
 
-    private static func call(_ dice: inout Dice) -> (call: Envelope, count: Int) {
-        let bytes = dice.pick([1, 2, 4, 8]) << 20
+    /// - Parameter most: MiB to ask for.
+    private static func call(_ dice: inout Dice, most: Int = 8) -> (call: Envelope, count: Int) {
+        let bytes = min(dice.pick([1, 2, 4, 8]), most) << 20
         switch dice.int(1...4) {
         case 1: return (.call("sum(_:_:)", ["#", "2"], of: actor(&dice)), min(bytes / 100, 20_000))
         case 2:
@@ -25,9 +26,11 @@ enum AheadCourses {
     private static func actor(_ dice: inout Dice) -> StepText { dice.pick(["victim", "room/1", "room/2", "room/3"]) }
 
     private static func right(_ dice: inout Dice) -> Course {
-        var steps: [Step] = dice.chance(60) ? [.receiveBuffer(dice.pick([1_024, 4_096, 65_536]))] : []
+        let buffer = dice.chance(60) ? dice.pick([4_096, 16_384, 65_536]) : nil
+        var steps: [Step] = buffer.map { [.receiveBuffer($0)] } ?? []
         steps.append(.upgrade(version: 3))
-        let (call, count) = call(&dice)
+        // Through a small buffer the kernel may take a second for some kilobytes.
+        let (call, count) = call(&dice, most: buffer ?? .max < 65_536 ? 1 : 8)
         steps.append(.ask(call.text, milliseconds: 10_000, count: max(1, count)))
         if dice.chance(30) { steps.append(.pause(milliseconds: dice.int(1...300))) }
         return Course(steps + [.settle] + dice.pick([[], [.reset], [.bye(1000)]]))
