@@ -254,6 +254,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
             watchdog.noteTurn()
+            let begun = jobs.isEmpty ? 0 : MonotonicClock.now
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
             // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
             // turn, for many messages together, would else be done for few.
@@ -266,7 +267,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
                     runLine()
                 }
             }
-            runJobs()
+            runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
             beats += 1
@@ -315,13 +316,19 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs what is queued now; what that queues runs in the next turn, so that sockets have their share.
-    private func runJobs() {
+    /// Runs what is queued now; what that queues runs in the next turn, so that sockets have their share. What was left from an
+    /// earlier turn has as much time as the sockets had in this one: calls from other reactors are among it, and they
+    /// are to be no worse off than those that come over this one's sockets.
+    ///
+    /// - Parameter turnBegan: 0 when nothing was left.
+    private func runJobs(turnBegan: UInt64) {
         guard !jobs.isEmpty else { return }
         note(.jobs)
         let serial = asUnownedSerialExecutor()
         let task = tasks.asUnownedTaskExecutor()
-        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
+        let now = MonotonicClock.now
+        let share = turnBegan == 0 ? Self.partOfTurn : max(Self.partOfTurn, now &- turnBegan)
+        var slice = TimeSlice(budget: share, from: now)
         for _ in 0..<jobs.count {
             switch jobs.removeFirst() {
             // Each as what it was queued for: a job that is said to have a preference, and has none, is queued anew at each step

@@ -54,6 +54,52 @@ import Testing
         await listener.close()
     }
 
+    /// Takes its time with each read, and counts them.
+    private final class Burner: ByteChannelDelegate, @unchecked Sendable {
+        let reads: Atomic<Int>
+        init() { reads = Atomic(0) }
+        func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+            reads.add(1, ordering: .relaxed)
+            burn()
+        }
+        func channelDidBecomeWritable(_ channel: ByteChannel) {}
+        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+    }
+
+    private static func burn() {
+        let end = MonotonicClock.now + 200_000
+        while MonotonicClock.now < end {}
+    }
+
+    @Test("what other reactors ask for has as much time as a hundred busy sockets")
+    func share() async throws {
+        let reactor = try Reactor(name: "test-share")
+        let burner = Burner()
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
+            channel.mostRead = 16
+            try? channel.start(burner)
+        }
+        var clients: [ByteChannel] = []
+        for _ in 0..<100 {
+            let client = try await Connector.connect(
+                host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
+            await client.reactor.perform {
+                try? client.start(Noter(Log()))
+                client.write { $0.append([UInt8](repeating: 0, count: 32 << 10)) }
+            }
+            clients.append(client)
+        }
+        let before = burner.reads.load(ordering: .relaxed)
+        reactor.execute { for _ in 0..<200 { reactor.execute { Self.burn() } } }
+        await reactor.perform {}
+        // This one is behind all of them.
+        await reactor.perform {}
+        // A tenth of the time, as it would have with two milliseconds a turn, would be 2,000 reads.
+        #expect(burner.reads.load(ordering: .relaxed) - before < 1_000)
+        for client in clients { await client.reactor.perform { client.close() } }
+        await listener.close()
+    }
+
     @Test("the watchdog tells what holds a reactor, and when it is over")
     func watchdog() async throws {
         let reactor = try Reactor(name: "test-held")

@@ -4,7 +4,7 @@ internal import Synchronization
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
 /// `@unchecked Sendable`: what can change is touched on the session's reactor alone, and so is `run` once the call has been handed
-/// to others; the rest is behind a lock.
+/// to others, but for `nanoseconds`; the rest is behind a lock.
 final class RunningCall: @unchecked Sendable {
     let callID: [UInt8]
     /// Nanoseconds of the monotonic clock.
@@ -17,6 +17,10 @@ final class RunningCall: @unchecked Sendable {
     var run: RunningCall?
     /// Whether it runs in place on another reactor, and so ends soon.
     var isInTransit = false
+    /// Whether it is measured how long it takes there.
+    var isSample = false
+    /// How long it took; written there, before its answer is handed over.
+    var nanoseconds: UInt64 = 0
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
     /// Called when it is cancelled while it waits there: nothing else would end it.
