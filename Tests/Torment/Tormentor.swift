@@ -122,6 +122,10 @@ final class Tormentor {
         print(
             "found after \(Int(elapsed)) s with --seed \(options.seed), in group \(source.group): \(finding)"
         )
+        for daemon in siege.daemons {
+            let last = daemon.program.lines.dropFirst(3).suffix(12)
+            if !last.isEmpty { print("\(daemon.name) said last:" + last.map { "\n    \($0.prefix(300))" }.joined()) }
+        }
         for client in honest { await client.stop() }
         await siege.stop()
         guard options.shrinkSeconds > 0 else { return false }

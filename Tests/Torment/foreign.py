@@ -24,7 +24,8 @@ class Client:
         future = self.waiting[name] = asyncio.get_running_loop().create_future()
         start = time.monotonic()
         await self.send("invocation", {
-            "callID": name, "actorID": self.actor, "targetIdentifier": target, "arguments": list(arguments), **more})
+            "callID": name, "actorID": self.actor, "targetIdentifier": target, "arguments": list(arguments),
+            "timeoutMilliseconds": 20_000, **more})
         answer = await asyncio.wait_for(future, 25)
         if code is None and not target.startswith("later"):
             self.times.append(int((time.monotonic() - start) * 1e6))

@@ -21,9 +21,11 @@ enum DemandCourses {
         let count = dice.int(1...5)
         for _ in 0..<count {
             if dice.chance(50) {
-                // The call's own limit holds, also while it waits for an actor; this one takes six seconds, and fails.
+                // The call's own limit holds, also while it waits for an actor; this one takes six seconds, and fails. Nobody has
+                // asked for it earlier.
                 let limit = dice.pick([1, 50, 200, 500])
-                let call = Envelope.call("sum(_:_:)", ["1", "2"], of: StepText("broken/6000/\(dice.int(1...1_000))"))
+                let name = StepText("broken/6000/\(dice.int(1...1_000_000_000))")
+                let call = Envelope.call("sum(_:_:)", ["1", "2"], of: name)
                     .with("timeoutMilliseconds", StepText("\(limit)"))
                 steps.append(
                     .ask(call.text, milliseconds: limit, code: "timeout", count: dice.pick([1, 1, 5, 50])))

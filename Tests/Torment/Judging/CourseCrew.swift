@@ -1,3 +1,4 @@
+import Glibc
 import Networking
 import Synchronization
 
@@ -45,6 +46,9 @@ final class CourseCrew: Sendable {
     }
 
     private func work(_ next: @Sendable () -> Course?) {
+        // On one machine they are not to take the processor from the server and from honest clients, who are judged. Of a
+        // thread, in Linux, where 0 means the calling one.
+        setpriority(__priority_which_t(0), 0, 10)
         while true {
             let course: Course? = state.withLock { outcome in
                 guard outcome.complaint == nil, let course = next() else { return nil }
