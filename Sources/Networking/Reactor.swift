@@ -43,7 +43,11 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     /// Nanoseconds that a part of a turn may take.
     private static let partOfTurn: UInt64 = 2_000_000
+    private static let mostOfTurn: UInt64 = 16_000_000
 
+    /// What others sent, in its order, and jobs of actors and tasks, in theirs. Apart, so that a flood of tasks does not hold up
+    /// calls from other reactors, of which each connection has few.
+    private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
     private var line = WorkQueue<any InLine>()
     /// When the clock was last looked at by work that is measured.
@@ -114,7 +118,11 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     func enqueue(task job: UnownedJob) { enqueue(.task(job)) }
 
     private func enqueue(_ work: Work) {
-        if isCurrent { jobs.append(work) } else { send(work) }
+        if isCurrent { keep(work) } else { send(work) }
+    }
+
+    private func keep(_ work: Work) {
+        if case .closure(let closure) = work { sent.append(closure) } else { jobs.append(work) }
     }
 
     private func send(_ work: Work) {
@@ -245,7 +253,8 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     }
 
     private func loop() -> Never {
-        let capacity = 512
+        // As many as leave a turn short when each uses its share of it.
+        let capacity = 128
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
         let watchdog = Watchdog.shared
         var beats: UInt64 = 0
@@ -254,7 +263,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
             watchdog.noteTurn()
-            let begun = jobs.isEmpty ? 0 : MonotonicClock.now
+            let begun = jobs.isEmpty && sent.isEmpty ? 0 : MonotonicClock.now
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
             // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
             // turn, for many messages together, would else be done for few.
@@ -267,6 +276,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
                     runLine()
                 }
             }
+            runSent(turnBegan: begun)
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
@@ -289,7 +299,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !jobs.isEmpty || !line.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
+        if !sent.isEmpty || !jobs.isEmpty || !line.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
         guard let deadline = timers.nextDeadline() else { return -1 }
         let now = MonotonicClock.now
         if deadline <= now { return 0 }
@@ -302,7 +312,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
             swap(&work, &inbox.work)
             inbox.isAwake = false
         }
-        jobs.append(contentsOf: work)
+        for work in work { keep(work) }
     }
 
     /// Goes on with those who stand in line now, each once.
@@ -321,21 +331,36 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     /// are to be no worse off than those that come over this one's sockets.
     ///
     /// - Parameter turnBegan: 0 when nothing was left.
+    private func runSent(turnBegan: UInt64) {
+        guard !sent.isEmpty else { return }
+        note(.jobs)
+        var slice = slice(turnBegan)
+        for _ in 0..<sent.count {
+            sent.removeFirst()()
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+        }
+    }
+
+    private func slice(_ turnBegan: UInt64) -> TimeSlice {
+        let now = MonotonicClock.now
+        let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.mostOfTurn)
+        return TimeSlice(budget: share, from: now)
+    }
+
+    /// The same for jobs of actors and tasks.
     private func runJobs(turnBegan: UInt64) {
         guard !jobs.isEmpty else { return }
         note(.jobs)
         let serial = asUnownedSerialExecutor()
         let task = tasks.asUnownedTaskExecutor()
-        let now = MonotonicClock.now
-        let share = turnBegan == 0 ? Self.partOfTurn : max(Self.partOfTurn, now &- turnBegan)
-        var slice = TimeSlice(budget: share, from: now)
+        var slice = slice(turnBegan)
         for _ in 0..<jobs.count {
             switch jobs.removeFirst() {
             // Each as what it was queued for: a job that is said to have a preference, and has none, is queued anew at each step
             // from one actor of the reactor to another.
             case .job(let job): job.runSynchronously(on: serial)
             case .task(let job): job.runSynchronously(on: task)
-            case .closure(let closure): closure()
+            case .closure: preconditionFailure("among what was sent")
             }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
