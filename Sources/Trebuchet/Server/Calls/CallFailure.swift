@@ -26,6 +26,17 @@ struct CallFailure {
         self.init(code: .application, message: "\(error)", type: String(reflecting: Swift.type(of: error)), data: data)
     }
 
+    /// The same, or what is said instead when it is too large for the client.
+    func fitting(_ largestMessage: Int) -> CallFailure {
+        // A character of a text may take six bytes in JSON.
+        let count = 256 + 6 * (message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
+        guard count > largestMessage else { return self }
+        let start = String(message.prefix(200))
+        return CallFailure(
+            code: code, message: "\(start)… (the whole error is larger than the messages that the client takes)",
+            type: nil, data: nil)
+    }
+
     private init(code: ErrorCode, message: String, type: String?, data: [UInt8]?) {
         self.code = code
         self.message = message
