@@ -90,22 +90,19 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a filter that is too large ends its stream alone", arguments: [1 << 20, 64 << 10])
-    func largeFilter(limit: Int) async throws {
-        var limits = ServerLimits()
-        limits.messageSize = limit
-        let scene = try await Scene(limits: limits)
+    @Test("a stream whose beginning is too large for the server fails alone")
+    func largeBeginning() async throws {
+        let scene = try await Scene()
         let bystander = await scene.bystander()
-        let filter = StreamFilter.where("/padding", .equal(.string(String(repeating: "x", count: limit))))
-        let stream = await scene.hoard.observePile(filter: filter)
+        let stream = try await scene.client.resolve(Hoard.self, id: Self.large).observePile()
         for await _ in stream {}
         guard case .failed(let error) = stream.outcome else {
             Issue.record("\(String(describing: stream.outcome))")
             return
         }
         #expect(error.code == .invalidArguments)
-        #expect(error.message.contains("filter makes a message"), "\(error.message)")
-        try await scene.expectUnharmed(bystander, connections: limit == 1 << 20 ? 1 : 2)
+        #expect(error.message.contains("Options.serverMessageSize"), "\(error.message)")
+        try await scene.expectUnharmed(bystander)
         await scene.end()
     }
 

@@ -94,17 +94,6 @@ import TrebuchetTesting
         }
     }
 
-    @Test("any other error arrives with code, type name and description", arguments: TestLink.allCases)
-    func otherErrors(link: TestLink) async throws {
-        try await withActors(link) { client in
-            let bank = try client.resolve(Bank.self, id: "bank")
-            let error = await #expect(throws: TrebuchetError.self) { try await bank.explode() }
-            #expect(error?.code == .application)
-            #expect(error?.type == "TrebuchetTests.Secret")
-            #expect(error?.data == nil)
-        }
-    }
-
     @Test("an actor without @Trebuchet is called by its mangled names", arguments: TestLink.allCases)
     func plainActor(link: TestLink) async throws {
         try await withActors(link) { client in

@@ -223,7 +223,7 @@ final class ClientCore: @unchecked Sendable {
         guard let link else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= options.serverMessageSize else {
-            let error = MessageSizes.tooLarge("the filter", message.count, limit: options.serverMessageSize)
+            let error = MessageSizes.tooLarge("to observe", message.count, limit: options.serverMessageSize)
             return streams.fail(callNumber: number, error: error)
         }
         link.send(message)
@@ -359,16 +359,11 @@ extension ClientCore: ClientConnectionDelegate {
     /// The server has closed the connection because of a message that is too large for it. It was the largest of those that were
     /// not answered, or others were too large as well; it is not sent again, over which connection ever.
     private func endRefused(_ connection: Int) {
-        let call = pending.values.filter { $0.connection == connection }.max { $0.byteCount < $1.byteCount }
-        let stream = connection == linkNumber ? streams.largestUnstarted() : nil
-        let limit = options.serverMessageSize
-        if let stream, stream.byteCount > call?.byteCount ?? 0 {
-            let error = MessageSizes.refused("the filter", stream.byteCount, limit: limit)
-            streams.fail(callNumber: stream.callNumber, error: error)
-        } else if let call {
-            pending[call.number] = nil
-            call.finish(.failure(MessageSizes.refused(call.name, call.byteCount, limit: limit)))
-        }
+        let sent = pending.values.filter { $0.connection == connection }
+        guard let call = sent.max(by: { $0.byteCount < $1.byteCount }) else { return }
+        pending[call.number] = nil
+        let error = MessageSizes.refused(call.name, call.byteCount, limit: options.serverMessageSize)
+        call.finish(.failure(error))
     }
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {

@@ -42,21 +42,16 @@ struct StreamRegistry {
     /// There is a new connection: what to ask for on it, in the order in which the streams were made.
     mutating func beginAnew() -> [(callNumber: UInt64, beginning: Beginning)] {
         numbers = [:]
-        return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
-    }
-
-    /// Of those that the server has not started on the connection of now, the one whose beginning is the largest message.
-    func largestUnstarted() -> (callNumber: UInt64, byteCount: Int)? {
-        let started = Set(numbers.values)
-        return entries.filter { !started.contains($0.key) }.map { number, entry in
-            (number, OutgoingMessage.beginning(number, beginning(of: entry)).count)
-        }.max { $0.1 < $1.1 }
-    }
-
-    private func beginning(of entry: Entry) -> Beginning {
-        guard let streamID = entry.streamID else { return .invocation(entry.target) }
-        return .resumption(
-            streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
+        return entries.sorted { $0.key < $1.key }.map { number, entry in
+            guard let streamID = entry.streamID else {
+                return (number, .invocation(entry.target))
+            }
+            return (
+                number,
+                .resumption(
+                    streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
+            )
+        }
     }
 
     /// The server has started a stream, or begins it anew with another epoch. Returns the streamID when nobody wants

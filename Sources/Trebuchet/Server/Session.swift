@@ -173,12 +173,17 @@ final class Session: @unchecked Sendable {
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) {
         guard isOpen else { return }
         if shard.states.hasMarked { catchUpStreams() }
-        let failure = CallFailure(error, coder: shard.states.coder(for: version)).fitting(Int(largestMessage))
+        let failure = failure(error, of: "the method")
         link.send {
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
                 version: version, into: &$0)
         }
+    }
+
+    func failure(_ error: any Error, of what: String) -> CallFailure {
+        CallFailure(error, of: what, coder: shard.states.coder(for: version), shard.parts.disclosure)
+            .fitting(Int(largestMessage))
     }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.

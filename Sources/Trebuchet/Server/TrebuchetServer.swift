@@ -35,11 +35,15 @@ public final class TrebuchetServer: Sendable {
     ///   - access: who may connect; anybody by default.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it.
-    ///   - log: told, in a line each, what no caller is told: an actor that was let go with an error, a method that held up all
-    ///     others of its reactor. It may be called from any thread and must not block. Standard error by default.
+    ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
+    ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
+    ///     `TrebuchetError`, are for callers in any case.
+    ///   - log: told, in a line each, what no caller is told: an error that is not `Codable`, an actor that was let go with an
+    ///     error, a method that held up all others of its reactor. It may be called from any thread and must not block.
+    ///     Standard error by default.
     public init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open, store: (any StateStore)? = nil,
+        access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.transport = transport
@@ -47,7 +51,8 @@ public final class TrebuchetServer: Sendable {
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
-        let parts = ServerParts(reactors: system.shards.count, limits: limits, log: log)
+        let parts = ServerParts(
+            reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
         system.serve(parts.directory)
         if let store {
             for shard in system.shards {
