@@ -231,13 +231,21 @@ public final class TrebuchetServer: Sendable {
         try listener?.reloadCertificates()
     }
 
-    /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns. A server that
-    /// was shut down before has nothing to run.
-    public func run() async throws {
+    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
+    /// at most 10 seconds, and returns. A second signal meanwhile ends the process at once, with 130. A server that was shut
+    /// down before has nothing to run.
+    public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
+
+    /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
+    public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
+        // Before it listens: a signal that comes early ends it in order too.
+        let signals = signals.isEmpty ? nil : ShutdownSignals(signals)
+        defer { signals?.end() }
         let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
         if address == nil, !isStopping { try await start() }
+        signals?.onFirst { await self.shutdown(drain: drain) }
         for await isStopped in stopped.stream where isStopped { return }
-        await shutdown()
+        await shutdown(drain: drain)
     }
 
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most

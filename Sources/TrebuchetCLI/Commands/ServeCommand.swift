@@ -117,7 +117,8 @@ enum ServeCommand {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))
         }
-        try await server.run()
+        // Its own signals, which it says something at.
+        try await server.run(shutdownOn: [])
         await file?.close()
     }
 }
