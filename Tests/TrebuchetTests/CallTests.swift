@@ -88,6 +88,7 @@ import TrebuchetTesting
             let unknown = await #expect(throws: TrebuchetError.self) { try await bank.close() }
             #expect(unknown?.code == .application)
             #expect(unknown?.type == "TrebuchetTests.Closed")
+            #expect(unknown?.message.contains("client.register(errors: TrebuchetTests.Closed.self)") == true)
             #expect(unknown?.data.map { String(decoding: $0, as: UTF8.self) } == #"{"reason":"holiday"}"#)
             client.register(errors: Closed.self)
             await #expect(throws: Closed(reason: "holiday")) { try await bank.close() }
