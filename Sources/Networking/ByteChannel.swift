@@ -103,9 +103,14 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     /// Makes the connection speak TLS; before `start`. A client gives the host that it wants to reach.
-    package func secure(with context: TLSContext, host: String? = nil) throws(TransportError) {
+    ///
+    /// - Parameter answer: at a server, what a client gets that sends plain text.
+    package func secure(
+        with context: TLSContext, host: String? = nil, answerToPlainText answer: [UInt8] = []
+    ) throws(TransportError) {
         let name = host ?? remoteAddress?.description ?? "peer"
-        tls = try TLSSession(context, host: host, name: name, buffers: reactor.tlsBuffers)
+        tls = try TLSSession(
+            context, host: host, name: name, buffers: reactor.tlsBuffers, answerToPlainText: answer)
     }
 
     package var isSecure: Bool { tls != nil }

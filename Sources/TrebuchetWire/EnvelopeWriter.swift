@@ -27,6 +27,17 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
+    /// The bytes of such a message.
+    @inline(__always)
+    package static func responseCount(callID: Int, result: Int, version: ProtocolVersion) -> Int {
+        if version == .v3 {
+            return (#"{"type":"response","payload":{"callID":"","result":}}"# as StaticString).utf8CodeUnitCount
+                &+ callID &+ result
+        }
+        return (#"{"type":"response","payload":{"callID":"","result":""}}"# as StaticString).utf8CodeUnitCount
+            &+ callID &+ (result &+ 2) / 3 &* 4
+    }
+
     /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
     package static func failure(
         callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,

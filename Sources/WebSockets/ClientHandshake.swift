@@ -49,13 +49,20 @@ struct ClientHandshake {
         return Array((text + "\r\n").utf8)
     }
 
+    /// What an answer other than 101 means.
+    ///
+    /// - Parameter body: as much of it as has come.
+    func refusal(_ response: HTTPResponseHead, body: UnsafeRawBufferPointer) -> TransportError {
+        var text = "\(url) answered \(response.status) instead of 101"
+        if let location = response.headers["Location"] { text += " (to \(location); redirects are not followed)" }
+        if let reason = RefusalReason.text(response.headers, body) { text += ": \(reason)" }
+        return TransportError(.handshake, text, cause: UnexpectedStatus(response.status))
+    }
+
     /// Checks the answer; gives what the server chose.
     func validate(_ response: HTTPResponseHead) throws(TransportError) -> Agreement {
         guard response.status == 101 else {
-            let location = response.headers["Location"].map { " (to \($0); redirects are not followed)" } ?? ""
-            throw TransportError(
-                .handshake, "\(url) answered \(response.status) instead of 101\(location)",
-                cause: UnexpectedStatus(response.status))
+            throw refusal(response, body: UnsafeRawBufferPointer(start: nil, count: 0))
         }
         guard response.headers.list("Upgrade", contains: "websocket"),
             response.headers.list("Connection", contains: "upgrade")
@@ -77,5 +84,20 @@ struct ClientHandshake {
         }
         agreement.subprotocol = subprotocol
         return agreement
+    }
+
+    // MARK: TLS on one side alone
+
+    /// Whether an answer is an alert of TLS, from a server that did not expect plain text.
+    func isTLS(_ answer: UnsafeRawBufferPointer) -> Bool { answer.count >= 2 && answer[0] == 0x15 && answer[1] == 0x03 }
+
+    var needsTLS: TransportError {
+        TransportError(.handshake, "\(url) speaks TLS at that port: connect with TLS (wss:)")
+    }
+
+    var endedEarly: TransportError {
+        let hint =
+            url.isSecure ? "" : "; if the server speaks TLS at that port, connect with TLS (wss:)"
+        return TransportError(.closed, "\(url) ended the connection before it answered the upgrade\(hint)")
     }
 }

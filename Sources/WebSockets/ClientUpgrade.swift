@@ -14,6 +14,8 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private var timer: Timer?
     private var continuation: CheckedContinuation<WebSocket, any Error>?
     private var isFinished = false
+    /// An answer other than 101, whose reason is still coming, and how long its head is.
+    private var refused: (response: HTTPResponseHead, headLength: Int)?
 
     init(
         _ channel: ByteChannel, _ handshake: ClientHandshake, limits: WebSocketLimits,
@@ -37,7 +39,9 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
             let request = try handshake.request()
             try channel.start(self)
             timer = channel.reactor.schedule(after: limits.handshakeTimeout, for: self) { upgrade in
-                upgrade.fail(TransportError(.timedOut, "\(upgrade.handshake.url) did not answer the upgrade in time"))
+                upgrade.fail(
+                    upgrade.refusal
+                        ?? TransportError(.timedOut, "\(upgrade.handshake.url) did not answer the upgrade in time"))
             }
             channel.write { $0.append(request) }
         } catch {
@@ -50,12 +54,18 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         guard !isFinished else { return }
         buffer.append(UnsafeRawBufferPointer(bytes))
+        if refused != nil { return readReason() }
+        if handshake.isTLS(buffer.bytes) { return fail(handshake.needsTLS) }
         switch scanner.scan(buffer.bytes) {
         case .incomplete: break
         case .rejection(let rejection): fail(notHTTP(rejection))
         case .complete(let length):
             do {
                 let response = try HTTPResponseHead.parse(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<length]))
+                guard response.status == 101 else {
+                    refused = (response, length)
+                    return readReason()
+                }
                 open(try handshake.validate(response), response.headers, headLength: length)
             } catch let rejection as HTTPRejection {
                 fail(notHTTP(rejection))
@@ -68,7 +78,20 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     func channelDidBecomeWritable(_ channel: ByteChannel) {}
 
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
-        fail(error ?? TransportError(.closed, "\(handshake.url) ended the connection before it answered the upgrade"))
+        fail(refusal ?? error ?? handshake.endedEarly)
+    }
+
+    /// What the server said when it refused, as far as it has come.
+    private var refusal: TransportError? {
+        refused.map {
+            handshake.refusal($0.response, body: UnsafeRawBufferPointer(rebasing: buffer.bytes[$0.headLength...]))
+        }
+    }
+
+    private func readReason() {
+        guard let refused, let refusal else { return }
+        let body = UnsafeRawBufferPointer(rebasing: buffer.bytes[refused.headLength...])
+        if RefusalReason.isWhole(refused.response.headers, body) { fail(refusal) }
     }
 
     private func notHTTP(_ rejection: HTTPRejection) -> TransportError {

@@ -1,5 +1,10 @@
 /// A server's side of the upgrade (RFC 6455 §4.2). Pure: a request in, an answer out.
 package enum ServerHandshake {
+    /// What a client gets that speaks HTTP without TLS to a server with it.
+    static let needsTLS = HTTPResponse(
+        status: 400, text: "this port speaks TLS: connect with TLS (wss: or https:)"
+    ).encoded()
+
     /// What a valid upgrade comes to.
     package struct Agreement: Equatable, Sendable {
         package let acceptKey: String

@@ -77,6 +77,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
                 handle(opcode, payload, handler)
                 if isPaused || machine.phase == .closed { break reading }
             case .violation(let violation):
+                self.violation = violation
                 perform(machine.received(violation))
                 break reading
             }

@@ -35,6 +35,8 @@ public final class WebSocket: @unchecked Sendable {
     var isPausedByUser = false
     /// It has used up its share of a turn; what is left of its input is handled in a later one.
     var isInLine = false
+    /// What the peer did wrong, when this side has ended the connection for it.
+    package internal(set) var violation: ProtocolViolation?
     /// How it ended, until the handler has been told.
     var untold: (code: WebSocketCloseCode, reason: String)?
 

@@ -63,7 +63,9 @@ public final class WebSocketServer: Sendable {
             case .refused: return
             }
             do {
-                if let identity { try channel.secure(with: identity.context) }
+                if let identity {
+                    try channel.secure(with: identity.context, answerToPlainText: ServerHandshake.needsTLS)
+                }
             } catch {
                 return
             }

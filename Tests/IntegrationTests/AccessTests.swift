@@ -71,6 +71,31 @@ distributed actor Mirror {
         }
     }
 
+    @Test("a client that is refused hears why", arguments: [nil, "ada", "eve-key"])
+    func reason(token: String?) async throws {
+        try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
+            let error = await #expect(throws: TransportError.self) { _ = try await connect(address, token: token) }
+            #expect(error?.code == .handshake)
+            let reason = token == nil ? "an API key is needed" : "the API key is not known"
+            #expect(
+                error?.message.hasSuffix("answered 401 instead of 101: \(reason)") == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test(
+        "of a reason only the first line is shown, what is printable of it, and 200 bytes",
+        arguments: [
+            ("no\u{1B}[31m\nmore", "no[31m"), (String(repeating: "é", count: 300), String(repeating: "é", count: 100)),
+        ])
+    func longReason(reason: String, shown: String) async throws {
+        let policy = AccessPolicy(authenticate: { _ in throw AccessDenied.forbidden(reason) })
+        try await withServer(policy) { address in
+            let error = await #expect(throws: TransportError.self) { _ = try await connect(address, token: nil) }
+            #expect(
+                error?.message.hasSuffix("answered 403 instead of 101: \(shown)") == true, "\(error?.message ?? "")")
+        }
+    }
+
     @Test("an actor hears who calls, in place, in a task and on another reactor, and each caller is himself")
     func callers() async throws {
         try await withServer(AccessPolicy(authenticate: Self.keys)) { address in

@@ -1,7 +1,12 @@
+import Glibc
 import Networking
 import Testing
 import Trebuchet
 import TrebuchetTesting
+
+/// What swift-service-lifecycle asks of a service.
+private protocol Service: Sendable { func run() async throws }
+extension TrebuchetServer: Service {}
 
 @Suite(.timeLimit(.minutes(1))) struct ServerLifeTests {
     private func freeServer(port: Int = 0) -> TrebuchetServer {
@@ -44,6 +49,69 @@ import TrebuchetTesting
         let next = freeServer(port: address.port)
         try await next.start()
         await next.shutdown(drain: .zero)
+    }
+
+    /// Sends a signal to this process while a server runs in it, which has a call under way.
+    private static func drainOn(_ signal: Int32) async throws {
+        let journal = Journal()
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
+        let running = Task { try await (server as any Service).run() }
+        #expect(await eventually { server.address != nil })
+        let peer = try await RawPeer.connect(try #require(server.address))
+        peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
+        await journal.wait(for: "a began")
+        kill(getpid(), signal)
+        #expect(try await peer.next()?.type == "goAway")
+        journal.note("a go")
+        #expect(try await peer.next()?.payload.callID == "c")
+        #expect(try await peer.next() == nil)
+        try await running.value
+    }
+
+    @Test("run() drains and returns at SIGTERM, and at SIGINT")
+    func signals() async {
+        await #expect(processExitsWith: .success) { try await ServerLifeTests.drainOn(SIGTERM) }
+        await #expect(processExitsWith: .success) { try await ServerLifeTests.drainOn(SIGINT) }
+    }
+
+    @Test("a second signal while run() drains ends the process at once")
+    func secondSignal() async {
+        await #expect(processExitsWith: .exitCode(130)) {
+            let journal = Journal()
+            let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+            await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
+            let peer = try await RawPeer.connect(server.start())
+            let running = Task { try await server.run(shutdownOn: [.terminate], drain: .seconds(600)) }
+            peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
+            await journal.wait(for: "a began")
+            // Whoever listens keeps it from ending the process: from then on run() does.
+            while SignalState.isDefault(SIGTERM) { await Task.yield() }
+            kill(getpid(), SIGTERM)
+            _ = try await peer.next()
+            kill(getpid(), SIGTERM)
+            try await running.value
+        }
+    }
+
+    @Test("run(shutdownOn: []) leaves signals alone, and run() does when it has returned")
+    func signalsLeftAlone() async {
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+            let running = Task { try await server.run(shutdownOn: []) }
+            #expect(await eventually { server.address != nil })
+            kill(getpid(), SIGTERM)
+            try await running.value
+        }
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+            try await server.start()
+            let running = Task { try await server.run() }
+            while SignalState.isDefault(SIGTERM) { await Task.yield() }
+            running.cancel()
+            try await running.value
+            kill(getpid(), SIGTERM)
+        }
     }
 
     @Test("run() returns after shutdown()")
@@ -123,5 +191,14 @@ import TrebuchetTesting
         #expect(await eventually { await server.connectionCount == 0 })
         early.close(reset: true)
         withExtendedLifetime(peers) {}
+    }
+}
+
+private enum SignalState {
+    /// Whether nobody has said what is to be done at a signal.
+    static func isDefault(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(signal, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 0
     }
 }

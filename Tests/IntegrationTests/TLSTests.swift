@@ -81,11 +81,13 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
     func oneSided() async throws {
         try await withServer { _, address in
             let plain = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port))
-            await #expect(throws: TransportError.self) { try await plain.connect() }
+            let told = await #expect(throws: TransportError.self) { try await plain.connect() }
+            #expect(told?.message.contains("this port speaks TLS: connect with TLS (wss: or https:)") == true)
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
             let other = try await server.start()
             let error = await #expect(throws: TransportError.self) { _ = try await add(other, trusting) }
             #expect(error?.code == .tls)
+            #expect(error?.message.contains("the server does not speak TLS at that port; connect without it") == true)
             await server.shutdown(drain: .zero)
             #expect(try await add(address, trusting) == 1)
         }

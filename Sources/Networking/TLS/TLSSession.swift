@@ -48,11 +48,18 @@ final class TLSSession {
     private(set) var failure: TransportError?
     /// The peer has said that nothing more comes.
     private(set) var isEnded = false
+    /// Whether nothing has come from the peer yet.
+    private var isFirst = true
+    private let answerToPlainText: [UInt8]
     /// Bytes that the last `receive` took from the socket.
     private(set) var receivedBytes = 0
 
-    init(_ context: TLSContext, host: String?, name: String, buffers: TLSBuffers) throws(TransportError) {
+    /// - Parameter answer: at a server, what a client gets that sends plain text.
+    init(
+        _ context: TLSContext, host: String?, name: String, buffers: TLSBuffers, answerToPlainText answer: [UInt8] = []
+    ) throws(TransportError) {
         self.context = context
+        answerToPlainText = answer
         self.host = host
         self.name = name
         self.buffers = buffers
@@ -104,6 +111,13 @@ final class TLSSession {
         receivedBytes = max(0, count)
         guard count > 0 else { return count }
         input = UnsafeRawBufferPointer(rebasing: buffers.input[..<count])
+        if isFirst {
+            isFirst = false
+            if Self.isPlainText(input) {
+                refusePlainText(on: socket)
+                return -Int(EPROTO)
+            }
+        }
         var filled = 0
         ERR_clear_error()
         while filled < plain.count {
@@ -124,6 +138,24 @@ final class TLSSession {
         if failure != nil { return -Int(EPROTO) }
         if status != 0 { return -Int(status) }
         return isEnded ? 0 : -Int(EAGAIN)
+    }
+
+    /// Whether the first bytes of a peer are a word in ASCII, as HTTP begins with. Records of TLS begin with 20 to 23.
+    private static func isPlainText(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.prefix(3).allSatisfy { (0x41...0x5A).contains($0) }
+    }
+
+    private func refusePlainText(on socket: Socket) {
+        if context.isServer {
+            _ = answerToPlainText.withUnsafeBytes { socket.send($0) }
+            failure = TransportError(.tls, "TLS with \(name): the client does not speak TLS")
+        } else {
+            failure = TransportError(
+                .tls,
+                "TLS with \(name): the server does not speak TLS at that port; connect without it (ws:), or give the server a "
+                    + "certificate and its key")
+        }
+        input = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     /// Number of bytes of plain text taken, or the negated error.

@@ -2,7 +2,7 @@ public import WebSockets
 
 /// Why a client may not come in.
 public enum AccessDenied: Error, Sendable, Equatable {
-    /// No credentials, or wrong ones: answered 401.
+    /// No credentials, or wrong ones: answered 401. The text goes to the client, and stands in its `TransportError`.
     case unauthenticated(String)
     /// Known, and not allowed: answered 403.
     case forbidden(String)

@@ -13,7 +13,10 @@ final class ErrorTypes: Sendable {
     /// The error as the actor threw it, if its type is known here; otherwise `error` itself.
     func typed<Act: DistributedActor>(_ error: TrebuchetError, thrownBy actor: Act.Type) -> any Error {
         guard let name = error.type, let data = error.data else { return error }
-        guard let type = registered.withLock({ $0[name] }) ?? declared(name, by: actor) else { return error }
+        guard let type = registered.withLock({ $0[name] }) ?? declared(name, by: actor) else {
+            let hint = "client.register(errors: \(name).self) makes it arrive as itself"
+            return TrebuchetError(error.code, "\(error.message) (\(hint))", type: name, data: data)
+        }
         return decode(type, data) ?? error
     }
 

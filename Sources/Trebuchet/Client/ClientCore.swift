@@ -78,15 +78,19 @@ final class ClientCore: @unchecked Sendable {
         }
         let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
         let message: PendingCall.Message
+        let limit = options.serverMessageSize
         if isIdempotent {
+            let count = request.arguments.reduce(0) { $0 + $1.count }
+            if count > limit { throw MessageSizes.tooLarge(target, count, limit: limit) }
             message = .repeatable(
                 RepeatableCall(number: number, actorID: actorID, target: target, request: request, deadline: asked))
         } else {
-            message = .encoded(
-                InvocationMessage(
-                    number: number, actorID: actorID, target: target, request: request,
-                    timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
-                ).bytes)
+            let bytes = InvocationMessage(
+                number: number, actorID: actorID, target: target, request: request,
+                timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
+            ).bytes
+            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, limit: limit) }
+            message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
         return try await withTaskCancellationHandler {
@@ -117,6 +121,7 @@ final class ClientCore: @unchecked Sendable {
     private func send(_ call: PendingCall, over link: any ClientLink) {
         switch call.message {
         case .encoded(let bytes):
+            call.byteCount = bytes.count
             link.send(bytes)
             call.message = .encoded([])
         case .repeatable(var repeatable):
@@ -125,7 +130,14 @@ final class ClientCore: @unchecked Sendable {
                 let text = "\(call.name) was not answered, and the server of now keeps no answers"
                 return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
             }
+            // With the session's name it may have become too large.
+            guard bytes.count <= options.serverMessageSize else {
+                pending[call.number] = nil
+                let error = MessageSizes.tooLarge(call.name, bytes.count, limit: options.serverMessageSize)
+                return call.finish(.failure(error))
+            }
             call.message = .repeatable(repeatable)
+            call.byteCount = bytes.count
             link.send(bytes)
         }
         call.connection = linkNumber
@@ -199,20 +211,29 @@ final class ClientCore: @unchecked Sendable {
             self.stopObserving(number)
         }
         let sink = StreamSink(of: stream)
-        let message = OutgoingMessage.beginning(number, .invocation(target))
         reactor.run {
             guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
             self.streams.createRemoteStream(callNumber: number, target: target, sink: sink)
-            self.link?.send(message)
+            self.begin(number, .invocation(target))
         }
         return stream
+    }
+
+    private func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
+        guard let link else { return }
+        let message = OutgoingMessage.beginning(number, beginning)
+        guard message.count <= options.serverMessageSize else {
+            let error = MessageSizes.tooLarge("to observe", message.count, limit: options.serverMessageSize)
+            return streams.fail(callNumber: number, error: error)
+        }
+        link.send(message)
     }
 
     /// Changes that the server has sent do not fit the value that is here.
     func restart(_ number: UInt64) {
         reactor.run {
             guard let (number, beginning) = self.streams.stopKeeping(number) else { return }
-            self.link?.send(OutgoingMessage.beginning(number, beginning))
+            self.begin(number, beginning)
         }
     }
 
@@ -275,7 +296,7 @@ final class ClientCore: @unchecked Sendable {
                 streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
                 maximumBytes: options.messageSize)
             // The server may have to begin anew: it gets to know no epoch, so it sends a whole value.
-            if let (number, beginning) = again { link?.send(OutgoingMessage.beginning(number, beginning)) }
+            if let (number, beginning) = again { begin(number, beginning) }
         }
     }
 
@@ -314,13 +335,14 @@ extension ClientCore: ClientConnectionDelegate {
         self.link = link
         linkNumber = number
         // Streams first: who calls and observes sees what the call has changed.
-        for (number, beginning) in streams.beginAnew() { link.send(OutgoingMessage.beginning(number, beginning)) }
+        for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
             send(call, over: link)
         }
     }
 
     func connectionLost(number: Int, _ error: TransportError) {
+        if error.cause is MessageSizes.Refusal { endRefused(number) }
         if number == linkNumber { link = nil }
         let lost = pending.values.filter { $0.connection == number }
         for call in lost.sorted(by: { $0.number < $1.number }) {
@@ -332,6 +354,16 @@ extension ClientCore: ClientConnectionDelegate {
                 endUnknown(call, error)
             }
         }
+    }
+
+    /// The server has closed the connection because of a message that is too large for it. It was the largest of those that were
+    /// not answered, or others were too large as well; it is not sent again, over which connection ever.
+    private func endRefused(_ connection: Int) {
+        let sent = pending.values.filter { $0.connection == connection }
+        guard let call = sent.max(by: { $0.byteCount < $1.byteCount }) else { return }
+        pending[call.number] = nil
+        let error = MessageSizes.refused(call.name, call.byteCount, limit: options.serverMessageSize)
+        call.finish(.failure(error))
     }
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {

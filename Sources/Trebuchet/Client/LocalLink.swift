@@ -22,9 +22,11 @@ final class LocalConnection: @unchecked Sendable {
     /// Of the attempt that it came of.
     private let number: Int
     private var isClosed = false
+    private let largestMessage: Int
 
     init(_ shard: ServerShard, core: ClientCore, number: Int) {
         self.number = number
+        largestMessage = core.options.messageSize
         name = shard.newSessionName()
         sessionText = shard.answers.names.text(name)
         serverReactor = shard.reactor
@@ -34,7 +36,9 @@ final class LocalConnection: @unchecked Sendable {
 
     /// On the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
-        session = Session(ServerEnd(self), name: name, version: .v3, shard: shard, caller: caller)
+        session = Session(
+            ServerEnd(self), name: name, version: .v3, shard: shard, caller: caller,
+            largestMessage: largestMessage)
     }
 
     var clientEnd: any ClientLink { ClientEnd(self) }

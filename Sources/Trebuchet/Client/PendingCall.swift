@@ -17,6 +17,8 @@ final class PendingCall: @unchecked Sendable {
     var message: Message
     /// The connection that it was sent over last; 0 while it waits for one.
     var connection = 0
+    /// Bytes of the message, once it was sent.
+    var byteCount = 0
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
     /// Set when the caller's task is cancelled, which may be before the call is started.

@@ -18,8 +18,12 @@ public final class TrebuchetClient: Sendable {
         public var callTimeout: Duration? = .seconds(30)
         /// Calls that may wait for their answers at once; more fail with `rateLimited`. Default 10,000.
         public var callsInFlight = 10_000
-        /// The largest message that is taken from the server, in bytes. Default 16 MiB.
+        /// The largest message that is taken from the server, in bytes. The server is told of it in the handshake, and sends none
+        /// that is larger. Default 16 MiB.
         public var messageSize = 16 << 20
+        /// The largest message that the server takes, in bytes: its `ServerLimits.messageSize`. A call with a larger one is not
+        /// sent and fails with `invalidArguments`. Default 1 MiB, which is also the server's.
+        public var serverMessageSize = 1 << 20
 
         /// When and how a connection that has ended is made again.
         public var reconnect = ReconnectPolicy()

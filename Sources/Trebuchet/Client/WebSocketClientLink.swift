@@ -34,6 +34,7 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
         }
         var headers = HTTPHeaders()
+        headers.add(MessageSizes.header, String(core.options.messageSize))
         if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
         let socket = try await WebSocketClient.connect(
             to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
@@ -58,7 +59,9 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
         let text = "the connection to \(core.peerName) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
-        core.connection.lost(number: number, TransportError(.closed, text))
+        let isRefusal = code == .messageTooBig && socket.violation == nil
+        core.connection.lost(
+            number: number, TransportError(.closed, text, cause: isRefusal ? MessageSizes.Refusal() : nil))
     }
 
     // MARK: ClientLink

@@ -41,6 +41,10 @@ public struct ServerLimits: Sendable {
     public var actorsOnDemandPerHost = 20_000
     /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
     public var messageSize = 1 << 20
+    /// Bytes of one message to a client, unless the client says that it takes less. A call with a larger result is answered
+    /// `internal`, and a stream with a larger value ends with `internal`; the connection goes on. Default 16 MiB, which is what
+    /// a `TrebuchetClient` takes by default (`TrebuchetClient.Options.messageSize`).
+    public var clientMessageSize = 16 << 20
     /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
     /// written until it is smaller again. Default 64 MiB.
     public var persistedStateSize = 64 << 20

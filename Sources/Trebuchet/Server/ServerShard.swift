@@ -187,12 +187,16 @@ final class ServerParts: Sendable {
     /// Of `ServerLimits.heldBytes`.
     let memory: MemoryBudget
     let log: @Sendable (String) -> Void
+    let disclosure: ErrorDisclosure
     let principalMemory: PrincipalMemory
     let idleClock = IdleClock()
 
-    init(reactors: Int, limits: ServerLimits, log: @escaping @Sendable (String) -> Void) {
+    init(
+        reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
+    ) {
         self.limits = limits
         self.log = log
+        disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         shares = ShareBook(limits: limits)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)

@@ -18,6 +18,8 @@ final class Session: @unchecked Sendable {
     /// Whether answers of its calls are kept.
     var remembers = false
     private var malformedInRow: UInt16 = 0
+    /// Bytes of the largest message that its client takes.
+    private let largestMessage: UInt32
     /// Its streams, as far as shares go.
     var use = StreamUse()
     /// Calls that are not answered yet, by callID.
@@ -40,9 +42,10 @@ final class Session: @unchecked Sendable {
 
     init(
         _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
-        caller: Caller? = nil, stake: Stake? = nil
+        caller: Caller? = nil, stake: Stake? = nil, largestMessage: Int = .max
     ) {
         self.name = name
+        self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
         self.caller = caller
         self.link = link
         self.version = version
@@ -144,8 +147,23 @@ final class Session: @unchecked Sendable {
     /// Answers with the result that lies in `result`; nil for a method without one.
     @inline(__always)
     func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) {
+        if let result {
+            let count = EnvelopeWriter.responseCount(callID: callID.count, result: result.count, version: version)
+            guard count <= largestMessage else { return fail(callID, tooLarge("the result", count)) }
+        }
         if shard.states.hasMarked { catchUpStreams() }
         link.send { EnvelopeWriter.response(callID: callID, result: result, version: version, into: &$0) }
+    }
+
+    /// What is said instead of a message that the client would end the connection for.
+    @inline(never)
+    private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
+        let limit =
+            largestMessage < shard.limits.clientMessageSize
+            ? "the client takes \(largestMessage) (its TrebuchetClient.Options.messageSize)"
+            : "clients are sent \(largestMessage) at most (ServerLimits.clientMessageSize at the server, "
+                + "TrebuchetClient.Options.messageSize at the client)"
+        return TrebuchetError(.internal, "\(what) makes a message of \(count) bytes, and \(limit)")
     }
 
     func fail(_ callID: [UInt8], _ error: any Error) {
@@ -155,12 +173,17 @@ final class Session: @unchecked Sendable {
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) {
         guard isOpen else { return }
         if shard.states.hasMarked { catchUpStreams() }
-        let failure = CallFailure(error, coder: shard.states.coder(for: version))
+        let failure = failure(error, of: "the method")
         link.send {
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
                 version: version, into: &$0)
         }
+    }
+
+    func failure(_ error: any Error, of what: String) -> CallFailure {
+        CallFailure(error, of: what, coder: shard.states.coder(for: version), shard.parts.disclosure)
+            .fitting(Int(largestMessage))
     }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
@@ -180,8 +203,15 @@ final class Session: @unchecked Sendable {
         subscription.node.catchUp(subscription)
     }
 
+    /// Ends the stream instead when its client does not take so much at once.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
+        // A message before it may have ended it.
+        guard subscription.place >= 0 else { return }
         let streamID = subscription.streamID
+        let count = StreamDataParts.prefixCount + streamID.count + suffix.count
+        guard count <= largestMessage else {
+            return endStream(subscription, reason: .error, error: tooLarge("a value of the stream", count))
+        }
         link.send(shared: suffix, headCount: StreamDataParts.prefixCount + streamID.count) {
             StreamDataParts.appendPrefix(into: &$0)
             $0.append(streamID)

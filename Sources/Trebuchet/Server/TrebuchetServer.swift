@@ -35,11 +35,15 @@ public final class TrebuchetServer: Sendable {
     ///   - access: who may connect; anybody by default.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it.
-    ///   - log: told, in a line each, what no caller is told: an actor that was let go with an error, a method that held up all
-    ///     others of its reactor. It may be called from any thread and must not block. Standard error by default.
+    ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
+    ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
+    ///     `TrebuchetError`, are for callers in any case.
+    ///   - log: told, in a line each, what no caller is told: an error that is not `Codable`, an actor that was let go with an
+    ///     error, a method that held up all others of its reactor. It may be called from any thread and must not block.
+    ///     Standard error by default.
     public init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open, store: (any StateStore)? = nil,
+        access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.transport = transport
@@ -47,7 +51,8 @@ public final class TrebuchetServer: Sendable {
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
-        let parts = ServerParts(reactors: system.shards.count, limits: limits, log: log)
+        let parts = ServerParts(
+            reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
         system.serve(parts.directory)
         if let store {
             for shard in system.shards {
@@ -226,13 +231,21 @@ public final class TrebuchetServer: Sendable {
         try listener?.reloadCertificates()
     }
 
-    /// Listens and serves until its task is cancelled or `shutdown` is called; then it drains and returns. A server that
-    /// was shut down before has nothing to run.
-    public func run() async throws {
+    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
+    /// at most 10 seconds, and returns. A second signal meanwhile ends the process at once, with 130. A server that was shut
+    /// down before has nothing to run.
+    public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
+
+    /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
+    public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
+        // Before it listens: a signal that comes early ends it in order too.
+        let signals = signals.isEmpty ? nil : ShutdownSignals(signals)
+        defer { signals?.end() }
         let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
         if address == nil, !isStopping { try await start() }
+        signals?.onFirst { await self.shutdown(drain: drain) }
         for await isStopped in stopped.stream where isStopped { return }
-        await shutdown()
+        await shutdown(drain: drain)
     }
 
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most

@@ -58,7 +58,8 @@ enum WebSocketSessions {
                     }
                 }
                 let session = WebSocketSession(
-                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake)
+                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake,
+                    largestMessage: upgrade.request.headers[MessageSizes.header].flatMap { Int($0) } ?? .max)
                 guard upgrade.subprotocol != nil else { return .accept(session) }
                 return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
             })
@@ -77,14 +78,18 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         let version: ProtocolVersion
         let caller: Caller?
         let stake: Stake?
+        let largestMessage: Int
 
-        init(_ shard: ServerShard, _ name: SessionName, _ version: ProtocolVersion, _ caller: Caller?, _ stake: Stake?)
-        {
+        init(
+            _ shard: ServerShard, _ name: SessionName, _ version: ProtocolVersion, _ caller: Caller?, _ stake: Stake?,
+            _ largestMessage: Int
+        ) {
             self.shard = shard
             self.name = name
             self.version = version
             self.caller = caller
             self.stake = stake
+            self.largestMessage = largestMessage
         }
     }
 
@@ -95,8 +100,11 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
-    init(_ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?) {
-        pending = Pending(shard, name, version, caller, stake)
+    init(
+        _ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?,
+        largestMessage: Int
+    ) {
+        pending = Pending(shard, name, version, caller, stake, largestMessage)
     }
 
     // MARK: WebSocketHandler
@@ -107,7 +115,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         pending = nil
         if made.version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
         session = Session(
-            self, name: made.name, version: made.version, shard: made.shard, caller: made.caller, stake: made.stake)
+            self, name: made.name, version: made.version, shard: made.shard, caller: made.caller, stake: made.stake,
+            largestMessage: made.largestMessage)
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {

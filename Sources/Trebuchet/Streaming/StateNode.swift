@@ -189,18 +189,19 @@ final class StateNode: @unchecked Sendable {
     }
 
     private func serveNewcomers(_ update: StateUpdate) {
-        // Those who have got something newer need nothing more.
-        newcomers.removeAll { subscription, sent in
-            guard subscription.sent == sent, sent <= update.sequence else { return true }
+        let served = newcomers
+        newcomers = []
+        for (subscription, sent) in served {
+            // Those who have got something newer need nothing more.
+            guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.session.isWritable else {
                 subscription.session.fellBehind()
-                return false
+                newcomers.append((subscription, sent))
+                continue
             }
-            if let suffix = update.suffix(for: version) {
-                subscription.sent = update.sequence
-                subscription.session.sendStreamData(subscription, suffix: suffix)
-            }
-            return true
+            guard let suffix = update.suffix(for: version) else { continue }
+            subscription.sent = update.sequence
+            subscription.session.sendStreamData(subscription, suffix: suffix)
         }
     }
 

@@ -1,4 +1,5 @@
 import Networking
+import Trebuchet
 import WebSockets
 
 /// `trebuchet bench echo-server`: a bare WebSocket echo, to measure the transport alone and to test it with Autobahn.

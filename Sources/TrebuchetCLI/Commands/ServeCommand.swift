@@ -19,6 +19,9 @@ enum ServeCommand {
                     + "itself)"),
             OptionSpec(
                 "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
+            OptionSpec(
+                "--show-errors", nil,
+                "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
@@ -81,7 +84,7 @@ enum ServeCommand {
         access.origins = origins
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
-            access: access, store: file)
+            access: access, store: file, showsErrorText: arguments.has("--show-errors"))
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
@@ -114,7 +117,8 @@ enum ServeCommand {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))
         }
-        try await server.run()
+        // Its own signals, which it says something at.
+        try await server.run(shutdownOn: [])
         await file?.close()
     }
 }

@@ -9,7 +9,8 @@ struct CallFailure {
     let type: String?
     let data: [UInt8]?
 
-    init(_ error: any Error, coder: ValueCoder) {
+    /// - Parameter what: what has failed, `the method`.
+    init(_ error: any Error, of what: String, coder: ValueCoder, _ disclosure: ErrorDisclosure) {
         if let error = error as? TrebuchetError {
             self.init(code: error.code.wire, message: error.message, type: error.type, data: error.data)
             return
@@ -18,12 +19,27 @@ struct CallFailure {
             self.init(code: .cancelled, message: "the call was cancelled", type: nil, data: nil)
             return
         }
-        var data: [UInt8]?
         if let encodable = error as? any Error & Encodable {
             var buffer = ByteBuffer()
-            if (try? coder.encode(encodable, into: &buffer)) != nil { data = Array(buffer.bytes) }
+            if (try? coder.encode(encodable, into: &buffer)) != nil {
+                let type = String(reflecting: Swift.type(of: error))
+                self.init(code: .application, message: "\(error)", type: type, data: Array(buffer.bytes))
+                return
+            }
         }
-        self.init(code: .application, message: "\(error)", type: String(reflecting: Swift.type(of: error)), data: data)
+        let (message, type) = disclosure.tell(error, of: what)
+        self.init(code: .application, message: message, type: type, data: nil)
+    }
+
+    /// The same, or what is said instead when it is too large for the client.
+    func fitting(_ largestMessage: Int) -> CallFailure {
+        // A character of a text may take six bytes in JSON.
+        let count = 256 + 6 * (message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
+        guard count > largestMessage else { return self }
+        let start = String(message.prefix(200))
+        return CallFailure(
+            code: code, message: "\(start)… (the whole error is larger than the messages that the client takes)",
+            type: nil, data: nil)
     }
 
     private init(code: ErrorCode, message: String, type: String?, data: [UInt8]?) {

@@ -176,7 +176,7 @@ extension ServerShard {
             try outcome.get().write?(coder, &reply.pointee)
             answer = .success(Array(reply.pointee.bytes))
         } catch {
-            let failure = CallFailure(error, coder: coder)
+            let failure = CallFailure(error, of: "the method", coder: coder, parts.disclosure)
             answer = .failure(
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }

@@ -83,10 +83,10 @@ extension Session {
 
     private func failStream(_ streamID: [UInt8], _ error: any Error) {
         guard isOpen else { return }
-        let code = (error as? TrebuchetError)?.code.wire ?? .internal
+        let failure = failure(error, of: "the stream")
         link.send {
             EnvelopeWriter.streamError(
-                streamID: streamID, message: describe(error), code: code, version: version, into: &$0)
+                streamID: streamID, message: failure.message, code: failure.code, version: version, into: &$0)
         }
     }
 

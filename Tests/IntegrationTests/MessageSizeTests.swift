@@ -1,0 +1,223 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Messages that are too large for the other end: what they are for fails, and the connection goes on.
+@Suite(.timeLimit(.minutes(2))) struct MessageSizeTests {
+    private struct Scene {
+        let server: TrebuchetServer
+        let link: FaultyLink
+        let client: TrebuchetClient
+        let hoard: Hoard
+        let journal = Journal()
+
+        init(
+            limits: ServerLimits = ServerLimits(), _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
+        ) async throws {
+            server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits)
+            await server.expose(Hoard(journal: journal, actorSystem: server.actorSystem), as: "hoard")
+            link = try FaultyLink(to: await server.start(), seed: 1)
+            var options = TrebuchetClient.Options()
+            options.reconnect.initialDelay = .milliseconds(5)
+            options.reconnect.maximumDelay = .milliseconds(20)
+            change(&options)
+            client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+            hoard = try client.resolve(Hoard.self, id: "hoard")
+            try await client.connect()
+        }
+
+        func end() async {
+            await client.close()
+            await link.close()
+            await server.shutdown(drain: .zero)
+        }
+
+        /// A call that is under way, which nothing is to happen to.
+        func bystander() async -> Task<Int, any Error> {
+            let call = Task { try await hoard.hold("bystander") }
+            await journal.wait(for: "bystander began")
+            return call
+        }
+
+        func expectUnharmed(_ call: Task<Int, any Error>, connections: Int = 1) async throws {
+            journal.note("bystander go")
+            #expect(try await call.value == 1)
+            #expect(link.counters.accepted == connections)
+        }
+    }
+
+    private static let large = String(repeating: "x", count: 2 << 20)
+
+    // MARK: To the server
+
+    @Test("a call that is too large for the server fails with both settings, and nothing else does")
+    func largeCall() async throws {
+        let scene = try await Scene()
+        let bystander = await scene.bystander()
+        for isIdempotent in [false, true] {
+            let error = await #expect(throws: TrebuchetError.self) {
+                _ = try await isIdempotent ? scene.hoard.takeOnce(Self.large) : scene.hoard.take(Self.large)
+            }
+            #expect(error?.code == .invalidArguments)
+            for part in ["take", "2097", "1048576", "ServerLimits.messageSize", "Options.serverMessageSize"] {
+                #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+            }
+        }
+        try await scene.expectUnharmed(bystander)
+        #expect(!scene.journal.entries.contains("take"))
+        #expect(try await scene.hoard.take(String(repeating: "x", count: 1_000_000)) == 1_000_000)
+        await scene.end()
+    }
+
+    @Test("a call that the server closes for is not sent again, and others go over the next connection")
+    func refusedCall() async throws {
+        var limits = ServerLimits()
+        limits.messageSize = 64 << 10
+        let scene = try await Scene(limits: limits)
+        let bystander = await scene.bystander()
+        for (count, isIdempotent) in [(100_000, true), (200_000, false)] {
+            let error = await #expect(throws: TrebuchetError.self) {
+                let text = String(repeating: "x", count: count)
+                _ = try await isIdempotent ? scene.hoard.takeOnce(text) : scene.hoard.take(text)
+            }
+            #expect(error?.code == .invalidArguments)
+            #expect(error?.message.contains("ServerLimits.messageSize") == true, "\(error?.message ?? "")")
+        }
+        try await scene.expectUnharmed(bystander, connections: 3)
+        #expect(!scene.journal.entries.contains("take"))
+        await scene.end()
+    }
+
+    @Test("a stream whose beginning is too large for the server fails alone")
+    func largeBeginning() async throws {
+        let scene = try await Scene()
+        let bystander = await scene.bystander()
+        let stream = try await scene.client.resolve(Hoard.self, id: Self.large).observePile()
+        for await _ in stream {}
+        guard case .failed(let error) = stream.outcome else {
+            Issue.record("\(String(describing: stream.outcome))")
+            return
+        }
+        #expect(error.code == .invalidArguments)
+        #expect(error.message.contains("Options.serverMessageSize"), "\(error.message)")
+        try await scene.expectUnharmed(bystander)
+        await scene.end()
+    }
+
+    // MARK: To the client
+
+    /// Both ends' settings: the smaller one counts.
+    private func smallScene(byServer: Bool) async throws -> Scene {
+        var limits = ServerLimits()
+        if byServer { limits.clientMessageSize = 64 << 10 }
+        return try await Scene(limits: limits) { if !byServer { $0.messageSize = 64 << 10 } }
+    }
+
+    @Test("a result that is too large for the client fails its call alone", arguments: [true, false])
+    func largeResult(byServer: Bool) async throws {
+        let scene = try await smallScene(byServer: byServer)
+        let bystander = await scene.bystander()
+        for target in ["give(_:)", "giveLater(_:)", "giveOnce(_:)"] {
+            let error = await #expect(throws: TrebuchetError.self) {
+                switch target {
+                case "give(_:)": _ = try await scene.hoard.give(100_000)
+                case "giveLater(_:)": _ = try await scene.hoard.giveLater(100_000)
+                default: _ = try await scene.hoard.giveOnce(100_000)
+                }
+            }
+            #expect(error?.code == .internal)
+            for part in ["100", "65536", "Options.messageSize"] + (byServer ? ["ServerLimits.clientMessageSize"] : []) {
+                #expect(error?.message.contains(part) == true, "\(target): \(error?.message ?? "")")
+            }
+        }
+        #expect(scene.journal.entries.count { $0 == "give" } == 1)
+        let error = await #expect(throws: TrebuchetError.self) { try await scene.hoard.fail(100_000) }
+        #expect(error?.code == .application)
+        #expect(error?.data == nil)
+        try await scene.expectUnharmed(bystander)
+        await scene.end()
+    }
+
+    @Test("the largest result that the client takes arrives, and one byte more does not")
+    func exactResult() async throws {
+        let scene = try await smallScene(byServer: false)
+        // As few digits as the client's second call has.
+        let head = #"{"type":"response","payload":{"callID":"2","result":""}}"#
+        _ = try await scene.hoard.give(1)
+        #expect(try await scene.hoard.give((64 << 10) - head.utf8.count).utf8.count == (64 << 10) - head.utf8.count)
+        await #expect(throws: TrebuchetError.self) {
+            _ = try await scene.hoard.give((64 << 10) - head.utf8.count + 1)
+        }
+        #expect(scene.link.counters.accepted == 1)
+        await scene.end()
+    }
+
+    @Test(
+        "a state that grows too large for its readers ends their streams, and others go on", arguments: [true, false])
+    func largeState(byServer: Bool) async throws {
+        let scene = try await smallScene(byServer: byServer)
+        let bystander = await scene.bystander()
+        let small = await scene.hoard.observeSmall()
+        var numbers = small.makeAsyncIterator()
+        #expect(await numbers.next() == 0)
+        let whole = await scene.hoard.observePile()
+        var piles = whole.makeAsyncIterator()
+        #expect(await piles.next()?.count == 0)
+        let filtered = await scene.hoard.observePile(filter: .path("/padding"), as: String.self)
+        var paddings = filtered.makeAsyncIterator()
+        #expect(await paddings.next() == "")
+        let parts = await scene.hoard.observePile(filter: .path("/count"), as: Int.self)
+        var counts = parts.makeAsyncIterator()
+        #expect(await counts.next() == 0)
+
+        try await scene.hoard.pile(100_000)
+        #expect(await piles.next() == nil)
+        #expect(await paddings.next() == nil)
+        // One that begins now is told so too.
+        let late = await scene.hoard.observePile()
+        for await _ in late {}
+        for outcome in [whole.outcome, filtered.outcome, late.outcome] {
+            guard case .failed(let error) = outcome else {
+                Issue.record("\(String(describing: outcome))")
+                continue
+            }
+            #expect(error.code == .internal)
+            #expect(error.message.contains("65536"), "\(error.message)")
+            #expect(error.message.contains("Options.messageSize"), "\(error.message)")
+        }
+        #expect(await counts.next() == 1)
+        #expect(await numbers.next() == 1)
+        #expect(await eventually { await scene.server.subscriberCount(of: "hoard", "observePile") == 1 })
+
+        try await scene.hoard.pile(10)
+        var again = await scene.hoard.observePile().makeAsyncIterator()
+        #expect(await again.next()?.count == 2)
+        try await scene.expectUnharmed(bystander)
+        await scene.end()
+    }
+
+    @Test("an event, or a version of a state with each of them, that is too large ends the stream alone")
+    func largeEvent() async throws {
+        let scene = try await smallScene(byServer: true)
+        let bystander = await scene.bystander()
+        let pages = await scene.hoard.observePages()
+        var texts = pages.makeAsyncIterator()
+        #expect(await texts.next() == "")
+        var parcels = await scene.hoard.observeParcels().makeAsyncIterator()
+        #expect(await eventually { await scene.server.subscriberCount(of: "hoard", "observeParcels") == 1 })
+        try await scene.hoard.send(1)
+        #expect(try await parcels.next() == "x")
+        try await scene.hoard.write(100_000)
+        #expect(await texts.next() == nil)
+        try await scene.hoard.send(100_000)
+        let error = await #expect(throws: TrebuchetError.self) { _ = try await parcels.next() }
+        for case .failed(let error)? in [pages.outcome, error.map { .failed($0) }] {
+            #expect(error.code == .internal)
+            #expect(error.message.contains("ServerLimits.clientMessageSize"), "\(error.message)")
+        }
+        try await scene.expectUnharmed(bystander)
+        await scene.end()
+    }
+}
