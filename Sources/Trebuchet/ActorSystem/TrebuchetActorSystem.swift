@@ -186,10 +186,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         guard let caller else {
             throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
         }
-        let request = invocation.finish(on: Act.self)
+        let method = caller.method(target, of: Act.self)
+        let request = invocation.finish(on: Act.self, method)
         invocation.giveBackCoder(to: self)
         do {
-            let method = caller.method(target, of: Act.self)
             return try await caller.call(
                 actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
         } catch let error as TrebuchetError where error.code == .application {

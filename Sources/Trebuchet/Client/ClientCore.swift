@@ -33,6 +33,7 @@ final class ClientCore: @unchecked Sendable {
     private var link: (any ClientLink)?
     private var linkNumber = 0
     private var pending: [UInt64: PendingCall] = [:]
+    private var line = CallLine(terms: .usual)
     private var streams = StreamRegistry()
     private var envelope = ScannedEnvelope()
     private var sweep: Timer?
@@ -55,11 +56,13 @@ final class ClientCore: @unchecked Sendable {
     func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
         if let known = methods.withLock({ $0[target.identifier] }) { return known }
         let readable = TargetNames.wireName(of: target)
-        let entry = (type as? any TrebuchetActor.Type).map { $0.isIdempotent(readable) }
+        let table = type as? any TrebuchetActor.Type
+        let entry = table?.entry(readable)
         // The stub of a `@Resolvable` protocol does not know how the actor's methods are marked.
-        let isKnown = entry.map { $0 != nil } ?? TargetNames.isStub(type)
+        let isKnown = table == nil ? TargetNames.isStub(type) : entry != nil
         let method = RemoteMethod(
-            name: isKnown ? readable : target.identifier, isIdempotent: entry.flatMap(\.self) ?? false)
+            name: isKnown ? readable : target.identifier, isIdempotent: entry?.isIdempotent ?? false,
+            generics: entry?.generics)
         methods.withLock { $0[target.identifier] = method }
         return method
     }
@@ -111,7 +114,15 @@ final class ClientCore: @unchecked Sendable {
         }
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
-        if let link { send(call, over: link) }
+        guard let link else { return }
+        guard line.isEmpty, line.hasRoom(for: call, beside: streams.beginningCount) else { return line.add(call) }
+        send(call, over: link)
+    }
+
+    /// Sends calls that waited, as far as there is room for them.
+    private func sendNext() {
+        guard !line.isEmpty, let link else { return }
+        while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
@@ -129,6 +140,7 @@ final class ClientCore: @unchecked Sendable {
             link.send(bytes)
         }
         call.connection = linkNumber
+        line.didSend(call)
     }
 
     private var notConnected: TrebuchetError {
@@ -139,14 +151,24 @@ final class ClientCore: @unchecked Sendable {
     /// Takes a call out of those that wait; the connection may have been kept for it alone.
     private func take(_ number: UInt64) -> PendingCall? {
         guard let call = pending.removeValue(forKey: number) else { return nil }
-        if call.connection != linkNumber { connection.callEnded(number: call.connection) }
+        if call.connection != linkNumber {
+            connection.callEnded(number: call.connection)
+        } else if link != nil {
+            line.didEnd(call)
+        }
         return call
     }
 
     private func cancel(_ number: UInt64) {
         guard let call = take(number) else { return }
         tellCancelled(call)
-        call.finish(.failure(CancellationError()))
+        finish(call, .failure(CancellationError()))
+        sendNext()
+    }
+
+    private func finish(_ call: PendingCall, _ outcome: Result<[UInt8]?, any Error>) {
+        call.finish(outcome)
+        if call.connection == 0 { line.didLeave() }
     }
 
     private func tellCancelled(_ call: PendingCall) {
@@ -174,14 +196,20 @@ final class ClientCore: @unchecked Sendable {
             }
             _ = take(number)
             tellCancelled(call)
-            let text =
-                call.isUnsent
-                ? "\(call.name) was not sent before its deadline: there was no connection to \(peerName)"
-                : "\(call.name) was not answered before its deadline"
-            call.finish(.failure(TrebuchetError(.timeout, text)))
+            finish(call, .failure(TrebuchetError(.timeout, lateness(of: call))))
         }
+        sendNext()
         sweepAt = .max
         if next != .max { armSweep(next) }
+    }
+
+    private func lateness(of call: PendingCall) -> String {
+        guard call.isUnsent else { return "\(call.name) was not answered before its deadline" }
+        let reason =
+            link == nil
+            ? "there was no connection to \(peerName)"
+            : "\(line.underWay) calls were under way, and the server takes no more at once"
+        return "\(call.name) was not sent before its deadline: \(reason)"
     }
 
     // MARK: Streams
@@ -249,6 +277,7 @@ final class ClientCore: @unchecked Sendable {
                 callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
                 epoch: text(envelope.epoch, message), position: envelope.sequenceNumber)
             if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
+            sendNext()
         case .streamData:
             receiveStreamData(message)
         case .streamEnd:
@@ -260,6 +289,14 @@ final class ClientCore: @unchecked Sendable {
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
+            sendNext()
+        case .hello:
+            let limits = envelope.limits.bytes(in: message)
+            guard !envelope.limits.isAbsent,
+                let terms = try? ValueCoder(version: .v3).decode(ServerTerms.self, from: limits)
+            else { return }
+            line.terms = terms
+            sendNext()
         default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
         }
     }
@@ -284,10 +321,14 @@ final class ClientCore: @unchecked Sendable {
         let failure = envelope.hasError ? error(in: message) : nil
         guard let call = take(number) else {
             if let failure { streams.fail(callNumber: number, error: failure) }
-            return
+            return sendNext()
         }
-        if let failure { return call.finish(.failure(failure)) }
-        call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+        if let failure {
+            call.finish(.failure(failure))
+        } else {
+            call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+        }
+        sendNext()
     }
 
     private func error(in message: UnsafeRawBufferPointer) -> TrebuchetError {
@@ -313,25 +354,32 @@ extension ClientCore: ClientConnectionDelegate {
     func connection(uses link: any ClientLink, number: Int) {
         self.link = link
         linkNumber = number
+        line.removeAll()
+        link.send(OutgoingMessage.hello)
         // Streams first: who calls and observes sees what the call has changed.
         for (number, beginning) in streams.beginAnew() { link.send(OutgoingMessage.beginning(number, beginning)) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
-            send(call, over: link)
+            line.add(call)
         }
+        sendNext()
     }
 
     func connectionLost(number: Int, _ error: TransportError) {
-        if number == linkNumber { link = nil }
+        if number == linkNumber {
+            link = nil
+            line.removeAll()
+        }
         let lost = pending.values.filter { $0.connection == number }
         for call in lost.sorted(by: { $0.number < $1.number }) {
             if call.isRepeatable, connection.isExpected {
                 call.connection = 0
                 // A connection that was left to its calls has broken while there is another one.
-                if let link { send(call, over: link) }
+                if link != nil { line.add(call) }
             } else {
                 endUnknown(call, error)
             }
         }
+        sendNext()
     }
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {

@@ -17,6 +17,9 @@ public final class TrebuchetClient: Sendable {
         /// How long a call may wait for its answer, unless `withDeadline` sets less. Nil: without end. Default 30 seconds.
         public var callTimeout: Duration? = .seconds(30)
         /// Calls that may wait for their answers at once; more fail with `rateLimited`. Default 10,000.
+        ///
+        /// A server takes only so many at a time (`ServerLimits.callsPerConnection`); the others of these wait here until it
+        /// has answered some, up to their deadlines, and are sent in the order in which they were made.
         public var callsInFlight = 10_000
         /// The largest message that is taken from the server, in bytes. Default 16 MiB.
         public var messageSize = 16 << 20

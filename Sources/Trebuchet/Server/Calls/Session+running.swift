@@ -8,7 +8,7 @@ struct CallLoad {
     static let mostInTransit = 256
     static let mostBytesInTransit = 1 << 20
     /// What a call that takes time weighs beside its message: its timer, its place in queues, what was found in the message.
-    static let overhead = 4 << 10
+    static let overhead = ServerTerms.callOverhead
 
     /// Bytes of the calls that count.
     var bytes = 0
