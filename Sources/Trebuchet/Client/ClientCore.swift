@@ -25,6 +25,10 @@ final class ClientCore: @unchecked Sendable {
     let peerName: String
     /// Set once, before the client is handed out; the system holds no client either.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
+    /// Whether another client with the same `peerName` has the same server.
+    private let isAddressed: Bool
+    /// The server of now, by the number that names of its connections begin with; 0 until it is known.
+    private let peerNumber = Atomic<UInt64>(0)
     private let methods = Mutex<[String: RemoteMethod]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
@@ -39,7 +43,9 @@ final class ClientCore: @unchecked Sendable {
     private var sweep: Timer?
     private var sweepAt = UInt64.max
 
-    init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String) {
+    /// - Parameter isAddressed: whether `peerName` says which server it is.
+    init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String, isAddressed: Bool) {
+        self.isAddressed = isAddressed
         self.reactor = reactor
         self.options = options
         self.peerName = peerName
@@ -50,6 +56,12 @@ final class ClientCore: @unchecked Sendable {
 
     /// What decoders need to make references of actors' names.
     var userInfo: [CodingUserInfoKey: any Sendable] { system?.userInfo ?? [:] }
+
+    var serverNumber: UInt64 { peerNumber.load(ordering: .relaxed) }
+
+    func reachesSameAddress(as other: ClientCore) -> Bool {
+        isAddressed && other.isAddressed && peerName == other.peerName
+    }
 
     /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
     /// stands in an extension, is called by its mangled name, which is how its server finds it.
@@ -144,7 +156,9 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private var notConnected: TrebuchetError {
-        let advice = connection.isExpected ? "it is being made" : "call connect() first"
+        let advice =
+            connection.isExpected
+            ? "it is being made" : connection.isClosed ? "the client was closed" : "call connect() first"
         return TrebuchetError(.unavailable, "there is no connection to \(peerName); \(advice)")
     }
 
@@ -218,13 +232,14 @@ final class ClientCore: @unchecked Sendable {
     ///
     /// - Parameter kept: Where the value is kept, when its type knows its changes.
     func observe(
-        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil
+        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil,
+        holding hold: ClientHold? = nil
     ) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = RemoteStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
             self.restart(number)
         } release: {
-            self.stopObserving(number)
+            withExtendedLifetime(hold) { self.stopObserving(number) }
         }
         let sink = StreamSink(of: stream)
         let message = OutgoingMessage.beginning(number, .invocation(target))
@@ -355,6 +370,7 @@ extension ClientCore: ClientConnectionDelegate {
         self.link = link
         linkNumber = number
         line.removeAll()
+        peerNumber.store(SessionNames.server(of: link.session), ordering: .relaxed)
         link.send(OutgoingMessage.hello)
         // Streams first: who calls and observes sees what the call has changed.
         for (number, beginning) in streams.beginAnew() { link.send(OutgoingMessage.beginning(number, beginning)) }

@@ -48,7 +48,7 @@ public final class TrebuchetServer: Sendable {
         let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let parts = ServerParts(reactors: system.shards.count, limits: limits, log: log)
-        system.serve(parts.directory)
+        system.serve(parts.directory, as: parts.answers.names.instance)
         if let store {
             for shard in system.shards {
                 shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
