@@ -77,7 +77,9 @@ final class StateNode: @unchecked Sendable {
 
     func receive(_ event: StateEvent) {
         guard !isUpToDate else { return handle(event) }
-        let readers = subscriptions.map(\.session)
+        // All are of one server.
+        let isAwaited = subscriptions.first?.session.shard.answersBehindStreams.isEmpty == false
+        let readers = isAwaited ? subscriptions.map(\.session) : []
         isFed = true
         handle(event)
         guard isUpToDate else { return }

@@ -131,7 +131,7 @@ extension Session {
         // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
         let reactor = shard.reactor
         let here: @Sendable () -> Void = {
-            self.shard.whenStreamsShow(self, repeated.actor) { self.finish(call, outcome) }
+            self.shard.whenStreamsShow(self, repeated.actor, until: call.deadline) { self.finish(call, outcome) }
         }
         guard let home = repeated.home, home !== shard.states else { return reactor.execute(here) }
         home.reactor.execute {

@@ -12,15 +12,19 @@ extension Session {
 }
 
 extension ServerShard {
-    /// How long an answer waits for streams: it is known, and one that does not begin is not to hold it for ever.
-    private static let longestWait = Duration.seconds(2)
-
     /// Calls `done` on this reactor as soon as the session's streams are up to date.
-    func whenStreamsShow(_ session: Session, _ actor: ActorName, _ done: @escaping () -> Void) {
+    ///
+    /// - Parameter deadline: that of the call. Its answer is known, and a stream that does not begin is not to cost it: after half of
+    ///   the time it goes without.
+    func whenStreamsShow(
+        _ session: Session, _ actor: ActorName, until deadline: UInt64, _ done: @escaping () -> Void
+    ) {
         guard session.isOpen, !session.streamsShow(actor) else { return done() }
         let number = session.name.number
         let waiting = AnswerBehindStreams(actor: actor, done: done)
-        waiting.timer = reactor.schedule(after: Self.longestWait) { [weak self, weak waiting] in
+        let now = MonotonicClock.now
+        let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
+        waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
             guard let self, let waiting, !waiting.isOver else { return }
             self.answersBehindStreams[number]?.removeAll { $0 === waiting }
             waiting.end()
