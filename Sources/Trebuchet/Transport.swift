@@ -26,6 +26,9 @@ public struct TrebuchetTransport: Sendable {
         }
     }
 
+    /// Whether the description tells one server from another.
+    var isAddressed: Bool { if case .webSocket = kind { true } else { false } }
+
     /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
     /// takes a free one), for a client the server's.
     public static func webSocket(host: String, port: Int) -> TrebuchetTransport {

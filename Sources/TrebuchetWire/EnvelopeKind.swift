@@ -4,7 +4,7 @@ internal import Glibc
 package enum EnvelopeKind: String, Sendable, CaseIterable {
     case invocation, `repeat`, cancel, response
     case streamStart, streamData, streamEnd, streamError, streamResume
-    case error, goAway
+    case error, goAway, hello
 
     @inline(__always)
     init?(_ name: UnsafeRawBufferPointer) {

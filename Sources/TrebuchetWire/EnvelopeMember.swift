@@ -9,7 +9,7 @@ enum EnvelopeMember: UInt8 {
     case streamID, reason, epoch, lastSequence, sequenceNumber, timestamp, data, base, patch
     case result, error, code, message, errorMessage, reconnectAfterMilliseconds
     case id, host, port
-    case session
+    case session, limits
 
     /// The member of this name. By length first: names of one length differ early.
     @inline(__always)
@@ -49,6 +49,8 @@ enum EnvelopeMember: UInt8 {
                 self = .reason
             } else if isName("filter") {
                 self = .filter
+            } else if isName("limits") {
+                self = .limits
             }
         case 7:
             if isName("payload") {

@@ -126,6 +126,21 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
+    /// What a connection is called, and what the server takes over it. `pingIntervalMilliseconds` is nil where it sends no pings.
+    package static func hello(
+        session: String, terms: ServerTerms, pingIntervalMilliseconds: Int?, into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"hello","payload":{"protocolVersion":3,"session":"# as StaticString)
+        JSONString.append(session, to: &buffer)
+        buffer.append(#","limits":"# as StaticString)
+        terms.append(to: &buffer)
+        if let pingIntervalMilliseconds {
+            buffer.append(#","pingIntervalMilliseconds":"# as StaticString)
+            buffer.append(decimal: Int64(pingIntervalMilliseconds))
+        }
+        buffer.append("}}" as StaticString)
+    }
+
     // MARK: Both ways
 
     /// A stream's end. Versions 1 and 2 do not know `serverDraining`: to them the connection closes.
@@ -205,6 +220,11 @@ package enum EnvelopeWriter {
         buffer.append(decimal: lastSequence)
         append(filter, to: &buffer)
         buffer.append("}}" as StaticString)
+    }
+
+    /// Asks for the server's `hello`.
+    package static func hello(into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"hello","payload":{}}"# as StaticString)
     }
 
     package static func cancel(callID: String, into buffer: inout ByteBuffer) {

@@ -86,6 +86,7 @@ extension ScannedEnvelope {
         case .reason: reason = try cursor.string()
         case .epoch: epoch = try cursor.string()
         case .session: session = try cursor.string()
+        case .limits: limits = try cursor.value(depth: 2)
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")
         case .base: base = try cursor.wholeNumber("base")
         case .patch: patch = try cursor.value(depth: 2)
@@ -203,7 +204,7 @@ extension ScannedEnvelope {
             if !callID.isAbsent { try need(callID, "callID", message) }
             try needName(actorID, "actorID")
             try needName(targetIdentifier, "targetIdentifier")
-        case .error, .goAway: break
+        case .error, .goAway, .hello: break
         }
     }
 

@@ -17,8 +17,11 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var arguments: [ByteRange] = []
     package internal(set) var genericSubstitutions: [ByteRange] = []
     package internal(set) var timeoutMilliseconds: Int?
-    /// Of a call whose answer the server is to keep: the connection over which it was sent first.
+    /// Of a call whose answer the server is to keep: the connection over which it was sent first. Of a `hello`: the connection
+    /// that it comes over.
     package internal(set) var session = ByteRange.absent
+    /// Of a `hello`: the JSON of `ServerTerms`.
+    package internal(set) var limits = ByteRange.absent
     package internal(set) var protocolVersion: Int?
     package internal(set) var filter = ByteRange.absent
     package internal(set) var streamFilter = ByteRange.absent
@@ -59,6 +62,7 @@ package struct ScannedEnvelope: Sendable {
         targetIdentifier = .absent
         timeoutMilliseconds = nil
         session = .absent
+        limits = .absent
         protocolVersion = nil
         filter = .absent
         streamFilter = .absent

@@ -111,25 +111,6 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls over the server's limit are refused; those under way go on", arguments: TestLink.allCases)
-    func serverCallLimit(link: TestLink) async throws {
-        var limits = ServerLimits()
-        limits.callsPerConnection = 2
-        try await withWaiter(link, limits: limits) { waiter, _, journal in
-            let calls = ["a", "b"].map { name in Task { try await waiter.hold(name) } }
-            await journal.wait(for: "a began")
-            await journal.wait(for: "b began")
-            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("c") }
-            #expect(error?.code == .rateLimited)
-            journal.note("a go")
-            try await #expect(calls[0].value == "went on")
-            journal.note("c go")
-            try await #expect(waiter.hold("c") == "went on")
-            journal.note("b go")
-            try await #expect(calls[1].value == "went on")
-        }
-    }
-
     @Test("calls over the client's own limit are not sent", arguments: TestLink.allCases)
     func clientCallLimit(link: TestLink) async throws {
         var options = TrebuchetClient.Options()

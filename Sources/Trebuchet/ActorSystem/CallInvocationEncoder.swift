@@ -31,8 +31,10 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
     public mutating func doneRecording() throws {}
 
-    /// The stub of a `@Resolvable` protocol is generic over itself; the method that it stands for is not.
-    func finish<Act: DistributedActor>(on type: Act.Type) -> CallRequest {
+    /// The types of a generic actor come before those of its method, and only those are sent: the actor at the server has its
+    /// own. The stub of a `@Resolvable` protocol is generic over itself; the method that it stands for is not.
+    func finish<Act: DistributedActor>(on type: Act.Type, _ method: RemoteMethod) -> CallRequest {
+        if let own = method.generics { return CallRequest(arguments: arguments, generics: Array(generics.suffix(own))) }
         let isStub = !generics.isEmpty && TargetNames.isStub(type) && generics[0] == GenericTypes.name(of: type)
         return CallRequest(arguments: arguments, generics: isStub ? Array(generics.dropFirst()) : generics)
     }

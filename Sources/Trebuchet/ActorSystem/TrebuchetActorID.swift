@@ -1,3 +1,4 @@
+internal import Distributed
 package import Networking
 
 /// The name of an actor: one that was given with `expose(_:as:)`, or one that its system made up.
@@ -6,16 +7,31 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     /// The reactor that a local actor lives on; nil for remote actors. Reactors live as long as the process, so the
     /// reference needs no counting.
     private unowned(unsafe) let reactor: Reactor?
+    /// The server that the actor lives at, by the number that it has given itself; 0 for an actor that lives in a client, and
+    /// when it is not known.
+    let server: UInt64
+    /// Of a reference that a client has made: what keeps the client connected.
+    let client: ClientHold?
 
     /// The name of an actor on the server.
-    public init(_ id: String) {
+    public init(_ id: String) { self.init(id, at: nil) }
+
+    /// An actor that lives here.
+    ///
+    /// - Parameter server: the number of the server, 0 in a client.
+    init(_ id: String, home: Reactor, server: UInt64) {
         self.id = id
-        reactor = nil
+        self.server = server
+        reactor = home
+        client = nil
     }
 
-    package init(_ id: String, home: Reactor?) {
+    /// A reference to an actor that lives elsewhere.
+    init(_ id: String, at client: ClientHold?, server: UInt64 = 0) {
         self.id = id
-        reactor = home
+        self.server = server
+        self.client = client
+        reactor = nil
     }
 
     package var home: Reactor? { reactor }
@@ -35,14 +51,21 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
 
     /// A string; an object with `id`, `host` and `port`, as older clients write it, is understood too.
     public init(from decoder: any Decoder) throws {
-        if let container = try? decoder.singleValueContainer(), let id = try? container.decode(String.self) {
-            self.init(id)
+        let id: String
+        if let container = try? decoder.singleValueContainer(), let text = try? container.decode(String.self) {
+            id = text
         } else {
-            self.init(try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .id))
+            id = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .id)
         }
+        let system = decoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
+        self.init(id, at: system?.clientHold, server: system?.serverNumber ?? 0)
     }
 
+    /// Throws a `TrebuchetError` when the name means nothing to who gets it: it is of an actor that lives in a client, or at
+    /// another server.
     public func encode(to encoder: any Encoder) throws {
+        let system = encoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
+        if let refusal = system?.refusal(ofSending: self) { throw refusal }
         var container = encoder.singleValueContainer()
         try container.encode(id)
     }

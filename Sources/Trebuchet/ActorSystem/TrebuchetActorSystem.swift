@@ -35,18 +35,35 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private nonisolated(unsafe) var builtShards: [ReactorShard] = []
     /// Its records hold actors, and those hold the system.
     private nonisolated(unsafe) weak var directoryOfServer: ActorDirectory?
-    private nonisolated(unsafe) weak var caller: ClientCore?
+    private nonisolated(unsafe) weak var heldClient: ClientHold?
+    /// Of a server's system: the number that its names begin with. Set once, before the system is handed out; 0 in a client.
+    private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
 
     /// A system whose actors live on `reactors`.
     init(reactors: [Reactor]) {
         builtShards = reactors.map { ReactorShard($0, userInfo: userInfo) }
     }
 
-    func serve(_ directory: ActorDirectory) { directoryOfServer = directory }
-    func call(through core: ClientCore) { caller = core }
+    func serve(_ directory: ActorDirectory, as number: UInt64) {
+        directoryOfServer = directory
+        serverNumber = number
+    }
+    func call(through hold: ClientHold) { heldClient = hold }
 
-    /// The client that reaches remote actors; nil on a server.
-    var client: ClientCore? { caller }
+    /// What reaches remote actors; nil on a server, and once nobody holds the client any more.
+    var clientHold: ClientHold? { heldClient }
+
+    /// Why an actor that does not live here cannot be reached.
+    func unreachable(_ id: ActorID) -> TrebuchetError {
+        guard serverNumber == 0 else {
+            let text =
+                "actor '\(id)' is not at this server; to call actors of another one, a server has a TrebuchetClient as any program"
+            return TrebuchetError(.unavailable, text)
+        }
+        let text =
+            "the client of actor '\(id)' is gone: hold it, or make references with client.resolve(_:id:), which hold it themselves"
+        return TrebuchetError(.unavailable, text)
+    }
 
     var shards: [ReactorShard] { builtShards }
 
@@ -66,7 +83,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         // Unguessable: whoever has the name can call the actor.
         var random = SystemRandomNumberGenerator()
         let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
-        return ActorID("\(type)-\(name)", home: home)
+        return ActorID("\(type)-\(name)", home: home, server: serverNumber)
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
@@ -183,18 +200,42 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private func call<Act: DistributedActor>(
         _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
     ) async throws -> [UInt8]? where Act.ID == ActorID {
-        guard let caller else {
-            throw TrebuchetError(.unavailable, "actor '\(actor.id)' is not here, and this system has no client")
-        }
-        let request = invocation.finish(on: Act.self)
+        guard let caller = (actor.id.client ?? heldClient)?.core else { throw unreachable(actor.id) }
+        let method = caller.method(target, of: Act.self)
+        let request = invocation.finish(on: Act.self, method)
         invocation.giveBackCoder(to: self)
         do {
-            let method = caller.method(target, of: Act.self)
             return try await caller.call(
                 actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
         } catch let error as TrebuchetError where error.code == .application {
             throw caller.errors.typed(error, thrownBy: Act.self)
         }
+    }
+
+    // MARK: References
+
+    /// Why the name of an actor is not to be sent to the other side: it would be taken for the name of another actor there, or
+    /// for none. Nil when it may be, and when that cannot be known.
+    func refusal(ofSending id: ActorID) -> TrebuchetError? {
+        let code: TrebuchetError.Code = serverNumber == 0 ? .invalidArguments : .internal
+        if id.home != nil, id.server == 0 {
+            return TrebuchetError(
+                code,
+                "actor '\(id)' lives in a client, where nobody can call it: actors live on servers. Make it with the actorSystem "
+                    + "of a TrebuchetServer, or have a server observed instead of being called back")
+        }
+        let own = heldClient
+        if let client = id.client, let own, client === own || client.core.reachesSameAddress(as: own.core) {
+            return nil
+        }
+        let receiver = own.map { $0.core.serverNumber } ?? serverNumber
+        let home = id.client.map { $0.core.serverNumber } ?? id.server
+        guard receiver != 0, home != 0, receiver != home else { return nil }
+        let place = id.client.map { "at \($0.core.peerName)" } ?? "at another server of this process"
+        return TrebuchetError(
+            code,
+            "actor '\(id)' lives \(place), and a reference to it means nothing elsewhere: send what the other side needs to "
+                + "find it, or call it here")
     }
 
     // MARK: Coders

@@ -49,6 +49,9 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
+    /// Whether there never will be one again.
+    var isClosed: Bool { machine.state == .closed }
+
     // MARK: What the user wants
 
     /// Returns when there is a connection. Throws when there will be none.

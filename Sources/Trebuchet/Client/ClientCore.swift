@@ -25,6 +25,10 @@ final class ClientCore: @unchecked Sendable {
     let peerName: String
     /// Set once, before the client is handed out; the system holds no client either.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
+    /// Whether another client with the same `peerName` has the same server.
+    private let isAddressed: Bool
+    /// The server of now, by the number that names of its connections begin with; 0 until it is known.
+    private let peerNumber = Atomic<UInt64>(0)
     private let methods = Mutex<[String: RemoteMethod]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
@@ -33,12 +37,15 @@ final class ClientCore: @unchecked Sendable {
     private var link: (any ClientLink)?
     private var linkNumber = 0
     private var pending: [UInt64: PendingCall] = [:]
+    private var line = CallLine(terms: .usual)
     private var streams = StreamRegistry()
     private var envelope = ScannedEnvelope()
     private var sweep: Timer?
     private var sweepAt = UInt64.max
 
-    init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String) {
+    /// - Parameter isAddressed: whether `peerName` says which server it is.
+    init(reactor: Reactor, options: TrebuchetClient.Options, peerName: String, isAddressed: Bool) {
+        self.isAddressed = isAddressed
         self.reactor = reactor
         self.options = options
         self.peerName = peerName
@@ -50,16 +57,24 @@ final class ClientCore: @unchecked Sendable {
     /// What decoders need to make references of actors' names.
     var userInfo: [CodingUserInfoKey: any Sendable] { system?.userInfo ?? [:] }
 
+    var serverNumber: UInt64 { peerNumber.load(ordering: .relaxed) }
+
+    func reachesSameAddress(as other: ClientCore) -> Bool {
+        isAddressed && other.isAddressed && peerName == other.peerName
+    }
+
     /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
     /// stands in an extension, is called by its mangled name, which is how its server finds it.
     func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
         if let known = methods.withLock({ $0[target.identifier] }) { return known }
         let readable = TargetNames.wireName(of: target)
-        let entry = (type as? any TrebuchetActor.Type).map { $0.isIdempotent(readable) }
+        let table = type as? any TrebuchetActor.Type
+        let entry = table?.entry(readable)
         // The stub of a `@Resolvable` protocol does not know how the actor's methods are marked.
-        let isKnown = entry.map { $0 != nil } ?? TargetNames.isStub(type)
+        let isKnown = table == nil ? TargetNames.isStub(type) : entry != nil
         let method = RemoteMethod(
-            name: isKnown ? readable : target.identifier, isIdempotent: entry.flatMap(\.self) ?? false)
+            name: isKnown ? readable : target.identifier, isIdempotent: entry?.isIdempotent ?? false,
+            generics: entry?.generics)
         methods.withLock { $0[target.identifier] = method }
         return method
     }
@@ -115,13 +130,21 @@ final class ClientCore: @unchecked Sendable {
         }
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
-        if let link { send(call, over: link) }
+        guard let link else { return }
+        guard line.isEmpty, line.hasRoom(for: call, beside: streams.beginningCount) else { return line.add(call) }
+        send(call, over: link)
+    }
+
+    /// Sends calls that waited, as far as there is room for them.
+    private func sendNext() {
+        guard !line.isEmpty, let link else { return }
+        while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
         switch call.message {
         case .encoded(let bytes):
-            call.byteCount = bytes.count
+            call.sentByteCount = bytes.count
             link.send(bytes)
             call.message = .encoded([])
         case .repeatable(var repeatable):
@@ -137,28 +160,41 @@ final class ClientCore: @unchecked Sendable {
                 return call.finish(.failure(error))
             }
             call.message = .repeatable(repeatable)
-            call.byteCount = bytes.count
+            call.sentByteCount = bytes.count
             link.send(bytes)
         }
         call.connection = linkNumber
+        line.didSend(call)
     }
 
     private var notConnected: TrebuchetError {
-        let advice = connection.isExpected ? "it is being made" : "call connect() first"
+        let advice =
+            connection.isExpected
+            ? "it is being made" : connection.isClosed ? "the client was closed" : "call connect() first"
         return TrebuchetError(.unavailable, "there is no connection to \(peerName); \(advice)")
     }
 
     /// Takes a call out of those that wait; the connection may have been kept for it alone.
     private func take(_ number: UInt64) -> PendingCall? {
         guard let call = pending.removeValue(forKey: number) else { return nil }
-        if call.connection != linkNumber { connection.callEnded(number: call.connection) }
+        if call.connection != linkNumber {
+            connection.callEnded(number: call.connection)
+        } else if link != nil {
+            line.didEnd(call)
+        }
         return call
     }
 
     private func cancel(_ number: UInt64) {
         guard let call = take(number) else { return }
         tellCancelled(call)
-        call.finish(.failure(CancellationError()))
+        finish(call, .failure(CancellationError()))
+        sendNext()
+    }
+
+    private func finish(_ call: PendingCall, _ outcome: Result<[UInt8]?, any Error>) {
+        call.finish(outcome)
+        if call.connection == 0 { line.didLeave() }
     }
 
     private func tellCancelled(_ call: PendingCall) {
@@ -186,14 +222,20 @@ final class ClientCore: @unchecked Sendable {
             }
             _ = take(number)
             tellCancelled(call)
-            let text =
-                call.isUnsent
-                ? "\(call.name) was not sent before its deadline: there was no connection to \(peerName)"
-                : "\(call.name) was not answered before its deadline"
-            call.finish(.failure(TrebuchetError(.timeout, text)))
+            finish(call, .failure(TrebuchetError(.timeout, lateness(of: call))))
         }
+        sendNext()
         sweepAt = .max
         if next != .max { armSweep(next) }
+    }
+
+    private func lateness(of call: PendingCall) -> String {
+        guard call.isUnsent else { return "\(call.name) was not answered before its deadline" }
+        let reason =
+            link == nil
+            ? "there was no connection to \(peerName)"
+            : "\(line.underWay) calls were under way, and the server takes no more at once"
+        return "\(call.name) was not sent before its deadline: \(reason)"
     }
 
     // MARK: Streams
@@ -202,13 +244,14 @@ final class ClientCore: @unchecked Sendable {
     ///
     /// - Parameter kept: Where the value is kept, when its type knows its changes.
     func observe(
-        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil
+        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil,
+        holding hold: ClientHold? = nil
     ) -> RemoteStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = RemoteStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
             self.restart(number)
         } release: {
-            self.stopObserving(number)
+            withExtendedLifetime(hold) { self.stopObserving(number) }
         }
         let sink = StreamSink(of: stream)
         reactor.run {
@@ -270,6 +313,7 @@ final class ClientCore: @unchecked Sendable {
                 callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
                 epoch: text(envelope.epoch, message), position: envelope.sequenceNumber)
             if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
+            sendNext()
         case .streamData:
             receiveStreamData(message)
         case .streamEnd:
@@ -281,6 +325,14 @@ final class ClientCore: @unchecked Sendable {
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
+            sendNext()
+        case .hello:
+            let limits = envelope.limits.bytes(in: message)
+            guard !envelope.limits.isAbsent,
+                let terms = try? ValueCoder(version: .v3).decode(ServerTerms.self, from: limits)
+            else { return }
+            line.terms = terms
+            sendNext()
         default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
         }
     }
@@ -305,10 +357,14 @@ final class ClientCore: @unchecked Sendable {
         let failure = envelope.hasError ? error(in: message) : nil
         guard let call = take(number) else {
             if let failure { streams.fail(callNumber: number, error: failure) }
-            return
+            return sendNext()
         }
-        if let failure { return call.finish(.failure(failure)) }
-        call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+        if let failure {
+            call.finish(.failure(failure))
+        } else {
+            call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+        }
+        sendNext()
     }
 
     private func error(in message: UnsafeRawBufferPointer) -> TrebuchetError {
@@ -334,35 +390,43 @@ extension ClientCore: ClientConnectionDelegate {
     func connection(uses link: any ClientLink, number: Int) {
         self.link = link
         linkNumber = number
+        line.removeAll()
+        peerNumber.store(SessionNames.server(of: link.session), ordering: .relaxed)
+        link.send(OutgoingMessage.hello)
         // Streams first: who calls and observes sees what the call has changed.
         for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
-            send(call, over: link)
+            line.add(call)
         }
+        sendNext()
     }
 
     func connectionLost(number: Int, _ error: TransportError) {
         if error.cause is MessageSizes.Refusal { endRefused(number) }
-        if number == linkNumber { link = nil }
+        if number == linkNumber {
+            link = nil
+            line.removeAll()
+        }
         let lost = pending.values.filter { $0.connection == number }
         for call in lost.sorted(by: { $0.number < $1.number }) {
             if call.isRepeatable, connection.isExpected {
                 call.connection = 0
                 // A connection that was left to its calls has broken while there is another one.
-                if let link { send(call, over: link) }
+                if link != nil { line.add(call) }
             } else {
                 endUnknown(call, error)
             }
         }
+        sendNext()
     }
 
     /// The server has closed the connection because of a message that is too large for it. It was the largest of those that were
     /// not answered, or others were too large as well; it is not sent again, over which connection ever.
     private func endRefused(_ connection: Int) {
         let sent = pending.values.filter { $0.connection == connection }
-        guard let call = sent.max(by: { $0.byteCount < $1.byteCount }) else { return }
+        guard let call = sent.max(by: { $0.sentByteCount < $1.sentByteCount }) else { return }
         pending[call.number] = nil
-        let error = MessageSizes.refused(call.name, call.byteCount, limit: options.serverMessageSize)
+        let error = MessageSizes.refused(call.name, call.sentByteCount, limit: options.serverMessageSize)
         call.finish(.failure(error))
     }
 

@@ -35,6 +35,12 @@ enum OutgoingMessage {
         }
     }
 
+    static let hello: [UInt8] = {
+        var buffer = ByteBuffer(capacity: 64)
+        EnvelopeWriter.hello(into: &buffer)
+        return Array(buffer.bytes)
+    }()
+
     static func cancel(_ number: UInt64) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 64)
         EnvelopeWriter.cancel(callID: String(number), into: &buffer)

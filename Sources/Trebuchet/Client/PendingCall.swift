@@ -17,8 +17,10 @@ final class PendingCall: @unchecked Sendable {
     var message: Message
     /// The connection that it was sent over last; 0 while it waits for one.
     var connection = 0
-    /// Bytes of the message, once it was sent.
-    var byteCount = 0
+    /// Bytes of the message, about.
+    let byteCount: Int
+    /// Bytes of the message, as it was sent.
+    var sentByteCount = 0
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
     /// Set when the caller's task is cancelled, which may be before the call is started.
@@ -30,7 +32,15 @@ final class PendingCall: @unchecked Sendable {
         self.name = name
         self.message = message
         self.deadline = deadline
+        byteCount =
+            switch message {
+            case .encoded(let bytes): bytes.count
+            case .repeatable(let repeatable): repeatable.byteCount
+            }
     }
+
+    /// Whether its caller has an outcome.
+    var isOver: Bool { continuation == nil }
 
     /// Whether the server cannot have seen it.
     var isUnsent: Bool {

@@ -26,6 +26,13 @@ struct RepeatableCall {
         self.deadline = deadline
     }
 
+    /// Bytes of its message, at most, but for characters that need escapes.
+    var byteCount: Int {
+        let parts =
+            request.arguments.reduce(0) { $0 + $1.count + 1 } + request.generics.reduce(0) { $0 + $1.utf8.count + 3 }
+        return parts + actorID.utf8.count + target.utf8.count + 256
+    }
+
     /// Whether it was sent before.
     var isSent: Bool { if case .never = first { false } else { true } }
 

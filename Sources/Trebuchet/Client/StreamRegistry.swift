@@ -35,6 +35,9 @@ struct StreamRegistry {
     /// Streams that have not ended.
     var count: Int { entries.count }
 
+    /// Of these, those that the server has not started on the connection of now.
+    var beginningCount: Int { entries.count - numbers.count }
+
     mutating func createRemoteStream(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
         entries[callNumber] = Entry(sink: sink, target: target)
     }

@@ -13,7 +13,7 @@ extension TrebuchetClient {
     /// Observes a state, or events, by name; the values come in JSON.
     package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStream {
         let target = StreamTarget(actorID: actor, name: stream, filter: filter)
-        return RawStream(stream: core.observe(target, reading: .every(buffer: RawStream.buffer)))
+        return RawStream(stream: core.observe(target, reading: .every(buffer: RawStream.buffer), holding: hold))
     }
 }
 

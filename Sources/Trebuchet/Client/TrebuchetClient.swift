@@ -9,6 +9,8 @@ internal import WebSockets
 ///     let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: 8080))
 ///     try await client.connect()
 ///     let todos = try client.resolve(TodoList.self, id: "todos")
+///
+/// It stays connected as long as somebody holds it, a reference that it has made, or a stream of one.
 public final class TrebuchetClient: Sendable {
     /// Settings with their defaults.
     public struct Options: Sendable {
@@ -17,6 +19,9 @@ public final class TrebuchetClient: Sendable {
         /// How long a call may wait for its answer, unless `withDeadline` sets less. Nil: without end. Default 30 seconds.
         public var callTimeout: Duration? = .seconds(30)
         /// Calls that may wait for their answers at once; more fail with `rateLimited`. Default 10,000.
+        ///
+        /// A server takes only so many at a time (`ServerLimits.callsPerConnection`); the others of these wait here until it
+        /// has answered some, up to their deadlines, and are sent in the order in which they were made.
         public var callsInFlight = 10_000
         /// The largest message that is taken from the server, in bytes. The server is told of it in the handshake, and sends none
         /// that is larger. Default 16 MiB.
@@ -58,21 +63,19 @@ public final class TrebuchetClient: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    let core: ClientCore
+    let hold: ClientHold
+    var core: ClientCore { hold.core }
 
     /// A client that is not connected yet.
     public init(transport: TrebuchetTransport, options: Options = Options()) {
         let reactor = ReactorGroup.client
         self.transport = transport
-        core = ClientCore(reactor: reactor, options: options, peerName: transport.description)
+        let core = ClientCore(
+            reactor: reactor, options: options, peerName: transport.description, isAddressed: transport.isAddressed)
+        hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(reactors: [reactor])
-        actorSystem.call(through: core)
+        actorSystem.call(through: hold)
         core.system = actorSystem
-    }
-
-    deinit {
-        let core = core
-        Task { await core.connection.close() }
     }
 
     /// Connects, and keeps connected from then on: a connection that breaks is made again as `options.reconnect` says, and
@@ -106,9 +109,11 @@ public final class TrebuchetClient: Sendable {
     public func close() async { await core.connection.close() }
 
     /// A reference to an actor at the server. It is not asked whether the actor exists; a call would tell.
+    ///
+    /// The reference keeps the client connected, and so do references that come with results and states.
     public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
     where A.ActorSystem == TrebuchetActorSystem {
-        try A.resolve(id: TrebuchetActorID(id), using: actorSystem)
+        try A.resolve(id: TrebuchetActorID(id, at: hold), using: actorSystem)
     }
 
     /// Makes errors of these types arrive as themselves. Those that a method names in `throws(…)` need no registration.

@@ -10,6 +10,8 @@ extension TrebuchetActor {
     /// The dispatch table, built once.
     static var dispatch: DispatchTable<Self> { ActorTypes.of(Self.self).table }
 
-    /// Whether the method of this name is marked `@Idempotent`; nil when the dispatch table has none.
-    static func isIdempotent(_ name: String) -> Bool? { dispatch.methods.first { $0.name == name }?.isIdempotent }
+    /// What callers know of the method of this name; nil when the dispatch table has none.
+    static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {
+        dispatch.methods.first { $0.name == name }.map { ($0.isIdempotent, $0.generics) }
+    }
 }

@@ -13,7 +13,7 @@ struct ActorSource<A: DistributedActor>: Sendable where A.ActorSystem == Trebuch
     init(_ actor: A) {
         self.actor = .success(actor)
         client = nil
-        let core = actor.id.home == nil ? actor.actorSystem.client : nil
+        let core = actor.id.home == nil ? (actor.id.client ?? actor.actorSystem.clientHold)?.core : nil
         connectionStates = core?.connection.states ?? StateRelay(.connected)
     }
 

@@ -16,6 +16,7 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var failed: [PersistedStates] = []
     private var isWriting = false
     private var isAtEndOfTurn = false
+    private var isAbandoned = false
     private var idle: [() -> Void] = []
 
     init(_ store: any StateStore, stateSize: Int, reactor: Reactor) {
@@ -26,6 +27,7 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     /// Writes these states at the end of the turn, or after the write that is under way.
     func add(_ states: PersistedStates) {
+        guard !isAbandoned else { return }
         changed.append(states)
         schedule()
     }
@@ -71,6 +73,7 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     private func tryLater(_ batch: [PersistedStates]) {
+        guard !isAbandoned else { return }
         if failed.isEmpty {
             reactor.schedule(after: Self.retryInterval) {
                 let failed = self.failed
@@ -82,6 +85,13 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     // MARK: The end
+
+    /// Writes nothing more than what is being written.
+    func abandon() {
+        isAbandoned = true
+        changed = []
+        failed = []
+    }
 
     /// Returns when nothing waits to be written, but for what could not be.
     func flush() async {

@@ -1,4 +1,13 @@
+internal import TrebuchetWire
+
 extension ServerLimits {
+    /// What clients are told of.
+    var terms: ServerTerms {
+        ServerTerms(
+            callsPerConnection: callsPerConnection, callBytesPerConnection: callBytesPerConnection,
+            streamsPerConnection: streamsPerConnection, messageSize: messageSize)
+    }
+
     /// How much of a resource a party may use, and the setting that says so.
     func share(of resource: SharedResource, _ party: Party) -> (limit: Int, setting: String) {
         switch (resource, party) {

@@ -12,6 +12,15 @@ extension ServerShard {
         }
     }
 
+    /// Ends all connections where they are, and writes no more states.
+    func cut() {
+        states.writer?.abandon()
+        for session in sessions.values {
+            session.link.abort()
+            session.linkDidClose()
+        }
+    }
+
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
         let deadline = MonotonicClock.now &+ limit.nanoseconds
         // Half of the time for telling them: the last ones' calls get the other half.

@@ -35,6 +35,8 @@ final class ServerShard: @unchecked Sendable {
     private var held: [ActorName: ActorRecord] = [:]
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
+    /// Answers of repeated calls that wait for streams, by the numbers of their sessions.
+    var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
     /// Between two looks, as the shortest time of a policy asks for.
@@ -66,7 +68,10 @@ final class ServerShard: @unchecked Sendable {
     func sibling(on states: ReactorShard) -> ServerShard? { siblings.first { $0.states === states } }
 
     func add(_ session: Session) { sessions[session.name.number] = session }
-    func remove(_ session: Session) { sessions[session.name.number] = nil }
+    func remove(_ session: Session) {
+        sessions[session.name.number] = nil
+        streamsMayShow(session)
+    }
 
     /// For a connection that is to live on this reactor; from anywhere.
     func newSessionName() -> SessionName { answers.names.next(onReactor: index) }

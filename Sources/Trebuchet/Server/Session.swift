@@ -15,6 +15,7 @@ final class Session: @unchecked Sendable {
     private(set) var isOpen = true
     private(set) var isDraining = false
     private var isBehind = false
+    private var wasGreeted = false
     /// Whether answers of its calls are kept.
     var remembers = false
     private var malformedInRow: UInt16 = 0
@@ -83,6 +84,7 @@ final class Session: @unchecked Sendable {
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
         case .streamResume: resume(message)
+        case .hello where version == .v3: greet()
         default:
             return refuse(EnvelopeError("a client does not send \(kind) messages"))
         }
@@ -99,6 +101,20 @@ final class Session: @unchecked Sendable {
         }
         if malformedInRow >= min(shard.limits.malformedMessages, Int(UInt16.max)) {
             link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
+        }
+    }
+
+    /// Tells the client what its connection is called and what may be sent over it. The first time is free.
+    private func greet() {
+        if wasGreeted, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
+            return link.send { EnvelopeWriter.error(code: .rateLimited, message: refusal.message, into: &$0) }
+        }
+        wasGreeted = true
+        let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
+        link.send {
+            EnvelopeWriter.hello(
+                session: shard.answers.names.text(name), terms: shard.limits.terms, pingIntervalMilliseconds: ping,
+                into: &$0)
         }
     }
 
@@ -124,7 +140,11 @@ final class Session: @unchecked Sendable {
             return TrebuchetError(
                 code, "'\(target.prefix(128))' of actor '\(actorID.prefix(128))' is not allowed")
         }
-        guard shard.limits.hasRates else { return nil }
+        return shard.limits.hasRates ? rateRefusal(of: target) : nil
+    }
+
+    /// Why a message may not come now, at a server with rates; nil when it has been counted.
+    private func rateRefusal(of target: String) -> TrebuchetError? {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
         if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {

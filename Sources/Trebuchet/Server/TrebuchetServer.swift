@@ -53,7 +53,7 @@ public final class TrebuchetServer: Sendable {
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
-        system.serve(parts.directory)
+        system.serve(parts.directory, as: parts.answers.names.instance)
         if let store {
             for shard in system.shards {
                 shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
@@ -251,11 +251,7 @@ public final class TrebuchetServer: Sendable {
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most
     /// `drain`, and closes the connections with 1001.
     public func shutdown(drain: Duration = .seconds(10)) async {
-        let listener: WebSocketServer? = state.withLock { state in
-            defer { state = .stopping }
-            if case .running(let listener) = state { return listener }
-            return nil
-        }
+        let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
         await Task {
             await listener?.stopAccepting()
@@ -267,6 +263,26 @@ public final class TrebuchetServer: Sendable {
             takeApart()
             stopped.update(true)
         }.value
+    }
+
+    /// Cuts all connections at once, as if the process had ended: no client is told, no call is waited for, nothing is written.
+    package func cut() async {
+        let listener = stopListener()
+        await Task {
+            await listener?.stopAccepting()
+            await listener?.refuseUpgrades()
+            for shard in shards { await shard.reactor.perform { shard.cut() } }
+            takeApart()
+            stopped.update(true)
+        }.value
+    }
+
+    private func stopListener() -> WebSocketServer? {
+        state.withLock { state in
+            defer { state = .stopping }
+            if case .running(let listener) = state { return listener }
+            return nil
+        }
     }
 
     // MARK: Clients in this process

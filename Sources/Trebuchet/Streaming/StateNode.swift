@@ -43,6 +43,8 @@ final class StateNode: @unchecked Sendable {
     var messageCount = 0
     /// Whether the source was asked for a whole value that has not come yet.
     var awaitsWhole = false
+    /// Whether the source has sent anything so far.
+    private var isFed = false
     /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
     /// different reactors.
     var isDetached = false
@@ -59,6 +61,9 @@ final class StateNode: @unchecked Sendable {
 
     var isEmpty: Bool { subscriptions.isEmpty }
 
+    /// Whether nothing is on its way that the source was asked for.
+    var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
+
     /// Whether some were written to and others wait for later turns.
     var isUnderWay: Bool { written != nil }
 
@@ -71,6 +76,17 @@ final class StateNode: @unchecked Sendable {
     }
 
     func receive(_ event: StateEvent) {
+        guard !isUpToDate else { return handle(event) }
+        // All are of one server.
+        let isAwaited = subscriptions.first?.session.shard.answersBehindStreams.isEmpty == false
+        let readers = isAwaited ? subscriptions.map(\.session) : []
+        isFed = true
+        handle(event)
+        guard isUpToDate else { return }
+        for session in readers { session.shard.streamsMayShow(session) }
+    }
+
+    private func handle(_ event: StateEvent) {
         switch event {
         case .update(let update):
             guard update.sequence > latest?.sequence ?? 0 else { return }

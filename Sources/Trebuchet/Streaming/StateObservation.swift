@@ -23,14 +23,15 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// It does not throw: the stream ends when the server ends it, and `stream.outcome` says why.
     public func callAsFunction() async -> StateStream<Value> {
         if let local = await LocalObservation.begin(actor, name, Value.self) { return StateStream(local: local) }
-        guard let caller = actor.actorSystem.client else {
-            return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
+        guard let hold = actor.id.client ?? actor.actorSystem.clientHold else {
+            return StateStream(failed: actor.actorSystem.unreachable(actor.id))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name)
         if case .every(let buffer) = delivery {
-            return StateStream(remote: caller.observe(target, reading: .every(buffer: max(1, buffer))))
+            return StateStream(
+                remote: hold.core.observe(target, reading: .every(buffer: max(1, buffer)), holding: hold))
         }
-        return StateStream(remote: caller.observe(target, kept: KeptStates.make(for: Value.self)))
+        return StateStream(remote: hold.core.observe(target, kept: KeptStates.make(for: Value.self), holding: hold))
     }
 
     /// Begins to observe what a filter lets through; the server evaluates it, so that nothing else is sent.
@@ -54,10 +55,11 @@ where A.ActorSystem == TrebuchetActorSystem {
         } catch {
             return StateStream(failed: error)
         }
-        guard let caller = actor.actorSystem.client else {
-            return StateStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
+        guard let hold = actor.id.client ?? actor.actorSystem.clientHold else {
+            return StateStream(failed: actor.actorSystem.unreachable(actor.id))
         }
-        return StateStream(remote: caller.observe(StreamTarget(actorID: actor.id.id, name: name, filter: filter)))
+        let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)
+        return StateStream(remote: hold.core.observe(target, holding: hold))
     }
 
     /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.

@@ -21,6 +21,10 @@ final class RunningCall: @unchecked Sendable {
     var isSample = false
     /// How long it took; written there, before its answer is handed over.
     var nanoseconds: UInt64 = 0
+    /// Set for a `repeat`: where its actor lives, as far as that is known.
+    var repeated: RepeatedCall?
+    /// Set for a stream that waits to begin: the name of its actor.
+    var streamedActor: ActorName?
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
     /// Called when it is cancelled while it waits there: nothing else would end it.
@@ -36,6 +40,13 @@ final class RunningCall: @unchecked Sendable {
         self.callID = callID
         self.deadline = deadline
         self.byteCount = byteCount
+    }
+
+    /// What a call has been repeated of.
+    struct RepeatedCall {
+        let actor: ActorName
+        /// Nil for an actor that is not there, or lives on no reactor.
+        let home: ReactorShard?
     }
 
     /// The task that runs the call; cancelled at once when the call was cancelled before it began.

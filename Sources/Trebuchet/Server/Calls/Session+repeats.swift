@@ -94,6 +94,9 @@ extension Session {
             return finish(call, .failure(refusal))
         }
         let isRepeat = name.session != self.name
+        if isRepeat {
+            call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
+        }
         let waiting = WaitingCall(session: self, call: call)
         if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting) {
             return take(outcome, call)
@@ -123,7 +126,18 @@ extension Session {
 
     /// From any reactor.
     func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
-        finish(call, answer.map { CallResult(encoded: $0) }.mapError { $0 }, from: nil)
+        let outcome: CallOutcome = answer.map { CallResult(encoded: $0) }.mapError { $0 }
+        guard let repeated = call.repeated else { return finish(call, outcome, from: nil) }
+        // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
+        let reactor = shard.reactor
+        let here: @Sendable () -> Void = {
+            self.shard.whenStreamsShow(self, repeated.actor, until: call.deadline) { self.finish(call, outcome) }
+        }
+        guard let home = repeated.home, home !== shard.states else { return reactor.execute(here) }
+        home.reactor.execute {
+            home.publishMarked()
+            reactor.execute(here)
+        }
     }
 
     /// The name of the call that is in hand; nil after a refusal.

@@ -10,7 +10,7 @@ struct CallLoad {
     /// Microseconds of work that these calls may make there, by what earlier ones took: others' calls stand behind them.
     static let mostTimeInTransit = 500
     /// What a call that takes time weighs beside its message: its timer, its place in queues, what was found in the message.
-    static let overhead = 4 << 10
+    static let overhead = ServerTerms.callOverhead
 
     /// Bytes of the calls that count.
     var bytes = 0

@@ -119,9 +119,11 @@ extension Session {
 
     /// As a call under way: it counts, has a deadline and can be cancelled.
     private func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
+        call.streamedActor = name
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
+            defer { self.shard.streamsMayShow(self) }
             switch outcome {
             case .failure(let error):
                 if request.seen == nil { return self.finish(call, .failure(error)) }
@@ -188,6 +190,7 @@ extension Session {
         beginning.remove(request.streamID)
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [] }
+        defer { shard.streamsMayShow(self) }
         let source: any AnyStateSource
         switch outcome {
         case .success(let found?): source = found

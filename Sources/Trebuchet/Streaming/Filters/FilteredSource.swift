@@ -109,7 +109,7 @@ final class FilteredSource: AnyStateSource, Sendable {
         }
         guard isAttached else { return endIfUnused() }
         base.filters.add(self)
-        showNow { if let update = $0 { node.send(.update(update)) } }
+        showNow { node.send($0.map { .update($0) } ?? .nothing) }
     }
 
     func detach(_ node: StateNode) {

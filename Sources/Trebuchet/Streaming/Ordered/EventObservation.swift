@@ -23,11 +23,11 @@ where A.ActorSystem == TrebuchetActorSystem {
         if let local = await LocalObservation<Event>.events(of: actor, name, buffer: buffer) {
             return EventStream(local: local)
         }
-        guard let caller = actor.actorSystem.client else {
-            return EventStream(failed: TrebuchetError(.unavailable, "actor '\(actor.id)' is not here"))
+        guard let hold = actor.id.client ?? actor.actorSystem.clientHold else {
+            return EventStream(failed: actor.actorSystem.unreachable(actor.id))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name)
-        return EventStream(remote: caller.observe(target, reading: .events(buffer: buffer)))
+        return EventStream(remote: hold.core.observe(target, reading: .events(buffer: buffer), holding: hold))
     }
 }
 
