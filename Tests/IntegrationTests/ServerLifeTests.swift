@@ -86,7 +86,7 @@ extension TrebuchetServer: Service {}
             peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
             await journal.wait(for: "a began")
             // Whoever listens keeps it from ending the process: from then on run() does.
-            while SignalState.isDefault(SIGTERM) { await Task.yield() }
+            #expect(await eventually { !SignalState.isDefault(SIGTERM) })
             kill(getpid(), SIGTERM)
             _ = try await peer.next()
             kill(getpid(), SIGTERM)
@@ -107,7 +107,7 @@ extension TrebuchetServer: Service {}
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
             try await server.start()
             let running = Task { try await server.run() }
-            while SignalState.isDefault(SIGTERM) { await Task.yield() }
+            #expect(await eventually { !SignalState.isDefault(SIGTERM) })
             running.cancel()
             try await running.value
             kill(getpid(), SIGTERM)
