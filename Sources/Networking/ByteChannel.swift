@@ -283,8 +283,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Whether the peer has taken some of what waits for it since this was asked last, and not yet all: then it is there,
-    /// though its answer to what was sent last may be far off.
+    /// Whether the peer has taken some of what waits for it since this was asked last, and not yet all: so it is there.
     package func isPeerTaking() -> Bool {
         guard state == .open, let delivery = socket.delivery, delivery.isWaiting || waitingBytes > 0 else {
             extras?.acknowledged = nil

@@ -199,6 +199,7 @@ private enum SignalState {
     static func isDefault(_ signal: Int32) -> Bool {
         var action = sigaction()
         sigaction(signal, nil, &action)
+        // Right because a handler is a pointer to a C function, of which SIG_DFL is the null one.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 0
     }
 }

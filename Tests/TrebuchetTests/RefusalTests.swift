@@ -42,7 +42,7 @@ import TrebuchetTesting
             actor: "calculator", target: "same(_:)", arguments: ["9223372036854775808"], code: .invalidArguments,
             text: "the number does not fit into Int"),
         Refused(
-            actor: "calculator", target: "join(_:b:text:_:list:)", arguments: ["1", "1.5", #""""#, "true", "[1,2.5]"],
+            actor: "calculator", target: "join(_:b:text:_:list:)", arguments: ["1", "1.5", "\"\"", "true", "[1,2.5]"],
             code: .invalidArguments, text: "a number in it does not fit its type"),
         Refused(
             actor: "calculator", target: "joinLater(_:text:)", arguments: ["1", "2"], code: .invalidArguments,
