@@ -26,10 +26,10 @@ enum AheadCourses {
     private static func actor(_ dice: inout Dice) -> StepText { dice.pick(["victim", "room/1", "room/2", "room/3"]) }
 
     private static func right(_ dice: inout Dice) -> Course {
-        let buffer = dice.chance(60) ? dice.pick([4_096, 16_384, 65_536]) : nil
+        let buffer = dice.chance(60) ? dice.pick([32_768, 65_536]) : nil
         var steps: [Step] = buffer.map { [.receiveBuffer($0)] } ?? []
         steps.append(.upgrade(version: 3))
-        // Through a small buffer the kernel may take a second for some kilobytes.
+        // Into a small buffer the kernel may take a second for some kilobytes, and for still smaller ones it drops what it has.
         let (call, count) = call(&dice, most: buffer ?? .max < 65_536 ? 1 : 8)
         steps.append(.ask(call.text, milliseconds: 10_000, count: max(1, count)))
         if dice.chance(30) { steps.append(.pause(milliseconds: dice.int(1...300))) }
