@@ -162,10 +162,9 @@ extension Session {
         }
         let kept = KeptMessage(message)
         let session = self
-        let completion = call.isSample ? timed(call, completion) : completion
+        let isSample = call.isSample
         there.reactor.execute {
-            // What began is noted as a negative time.
-            if call.isSample { call.nanoseconds = 0 &- MonotonicClock.now }
+            let completion = isSample ? call.timing(completion) : completion
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = session.asCaller {
@@ -177,14 +176,6 @@ extension Session {
                 guard !call.isAnswered else { return }
                 session.wait(for: record.name, method, kept, call, completion)
             }
-        }
-    }
-
-    /// Notes how long a call took on another reactor, from when its turn came there.
-    private func timed(_ call: RunningCall, _ completion: @escaping CallCompletion) -> CallCompletion {
-        { outcome in
-            call.nanoseconds = MonotonicClock.now &+ call.nanoseconds
-            completion(outcome)
         }
     }
 

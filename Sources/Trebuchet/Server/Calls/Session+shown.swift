@@ -6,9 +6,11 @@ extension Session {
     ///
     /// - Parameter actor: of it, those count too that wait for the actor to be made.
     fileprivate func streamsShow(_ actor: ActorName) -> Bool {
-        beginning.isEmpty && streams.values.allSatisfy { $0.node.isUpToDate }
-            && !running.values.contains { $0.streamedActor == actor }
+        haveShown && !running.values.contains { $0.streamedActor == actor }
     }
+
+    /// The same, but for streams that wait for their actors.
+    fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.node.isUpToDate } }
 }
 
 extension ServerShard {
@@ -39,10 +41,13 @@ extension ServerShard {
     }
 
     private func look(at session: Session) {
-        guard let waiting = answersBehindStreams.removeValue(forKey: session.name.number) else { return }
-        let others = waiting.filter { session.isOpen && !session.streamsShow($0.actor) }
-        if !others.isEmpty { answersBehindStreams[session.name.number] = others }
-        for answer in waiting where !others.contains(where: { $0 === answer }) { answer.end() }
+        let number = session.name.number
+        guard let waiting = answersBehindStreams[number], !session.isOpen || session.haveShown else { return }
+        // Looked at once for all of them: a client may have many.
+        let awaited = session.isOpen ? Set(session.running.values.compactMap(\.streamedActor)) : []
+        let others = waiting.filter { awaited.contains($0.actor) }
+        answersBehindStreams[number] = others.isEmpty ? nil : others
+        for answer in waiting where !awaited.contains(answer.actor) { answer.end() }
     }
 }
 
