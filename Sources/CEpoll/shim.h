@@ -9,3 +9,9 @@ int gnu_pthread_setname(unsigned long thread, const char *name) __asm__("pthread
 const char *gnu_strerrorname(int number) __asm__("strerrorname_np");
 int gnu_sched_getaffinity(int process, unsigned long size, void *set) __asm__("sched_getaffinity");
 int gnu_malloc_trim(unsigned long pad) __asm__("malloc_trim");
+
+// What the allocator has given out (uordblks, hblkhd) and keeps (arena), over all its arenas.
+struct gnu_malloc_state {
+    unsigned long arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct gnu_malloc_state gnu_mallinfo(void) __asm__("mallinfo2");

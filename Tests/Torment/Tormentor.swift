@@ -25,19 +25,23 @@ final class Tormentor {
                 + options.families.map(\.rawValue).joined(separator: ", "))
         let siege = try await Siege(options, isTLS: options.isTLS) { try await self.befriend($0) }
         // So that what is made once is made when memory is looked at first.
-        let warmUp = min(60, Double(options.seconds) / 3)
-        var base: [Int]?
+        let warmUp = min(60, Double(options.seconds) / 4)
+        var base: [Daemon.Memory]?
         var before: [Course] = []
         while elapsed < Double(options.seconds) {
             let (finding, courses, suspect) = await chapter(siege)
             if let finding { return await report(finding, before + courses, siege, suspect) }
             before = courses
-            if base == nil, elapsed >= warmUp { base = try await siege.memory() }
+            // Resident memory goes up and down with what lies beside what; its level is the highest of the next minute.
+            if base == nil ? elapsed >= warmUp : elapsed < 2 * warmUp {
+                let now = try await siege.memory()
+                base = base.map { zip($0, now).map { $0.highest($1) } } ?? now
+            }
         }
         if let base {
             let now = try await siege.memory()
             print(
-                "memory: \(zip(base, now).map { "\($0) KiB after the warm-up, \($1) KiB now" }.joined(separator: "; "))"
+                "memory: \(zip(base, now).map { "\($0) after the warm-up, \($1) now" }.joined(separator: "; "))"
             )
             if !options.isSanitized, let finding = await siege.memory(above: base) {
                 return await report(finding, before, siege)

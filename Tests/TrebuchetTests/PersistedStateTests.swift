@@ -310,6 +310,24 @@ import TrebuchetTesting
         }
     }
 
+    @Test("what can never be written is named in the log when its actor is taken out of reach")
+    func lostForGood() async throws {
+        var limits = ServerLimits()
+        limits.persistedStateSize = 100
+        let journal = Journal()
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
+            log: { journal.note($0) })
+        await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        let own = try Diary.resolve(id: TrebuchetActorID("diary"), using: server.actorSystem)
+        _ = try await own.write(String(repeating: "x", count: 200))
+        await server.unexpose("diary")
+        let line = journal.entries.last ?? ""
+        #expect(line.contains("actor 'diary'") && line.contains("its last change is lost"), "\(line)")
+        #expect(line.contains("larger than the 100 allowed"), "\(line)")
+        await server.shutdown()
+    }
+
     // MARK: Names
 
     @Test("an actor that gives way has written its state before the next one loads it")

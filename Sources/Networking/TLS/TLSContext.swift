@@ -60,6 +60,8 @@ package final class TLSContext: @unchecked Sendable {
             let required = settings.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
             SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | required, nil)
         }
+        // Clients keep their sessions themselves, in tickets. OpenSSL would keep up to 20,480 more of TLS 1.2 in memory.
+        SSL_CTX_ctrl(context.pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_OFF), nil)
         // Without a name, sessions of clients with certificates could not be resumed.
         let name = Array("trebuchet".utf8)
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))

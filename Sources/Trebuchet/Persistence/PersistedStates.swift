@@ -161,8 +161,8 @@ final class PersistedStates: @unchecked Sendable {
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
             code,
-            "the state of actor '\(name)' could not be written: \(reason); its changes are in memory and will be tried "
-                + "again")
+            "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
+                + (code == .unknownOutcome ? " and will be tried again" : " alone"))
         for answer in held.answers { answer(error) }
     }
 
@@ -170,13 +170,19 @@ final class PersistedStates: @unchecked Sendable {
 
     /// Returns when all that has changed is written, however often that has to be tried, and from then on changes are not
     /// kept. While the store fails calls get errors and this waits: a change is let go of by nobody.
-    func retire() async {
+    ///
+    /// - Returns: why the last change is not written and never will be: it has no form, or is too large.
+    func retire() async -> TrebuchetError? {
         await withCheckedContinuation { continuation in
-            home.reactor.execute { self.retire { continuation.resume() } }
+            home.reactor.execute { self.retire { continuation.resume(returning: $0) } }
         }
     }
 
-    private func retire(_ done: @escaping () -> Void) {
+    func loss(_ error: TrebuchetError) -> String {
+        "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
+    }
+
+    private func retire(_ done: @escaping (TrebuchetError?) -> Void) {
         whenWritten { [self] error in
             // What has no form, or is too large, will not be written later either, and nobody was told that it is kept.
             guard error?.code != .unknownOutcome || isRetired else {
@@ -184,9 +190,10 @@ final class PersistedStates: @unchecked Sendable {
                 home.reactor.schedule(after: StateWriter.retryInterval) { self.retire(done) }
                 return
             }
+            let wasRetired = isRetired
             isRetired = true
             for state in states { state.source?.persist(by: nil) }
-            done()
+            done(wasRetired ? nil : error)
         }
     }
 }

@@ -132,7 +132,7 @@ public final class TrebuchetServer: Sendable {
         guard let record, let persisted = record.persisted, let actor = record.actor else { return }
         // Under another name as well, it is kept under the first.
         guard persisted.name == record.name else { return }
-        await persisted.retire()
+        if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
         (actor.id as? TrebuchetActorID).map { actorSystem.setPersistedStates(nil, of: $0) }
     }
 

@@ -30,7 +30,7 @@ final class StateNode: @unchecked Sendable {
     private(set) var fresh = FreshUpdates()
     private(set) var subscriptions: [StreamSubscription] = []
     /// Those who are to get what the source says of now, where that may be nothing, with what had been sent before.
-    private var newcomers: [(subscription: StreamSubscription, sent: UInt64)] = []
+    private var newcomers: [ObjectIdentifier: (subscription: StreamSubscription, sent: UInt64)] = [:]
     /// Whether all are to be written to.
     private(set) var isMarked = false
     /// In a pass: those from this place on were written to. A subscriber that leaves has the last one take its place, so
@@ -111,7 +111,7 @@ final class StateNode: @unchecked Sendable {
             mark()
         case .nothing:
             awaitsWhole = false
-            newcomers = []
+            newcomers = [:]
         case .failed(let error):
             finish(.error, error)
         case .ended:
@@ -192,27 +192,27 @@ final class StateNode: @unchecked Sendable {
     /// Asks a source that may have nothing to show for what one subscriber is to get.
     func ask(for subscription: StreamSubscription) {
         subscription.sent = max(subscription.sent, latest?.sequence ?? 0)
-        newcomers.append((subscription, subscription.sent))
+        newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestWhole()
     }
 
     /// The same for one that could not be written to when the answer came.
     func askAgain(for subscription: StreamSubscription) {
         guard !newcomers.isEmpty, subscription.session.isWritable,
-            newcomers.contains(where: { $0.subscription === subscription })
+            newcomers[ObjectIdentifier(subscription)] != nil
         else { return }
         requestWhole()
     }
 
     private func serveNewcomers(_ update: StateUpdate) {
         let served = newcomers
-        newcomers = []
-        for (subscription, sent) in served {
+        newcomers = [:]
+        for (subscription, sent) in served.values {
             // Those who have got something newer need nothing more.
             guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.session.isWritable else {
                 subscription.session.fellBehind()
-                newcomers.append((subscription, sent))
+                newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
                 continue
             }
             guard let suffix = update.suffix(for: version) else { continue }
@@ -240,7 +240,7 @@ final class StateNode: @unchecked Sendable {
             last.place = place
         }
         subscription.place = -1
-        if !newcomers.isEmpty { newcomers.removeAll { $0.subscription === subscription } }
+        if !newcomers.isEmpty { newcomers[ObjectIdentifier(subscription)] = nil }
         source.countSubscriber(-1)
         if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
     }
@@ -249,7 +249,7 @@ final class StateNode: @unchecked Sendable {
         end = (reason, error)
         let ended = subscriptions
         subscriptions = []
-        newcomers = []
+        newcomers = [:]
         for subscription in ended {
             subscription.place = -1
             source.countSubscriber(-1)

@@ -27,5 +27,11 @@ package distributed actor TormentDebug {
     }
 
     /// Gives memory that the allocator keeps back to the system.
-    package distributed func trim() { _ = gnu_malloc_trim(0) }
+    ///
+    /// - Returns: the bytes that are in use.
+    package distributed func trim() -> Int {
+        _ = gnu_malloc_trim(0)
+        let state = gnu_mallinfo()
+        return Int(state.uordblks + state.hblkhd)
+    }
 }

@@ -10,6 +10,26 @@ final class Daemon: Sendable {
         var descriptors: Int
     }
 
+    /// In KiB.
+    struct Memory: CustomStringConvertible {
+        /// Pages that the process has: what is in use, and what lies between.
+        var resident: Int
+        /// What the program has asked the allocator for and not given back.
+        var inUse: Int
+
+        func highest(_ other: Memory) -> Memory {
+            Memory(resident: max(resident, other.resident), inUse: max(inUse, other.inUse))
+        }
+
+        /// Whether it is no more than a tenth over what was before, or than that many KiB.
+        func isNear(_ before: Memory, slack: Int) -> Bool {
+            resident <= before.resident + max(before.resident / 10, slack)
+                && inUse <= before.inUse + max(before.inUse / 10, slack)
+        }
+
+        var description: String { "\(resident) KiB (\(inUse) KiB of them in use)" }
+    }
+
     let program: ChildProgram
     let port: Int
     let isSecure: Bool
@@ -64,10 +84,10 @@ final class Daemon: Sendable {
         return Levels(report: report, descriptors: program.descriptorCount)
     }
 
-    /// KiB, after the allocator has given back what it can.
-    func memory() async throws -> Int {
-        try await debug.trim()
-        return program.residentKiB
+    /// After the allocator has given back what it can.
+    func memory() async throws -> Memory {
+        let bytes = try await debug.trim()
+        return Memory(resident: program.residentKiB, inUse: bytes >> 10)
     }
 
     func stop() async {

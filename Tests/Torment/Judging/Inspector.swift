@@ -67,17 +67,17 @@ struct Inspector {
     var memorySlack = 0
 
     /// More than a tenth above `base`.
-    func memory(above base: Int) async -> Finding? {
-        var now = 0
+    func memory(above base: Daemon.Memory) async -> Finding? {
+        var now = base
         let deadline = ContinuousClock.now + patience
         repeat {
             if let end = daemon.program.end { return died(end) }
             do { now = try await daemon.memory() } catch { return await noAnswer(error) }
-            if now <= base + max(base / 10, memorySlack) { return nil }
+            if now.isNear(base, slack: memorySlack) { return nil }
             try? await Task.sleep(for: .milliseconds(250))
         } while ContinuousClock.now < deadline
         return .memory(
-            "\(daemon.name) holds \(now) KiB; after the warm-up it was \(base) KiB, so too much was added")
+            "\(daemon.name) holds \(now); after the warm-up it was \(base), so too much was added")
     }
 
     private func differences(_ now: Daemon.Levels) -> [String] {

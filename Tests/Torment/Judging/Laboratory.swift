@@ -30,7 +30,7 @@ final class Laboratory {
         if wanted != nil { options.patience = min(options.patience, .seconds(6)) }
         var siege = try await Siege(options, isTLS: isTLS)
         siege.patience = .seconds(wanted == nil ? 12 : 5)
-        var base: [Int]?
+        var base: [Daemon.Memory]?
         var finding: Finding?
         // Memory has its level once all that is made once is made.
         for count in repeats > 4 ? [2, repeats - 2] : [repeats] {

@@ -74,13 +74,13 @@ struct Siege: Sendable {
         return nil
     }
 
-    func memory() async throws -> [Int] {
-        var all: [Int] = []
+    func memory() async throws -> [Daemon.Memory] {
+        var all: [Daemon.Memory] = []
         for daemon in daemons { all.append(try await daemon.memory()) }
         return all
     }
 
-    func memory(above base: [Int]) async -> Finding? {
+    func memory(above base: [Daemon.Memory]) async -> Finding? {
         for (inspector, base) in zip(inspectors, base) {
             if let finding = await inspector.memory(above: base) { return finding }
         }

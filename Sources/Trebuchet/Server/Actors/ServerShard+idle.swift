@@ -80,7 +80,7 @@ extension ServerShard {
                 parts.log("actor '\(record.name)' was let go, though its deactivate() failed: \(error)")
             }
             if let persisted = record.persisted, let actor = record.actor {
-                await persisted.retire()
+                if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
                 (actor.id as? TrebuchetActorID).map { system?.setPersistedStates(nil, of: $0) }
             }
             record.stake?.giveBack()
