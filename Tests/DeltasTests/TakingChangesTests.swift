@@ -119,6 +119,23 @@ struct TakingChangesTests {
         #expect(reader.take(from: &readings, with: ValueCoder(version: .v3))?.isEmpty == false)
     }
 
+    @Test("what was changed before is none of the changes after others were applied")
+    func takenAfterApplying() throws {
+        var source: KeyedCollection = [Item(id: 1, title: "a")]
+        _ = source.takeChanges()
+        source.append(Item(id: 2, title: "b"))
+        let taken = source.takeChanges()
+        let changes = try #require(taken)
+        var copy: KeyedCollection = [Item(id: 1, title: "a")]
+        copy.update(id: 1) { $0.title = "A" }
+        try copy.apply(changes)
+        let none = copy.takeChanges()
+        #expect(none?.isEmpty == true)
+        copy.update(id: 2) { $0.title = "B" }
+        let one = copy.takeChanges()
+        #expect(one?.operations.map(\.kind) == [.replace])
+    }
+
     @Test("a reader gets changes only of what follows the version it knows")
     func reader() {
         let wire = ValueCoder(version: .v3)

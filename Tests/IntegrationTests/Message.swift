@@ -24,6 +24,8 @@ struct Message: Decodable {
         var reason: String?
         var reconnectAfterMilliseconds: Int?
         var error: Failure?
+        /// Of a `streamError`.
+        var code: String?
         var result: Int?
         var data: Board.State?
         var base: UInt64?

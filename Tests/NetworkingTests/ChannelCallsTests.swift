@@ -139,6 +139,25 @@ import Testing
         }
     }
 
+    @Test("after the end of our side a peer that neither reads nor closes is let go after 5 s", .timeLimit(.minutes(1)))
+    func patience() async throws {
+        let reactor = try ReactorGroup.servers().reactors[0]
+        let (stream, done) = AsyncStream.makeStream(of: Bool.self)
+        let peer = try await connect(reactor) {
+            Nested(done) { channel in
+                // More than the sockets hold.
+                channel.write { $0.append([UInt8](repeating: 0, count: 64 << 20)) }
+                channel.closeAfterFlush()
+            }
+        }
+        defer { Glibc.close(peer) }
+        var byte: UInt8 = 1
+        #expect(send(peer, &byte, 1, 0) == 1)
+        let begin = ContinuousClock.now
+        for await _ in stream { break }
+        #expect(ContinuousClock.now - begin > .seconds(4))
+    }
+
     @Test("after the end of our side so many bytes are thrown away, then the connection ends")
     func thrownAway() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]

@@ -21,6 +21,23 @@ import Testing
         #expect(queue.popDue(at: 49) == nil)
     }
 
+    @Test("timers that are left when cancelled ones are swept away fire in order")
+    func sweepWithSomeLeft() {
+        var queue = TimerQueue()
+        var fired: [UInt64] = []
+        // Each seventh is left; the deadlines go to and fro.
+        let deadlines = (0..<1_000 as Range<UInt64>).map { $0 * 7_919 % 1_009 }
+        for (number, deadline) in deadlines.enumerated() {
+            let timer = Timer(deadline: deadline) { fired.append(deadline) }
+            queue.add(timer)
+            if number % 7 != 0 { timer.cancel() }
+        }
+        while let next = queue.nextDeadline() {
+            while let work = queue.popDue(at: next) { work() }
+        }
+        #expect(fired == deadlines.enumerated().filter { $0.offset % 7 == 0 }.map(\.element).sorted())
+    }
+
     @Test("ten thousand cancelled timers do not stay in memory")
     func sweep() {
         var queue = TimerQueue()

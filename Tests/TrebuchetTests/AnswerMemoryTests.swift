@@ -135,6 +135,17 @@ import WebSockets
         #expect(begin(Self.first, 8, again: true, at: 1_100) == "run", "a later one cannot have been forgotten")
     }
 
+    @Test("what was forgotten stays forgotten, though answers come in another order than calls")
+    mutating func forgottenOutOfOrder() {
+        #expect(begin(Self.first, 7) == "run")
+        #expect(begin(Self.first, 8) == "run")
+        end(Self.first, 8, at: 0)
+        end(Self.first, 7, at: 1)
+        memory.forget(at: 200)
+        #expect(begin(Self.first, 8, again: true, at: 200) == "refused: unknownOutcome")
+        #expect(begin(Self.first, 7, again: true, at: 200) == "refused: unknownOutcome")
+    }
+
     @Test("a call that runs is not forgotten, however long it takes")
     mutating func longCall() {
         #expect(begin(Self.first, 7, "a") == "run")

@@ -71,6 +71,23 @@ import TrebuchetTesting
         }
     }
 
+    @Test("who may not observe a state may not resume a stream of it either, and its actor is not made")
+    func resumeWithoutPermission() async throws {
+        let asked = Journal()
+        try await withLobbies(refusing: asked) { (peer, _, journal) async throws -> Void in
+            for actor in ["lobby", "lobbies/1"] {
+                peer.send(
+                    #"{"type":"streamResume","payload":{"streamID":"s1","actorID":"\#(actor)","#
+                        + #""targetIdentifier":"observeVisits","epoch":"00000000","lastSequence":1}}"#)
+                let answer = try #require(await peer.next())
+                #expect(answer.type == "streamError")
+                #expect(answer.payload.code == "unauthenticated")
+            }
+            #expect(asked.entries == ["lobby observeVisits", "lobbies/1 observeVisits"])
+            #expect(journal.entries == [])
+        }
+    }
+
     @Test("a call that waits for its actor has its deadline")
     func deadline() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in

@@ -115,6 +115,38 @@ import Trebuchet
         #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
     }
 
+    @Test("what is discarded takes no room, however often that happens")
+    func discardedRoom() {
+        var limits = CollectionLimits()
+        limits.collectionBytes = 160
+        var bench = Bench(limits)
+        let text = JSONValue.string(String(repeating: "x", count: 100))
+        for round in 0..<5 {
+            #expect(bench.perform(.add("a", ["t": text])) == nil, "round \(round)")
+            #expect(bench.perform(.add("b", ["t": text])) == .collectionTooLarge(limit: 160), "round \(round)")
+            bench.table.discardUnwritten()
+        }
+        #expect(bench.table.isEmpty)
+    }
+
+    @Test("clients that are forgotten are taken out of the store too")
+    func forgottenClients() {
+        var limits = CollectionLimits()
+        limits.rememberedClients = 10
+        var bench = Bench(limits)
+        var stored: Set<String> = []
+        for number in 0..<50 {
+            bench.perform(.add("d\(number)"), from: "client number \(number)")
+            guard let batch = bench.table.beginWrite() else { continue }
+            for (client, window) in batch.clients {
+                if window == nil { stored.remove(client) } else { stored.insert(client) }
+            }
+            _ = bench.table.endWrite(batch)
+        }
+        #expect(stored.count == bench.table.clientCount)
+        #expect(stored.count <= 10)
+    }
+
     @Test("what changes while a batch is written is in the next one")
     func meanwhile() {
         var bench = Bench()
