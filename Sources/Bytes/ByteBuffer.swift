@@ -42,6 +42,7 @@ public struct ByteBuffer: ~Copyable {
     public mutating func removeAll() { end = 0 }
 
     /// Forgets all bytes and gives the memory back when it is more than `limit` bytes.
+    @inlinable
     public mutating func reset(keepingAtMost limit: Int) {
         end = 0
         guard allocated > limit else { return }

@@ -194,7 +194,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         assert(reactor.output.pointee.isEmpty, "what was written is on its way or in the queue")
         isCorked = false
         reactor.corked = nil
-        reactor.output.pointee.reset(keepingAtMost: 4 << 20)
+        reactor.output.pointee.reset(keepingAtMost: 512 << 10)
     }
 
     private func moveOutputToQueue() {

@@ -25,14 +25,14 @@ final class Tormentor {
                 + options.families.map(\.rawValue).joined(separator: ", "))
         let siege = try await Siege(options, isTLS: options.isTLS) { try await self.befriend($0) }
         // So that what is made once is made when memory is looked at first.
-        let warmUp = min(60, Double(options.seconds) / 4)
+        let warmUp = min(120, Double(options.seconds) / 4)
         var base: [Daemon.Memory]?
         var before: [Course] = []
         while elapsed < Double(options.seconds) {
             let (finding, courses, suspect) = await chapter(siege)
             if let finding { return await report(finding, before + courses, siege, suspect) }
             before = courses
-            // Resident memory goes up and down with what lies beside what; its level is the highest of the next minute.
+            // Resident memory goes up and down with what lies beside what; its level is the highest of as long a time again.
             if base == nil ? elapsed >= warmUp : elapsed < 2 * warmUp {
                 let now = try await siege.memory()
                 base = base.map { zip($0, now).map { $0.highest($1) } } ?? now
@@ -113,7 +113,7 @@ final class Tormentor {
         let finding = await siege.judge(outcome)
         if ContinuousClock.now - lastWord > .seconds(9) || finding != nil {
             lastWord = ContinuousClock.now
-            let memory = siege.daemons.map { "\($0.program.residentKiB) KiB" }.joined(separator: ", ")
+            let memory = ((try? await siege.memory()) ?? []).map(\.description).joined(separator: ", ")
             print("\(Int(elapsed)) s: \(source.count) courses, \(memory); \(times)")
         }
         return (finding, outcome.courses, outcome.complaint?.course)

@@ -16,6 +16,8 @@ final class Daemon: Sendable {
         var resident: Int
         /// What the program has asked the allocator for and not given back.
         var inUse: Int
+        /// Buffers that reactors keep for what comes next, as large as what came last up to a limit.
+        private static let scratch = 1 << 10
 
         func highest(_ other: Memory) -> Memory {
             Memory(resident: max(resident, other.resident), inUse: max(inUse, other.inUse))
@@ -24,7 +26,7 @@ final class Daemon: Sendable {
         /// Whether it is no more than a tenth over what was before, or than that many KiB.
         func isNear(_ before: Memory, slack: Int) -> Bool {
             resident <= before.resident + max(before.resident / 10, slack)
-                && inUse <= before.inUse + max(before.inUse / 10, slack)
+                && inUse <= before.inUse + max(before.inUse / 10, slack, Self.scratch)
         }
 
         var description: String { "\(resident) KiB (\(inUse) KiB of them in use)" }

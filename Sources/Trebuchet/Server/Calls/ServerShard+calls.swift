@@ -10,7 +10,7 @@ extension ServerShard {
     ) throws {
         let coder = states.coder(for: version)
         reactor.note(method.label)
-        reply.pointee.removeAll()
+        reply.pointee.reset(keepingAtMost: Self.keptReply)
         var arguments = CallArguments(
             message: message.bytes, envelope: message.envelope, coder: coder, version: version)
         var result = CallReply(reply, coder: coder)

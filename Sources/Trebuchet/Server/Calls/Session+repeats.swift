@@ -186,7 +186,7 @@ extension ServerShard {
         let coder = states.coder(for: .v3)
         let answer: RememberedAnswers.Memory.Answer
         do {
-            reply.pointee.removeAll()
+            reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
             try outcome.get().write?(coder, &reply.pointee)
             answer = .success(Array(reply.pointee.bytes))
         } catch {

@@ -164,7 +164,7 @@ extension Session {
         guard isOpen else { return }
         do {
             let result = try outcome.get()
-            shard.reply.pointee.removeAll()
+            shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
             try result.write?(shard.states.coder(for: version), &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
