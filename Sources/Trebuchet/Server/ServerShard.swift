@@ -15,9 +15,9 @@ final class ServerShard: @unchecked Sendable {
     unowned let system: TrebuchetActorSystem
     /// Where messages are scanned.
     var scans = ScanPlaces()
-    /// The result of the call that is being handled.
     /// How much memory `reply` keeps for the next result after a large one.
     static let keptReply = 256 << 10
+    /// The result of the call that is being handled.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// By the numbers of their names.
     private(set) var sessions: [UInt64: Session] = [:]

@@ -23,6 +23,8 @@ final class CourseRunner {
     private var gathered: [UInt8] = []
     private var isHolding = false
     private var isEnded = false
+    /// Whether the server took nothing for as long as one waits for that.
+    private var isStuck = false
     private var number = 0
     /// By callID.
     private var owed: [[UInt8]: Debt] = [:]
@@ -140,6 +142,9 @@ final class CourseRunner {
     /// What the server does not take is dropped after a while, unless answers are owed: then they are read meanwhile.
     private func transmit(_ bytes: ArraySlice<UInt8>) {
         guard let socket, socket.descriptor >= 0 else { return }
+        // Of thousands of messages each would wait as long.
+        if isStuck, !socket.wait(for: POLLOUT, milliseconds: 0) { return }
+        isStuck = false
         var rest = bytes
         var waits = 0
         while !rest.isEmpty, !isEnded {
@@ -152,11 +157,17 @@ final class CourseRunner {
                 guard !socket.wait(for: POLLOUT, milliseconds: 100) else { continue }
                 waits += 1
                 if owed.isEmpty {
-                    if waits > 5 { return }
+                    if waits > 5 {
+                        isStuck = true
+                        return
+                    }
                 } else {
                     // Ahead of the answers as far as it goes.
                     while !isEnded, fill(within: 0) { collect() }
-                    if waits > 200 { return }
+                    if waits > 200 {
+                        isStuck = true
+                        return
+                    }
                 }
             }
         }
