@@ -25,25 +25,29 @@ final class Tormentor {
                 + options.families.map(\.rawValue).joined(separator: ", "))
         let siege = try await Siege(options, isTLS: options.isTLS) { try await self.befriend($0) }
         // So that what is made once is made when memory is looked at first.
-        let warmUp = min(120, Double(options.seconds) / 4)
+        let warmUp = min(120, Double(options.seconds) / 5)
         var base: [Daemon.Memory]?
+        var late: [Daemon.Memory]?
         var before: [Course] = []
         while elapsed < Double(options.seconds) {
             let (finding, courses, suspect) = await chapter(siege)
             if let finding { return await report(finding, before + courses, siege, suspect) }
             before = courses
-            // Resident memory goes up and down with what lies beside what; its level is the highest of as long a time again.
-            if base == nil ? elapsed >= warmUp : elapsed < 2 * warmUp {
-                let now = try await siege.memory()
-                base = base.map { zip($0, now).map { $0.highest($1) } } ?? now
+            // Resident memory goes up and down with what lies beside what: its level is the lowest of a while.
+            let now = try await siege.memory()
+            switch elapsed {
+            case ..<warmUp: break
+            case ..<(2 * warmUp): base = base.map { zip($0, now).map { $0.lowest($1) } } ?? now
+            case (Double(options.seconds) - warmUp)...: late = late.map { zip($0, now).map { $0.lowest($1) } } ?? now
+            default: break
             }
         }
-        if let base {
-            let now = try await siege.memory()
+        if let base = base ?? late {
+            let now = zip(try await siege.memory(), late ?? base).map { $0.lowest($1) }
             print(
                 "memory: \(zip(base, now).map { "\($0) after the warm-up, \($1) now" }.joined(separator: "; "))"
             )
-            if !options.isSanitized, let finding = await siege.memory(above: base) {
+            if !options.isSanitized, let finding = siege.memory(now, above: base) {
                 return await report(finding, before, siege)
             }
         }

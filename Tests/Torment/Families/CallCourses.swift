@@ -12,6 +12,9 @@ enum CallCourses {
         let count = dice.int(1...8)
         for _ in 0..<count {
             let envelope = good(&dice, version)
+            if version == 3, dice.chance(10) {
+                calls.append(.say(Envelope.hello.text, count: dice.pick([1, 1, 1, 100])))
+            }
             calls.append(.ask(envelope.text, milliseconds: 3_000, count: dice.pick([1, 1, 1, 10, 100, 300])))
         }
         if dice.chance(30) {
@@ -56,8 +59,9 @@ enum CallCourses {
         // Of a version that was not agreed on, now and then.
         let good = good(&dice, dice.chance(90) ? version : dice.int(1...3))
         let text: StepText
-        switch dice.int(1...14) {
+        switch dice.int(1...15) {
         case 1: text = good.text
+        case 15: text = Envelope.hello.with(dice.pick(["protocolVersion", "session", "limits"]), value(&dice)).text
         case 2: text = good.without(dice.pick(["callID", "actorID", "targetIdentifier", "arguments"])).text
         case 3:
             text =

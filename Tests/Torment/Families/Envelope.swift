@@ -51,6 +51,8 @@ struct Envelope {
         return copy
     }
 
+    static var hello: Envelope { Envelope(type: "hello") }
+
     static func cancel(_ id: StepText) -> Envelope {
         Envelope(type: "cancel", members: [("callID", quoted(id))])
     }

@@ -11,6 +11,9 @@ enum HeadCourses {
         var steps: [Step] = [.hold, bytes]
         // Frames that do not wait for the answer.
         if dice.chance(30) { steps.append(.say(Envelope.call("nothing()").text, count: dice.int(1...20))) }
+        if dice.chance(20) {
+            steps.append(.say(Envelope.call("text(_:)", [StepText("\(dice.size(upTo: 40_000))")]).text, count: 1))
+        }
         steps.append(
             dice.pick([
                 .send, .send, .cut(dice.int(0...400)), .pieces(dice.int(1...40)),
@@ -25,7 +28,7 @@ enum HeadCourses {
             StepText(source.replacing(StepText(quoting: old).description, with: new.description))
         }
         let line = "\r\n\r\n"
-        switch dice.int(1...18) {
+        switch dice.int(1...19) {
         case 1: return replacing("GET / ", StepText("<A*\(dice.edge(upTo: 100_000))>%20/%20"))
         case 2: return replacing("GET / ", StepText("GET%20/<a*\(dice.edge(upTo: 100_000))>%20"))
         case 3: return replacing(line, StepText("%0D%0AX:<b*\(dice.edge(upTo: 1_000_000))>%0D%0A%0D%0A"))
@@ -68,6 +71,11 @@ enum HeadCourses {
         case 15: return StepText(quoting: (0..<dice.int(1...300)).map { _ in UInt8(dice.int(0...255)) })
         case 16: return replacing("trebuchet.v3", StepText("<x,*\(dice.edge(upTo: 10_000))>trebuchet.v3"))
         case 17: return StepText("<X*\(dice.edge(upTo: 1_000_000))>")
+        case 18:
+            let sizes = [
+                "0", "1", "1024", "16777216", "-1", "x", "99999999999999999999", "1\r\nTrebuchet-Message-Size: 2",
+            ]
+            return replacing(line, StepText(quoting: "\r\nTrebuchet-Message-Size: \(dice.pick(sizes))\(line)"))
         default: return head
         }
     }

@@ -17,10 +17,10 @@ final class Daemon: Sendable {
         /// What the program has asked the allocator for and not given back.
         var inUse: Int
         /// Buffers that reactors keep for what comes next, as large as what came last up to a limit.
-        private static let scratch = 1 << 10
+        private static let scratch = 2 << 10
 
-        func highest(_ other: Memory) -> Memory {
-            Memory(resident: max(resident, other.resident), inUse: max(inUse, other.inUse))
+        func lowest(_ other: Memory) -> Memory {
+            Memory(resident: min(resident, other.resident), inUse: min(inUse, other.inUse))
         }
 
         /// Whether it is no more than a tenth over what was before, or than that many KiB.

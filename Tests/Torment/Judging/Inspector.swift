@@ -73,9 +73,14 @@ struct Inspector {
         repeat {
             if let end = daemon.program.end { return died(end) }
             do { now = try await daemon.memory() } catch { return await noAnswer(error) }
-            if now.isNear(base, slack: memorySlack) { return nil }
+            if tooMuch(now, above: base) == nil { return nil }
             try? await Task.sleep(for: .milliseconds(250))
         } while ContinuousClock.now < deadline
+        return tooMuch(now, above: base)
+    }
+
+    func tooMuch(_ now: Daemon.Memory, above base: Daemon.Memory) -> Finding? {
+        if now.isNear(base, slack: memorySlack) { return nil }
         return .memory(
             "\(daemon.name) holds \(now); after the warm-up it was \(base), so too much was added")
     }

@@ -87,5 +87,12 @@ struct Siege: Sendable {
         return nil
     }
 
+    func memory(_ now: [Daemon.Memory], above base: [Daemon.Memory]) -> Finding? {
+        for (inspector, (now, base)) in zip(inspectors, zip(now, base)) {
+            if let finding = inspector.tooMuch(now, above: base) { return finding }
+        }
+        return nil
+    }
+
     func stop() async { for daemon in daemons { await daemon.stop() } }
 }
