@@ -1,4 +1,6 @@
+import Glibc
 import Observation
+import Synchronization
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -95,6 +97,33 @@ private distributed actor Counter {
             #expect(
                 values[first...].allSatisfy { $0 == "[1] " || $0 == "[1, 2] " || $0 == "[] " }, "\(pictures.entries)")
             #expect(observer.connectionState == .connected)
+        }
+    }
+
+    @Test(
+        "who changes the state by a call finds the change in the value when it returns, though the main actor has no time"
+    )
+    func ownWrite() async throws {
+        try await withLedger { client, _, _ in
+            @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+            let observer = $entries
+            await self.untilTrue { observer.value == [] }
+            let remote = try client.resolve(Ledger.self, id: "ledger")
+            let missed = Mutex<[Int]>([])
+            let isDone = Atomic(false)
+            let calls = Task.detached {
+                defer { isDone.store(true, ordering: .releasing) }
+                for number in 1...100 {
+                    try await remote.add(number)
+                    if observer.value?.last != number { missed.withLock { $0.append(number) } }
+                }
+            }
+            // Nothing is taken on the main actor meanwhile.
+            while !isDone.load(ordering: .acquiring) { sched_yield() }
+            try await calls.value
+            #expect(missed.withLock { $0 } == [])
+            // Whoever is only told, and does not look, is told all the same.
+            await self.untilTrue { observer.value?.count == 100 && !observer.isConnecting }
         }
     }
 

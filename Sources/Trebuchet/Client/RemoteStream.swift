@@ -102,6 +102,20 @@ final class RemoteStream: Sendable {
         return nil
     }
 
+    /// The newest value, if it is one after the first `seen`; nil as well when it is not to be had. Changes nothing.
+    func newest<Value: Decodable>(_ type: Value.Type, after seen: UInt64) -> (value: Value, count: UInt64)? {
+        let state = relay.currentValue
+        guard state.count > seen else { return nil }
+        guard let text = state.update else {
+            guard let found = try? (kept as? any KeptState<Value>)?.newest(userInfo: userInfo), found.count > seen
+            else { return nil }
+            return found
+        }
+        guard !isMissing(type, text) else { return nil }
+        let coder = ValueCoder(version: .v3, userInfo: userInfo)
+        return (try? text.withUnsafeBytes { try coder.decode(type, from: $0) }).map { ($0, state.count) }
+    }
+
     func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
         if isMissing(type, update) { return nil }
         let coder = ValueCoder(version: .v3, userInfo: userInfo)

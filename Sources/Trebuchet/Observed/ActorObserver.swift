@@ -24,6 +24,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         var source: ActorSource<A>?
         var origin = ClientOrigin.nobody
         var value: Value?
+        /// What is being followed, and which of its values is shown.
+        var stream: StateStream<Value>?
+        var shown: UInt64 = 0
         var phase = Phase.idle
         var connectionState = TrebuchetClient.ConnectionState.disconnected(nil)
         /// Grows with each beginning: what an earlier one still tells does not count.
@@ -74,9 +77,25 @@ where A.ActorSystem == TrebuchetActorSystem {
     // MARK: Reading
 
     /// The newest value; nil until the first one has come. It stays when the connection breaks or the stream fails.
+    ///
+    /// Once there is one, of an actor at a server, it is never older than what a call of this client has seen when it returned:
+    /// who changes the state by a call finds the change here, wherever it looks.
     public var value: Value? {
         begun().registrar.access(self, keyPath: \.value)
-        return contents.withLock { $0.value }
+        let (stream, shown) = contents.withLock { ($0.stream, $0.shown) }
+        // A newer one may have come and not been taken yet: that needs this thread, if it is the main actor's. With the first
+        // one more changes than the value.
+        guard let stream, shown > 0, let newest = stream.newest(after: shown) else { return contents.withLock { $0.value } }
+        // The old value is taken out of the lock, as below.
+        let (value, _) = contents.withLock { contents -> (Value?, old: Value?) in
+            guard contents.stream?.isSame(as: stream) == true, newest.count > contents.shown else {
+                return (contents.value, nil)
+            }
+            let old = contents.value
+            (contents.value, contents.shown) = (newest.value, newest.count)
+            return (newest.value, old)
+        }
+        return value
     }
 
     /// The actor, to be called; nil without a client.
@@ -201,12 +220,17 @@ where A.ActorSystem == TrebuchetActorSystem {
                 case .failure(let error): end = .failed(error)
                 case .success(let actor):
                     let stream = await actor[keyPath: path]()
-                    for await value in stream { await self?.take(value, run) }
+                    self?.follow(stream, run)
+                    var values = stream.makeAsyncIterator()
+                    while let value = await values.next(isolation: nil) { await self?.take(value, values.seen, run) }
                     // None: the task was cancelled.
                     guard let outcome = stream.outcome else { return }
                     end = outcome
                 }
-                await self?.change(run) { $0.phase = .ended(end) }
+                await self?.change(run) {
+                    $0.phase = .ended(end)
+                    $0.stream = nil
+                }
                 guard case .failed(let error) = end, await states.comesBack(after: error) else { return }
                 await self?.change(run) { $0.phase = .following }
             }
@@ -214,8 +238,20 @@ where A.ActorSystem == TrebuchetActorSystem {
         return [connection, values]
     }
 
-    @MainActor private func take(_ value: Value, _ run: UInt64) {
-        guard change(run, { $0.value = value }) else { return }
+    private func follow(_ stream: StateStream<Value>, _ run: UInt64) {
+        contents.withLock { contents in
+            guard contents.run == run else { return }
+            (contents.stream, contents.shown) = (stream, 0)
+        }
+    }
+
+    /// - Parameter count: which value of the stream it is. Whoever looked may have seen it, or a newer one, before the main
+    ///   actor had time for it.
+    @MainActor private func take(_ value: Value, _ count: UInt64, _ run: UInt64) {
+        let isTaken = change(run) { contents in
+            if count > contents.shown { (contents.value, contents.shown) = (value, count) }
+        }
+        guard isTaken else { return }
         registrar.withMutation(of: self, keyPath: \.value) {}
     }
 

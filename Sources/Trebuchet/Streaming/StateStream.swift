@@ -49,6 +49,19 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(source) }
 
+    /// The newest value of an actor at a server that has come, taken by an iterator or not, if it is one after the first
+    /// `seen`; nil as well for one that does not decode, which ends the stream for those who iterate.
+    func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
+        guard case .remote(let remote) = source else { return nil }
+        return remote.newest(Value.self, after: seen)
+    }
+
+    /// Whether both were begun as one.
+    func isSame(as other: StateStream) -> Bool {
+        guard case .remote(let own) = source, case .remote(let others) = other.source else { return false }
+        return own === others
+    }
+
     public struct Iterator: AsyncIteratorProtocol {
         private let source: Source
         private var versions: StateRelay<UInt64>.Stream.Iterator?
@@ -56,7 +69,8 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
         private var kept: (any KeptState<Value>)?
         private var each: EachValue<Value>.Iterator?
         /// The version of the last value returned.
-        private var seen: UInt64 = 0
+        private var lastSeen: UInt64 = 0
+        var seen: UInt64 { each?.seen ?? lastSeen }
 
         init(_ source: Source) {
             self.source = source
@@ -88,8 +102,8 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             while await versions?.next(isolation: actor) != nil {
                 guard let (value, version) = await local.read() else { return nil }
                 // The relay may tell of a version that was read with the one before.
-                guard version > seen else { continue }
-                seen = version
+                guard version > lastSeen else { continue }
+                lastSeen = version
                 return value
             }
             return nil
@@ -99,10 +113,10 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             _ remote: RemoteStream, isolation actor: isolated (any Actor)?
         ) async -> Value? {
             while let state = await updates?.next(isolation: actor) {
-                if state.count > seen, let (value, count) = remote.value(Value.self, of: state, kept: kept) {
+                if state.count > lastSeen, let (value, count) = remote.value(Value.self, of: state, kept: kept) {
                     // What is kept may be newer than what the relay told, but is not what this reader has got already.
-                    guard count > seen else { continue }
-                    seen = count
+                    guard count > lastSeen else { continue }
+                    lastSeen = count
                     return value
                 }
                 if state.outcome != nil || remote.relay.currentValue.outcome != nil { return nil }

@@ -11,7 +11,7 @@ enum EachValue<Value: Codable & Sendable> {
         private var source: Source
         private var first: RemoteStream.Taken?
         private var hasBegun = false
-        private var seen: UInt64 = 0
+        private(set) var seen: UInt64 = 0
 
         /// Nil when the newest value alone counts.
         init?(_ remote: RemoteStream) {
