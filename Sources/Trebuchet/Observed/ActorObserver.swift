@@ -85,7 +85,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         let (stream, shown) = contents.withLock { ($0.stream, $0.shown) }
         // A newer one may have come and not been taken yet: that needs this thread, if it is the main actor's. With the first
         // one more changes than the value.
-        guard let stream, shown > 0, let newest = stream.newest(after: shown) else { return contents.withLock { $0.value } }
+        guard let stream, shown > 0, let newest = stream.newest(after: shown) else {
+            return contents.withLock { $0.value }
+        }
         // The old value is taken out of the lock, as below.
         let (value, _) = contents.withLock { contents -> (Value?, old: Value?) in
             guard contents.stream?.isSame(as: stream) == true, newest.count > contents.shown else {

@@ -9,6 +9,10 @@ enum EdgeCourses {
         let trouble = trouble(&dice)
         let ending: [Step] = dice.pick([[.reset], [.reset], [.reset], [.finish], [.leave], [.close]])
         let first = dice.int(0...step)
+        // Work that the server has before that, so that the end of the connection is there when it comes to the edge.
+        let before: [Step] =
+            dice.chance(60)
+            ? [.say(Envelope.call("churn(_:)", ["1000"]).text, count: dice.pick([1, 2, 5, 20]))] : []
         return stride(from: first, to: range, by: step).map { missing in
             // What stands around a text in its answer is about 60 bytes.
             let size = max(0, (edge - missing) / replies - 60)
@@ -16,7 +20,7 @@ enum EdgeCourses {
             let calls: [Step] =
                 [.say(Envelope.call("text(_:)", [StepText("\(size)")]).text, count: replies - 1)]
                 + [.say(Envelope.call("text(_:)", [StepText("\(rest)")]).text, count: 1)]
-            return Course([.upgrade(version: 3), .hold] + calls + trouble + [.send] + ending)
+            return Course([.upgrade(version: 3), .hold] + before + calls + trouble + [.send] + ending)
         }
     }
 
