@@ -120,7 +120,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// The subject of the certificate that the peer showed, as `CN=ada, O=Example`.
     package var peerSubject: String? { tls?.peerSubject }
 
-    package var remoteAddress: SocketAddress? { socket.remoteAddress }
+    package var remoteAddress: SocketAddress? { delegate?.representedAddress ?? socket.remoteAddress }
     /// The end of this machine.
     package var localAddress: SocketAddress? { socket.localAddress }
     package var isOpen: Bool { state == .open }

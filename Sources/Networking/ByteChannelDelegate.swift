@@ -10,11 +10,15 @@ package protocol ByteChannelDelegate: AnyObject {
     func channelDidBecomeWritable(_ channel: ByteChannel)
     /// More is held for the connection than there is room for; it is to be ended, which happens at once unless the delegate does it.
     func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess)
+    /// Who is at the other end, when that is not who is at the socket's: a client behind a proxy.
+    var representedAddress: SocketAddress? { get }
     /// The connection is gone; the last call. `error` is nil when the peer ended it in order or we closed it.
     func channelDidClose(_ channel: ByteChannel, error: TransportError?)
 }
 
 extension ByteChannelDelegate {
+    package var representedAddress: SocketAddress? { nil }
+
     package func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) {
         channel.reset(TransportError(.tooLarge, excess.reason))
     }

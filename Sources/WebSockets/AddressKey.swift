@@ -1,4 +1,3 @@
-internal import Glibc
 package import Networking
 
 /// Who counts as one host: an IPv4 address, or a /64 network of IPv6.
@@ -9,21 +8,13 @@ package struct AddressKey: Hashable, Sendable {
     package let isLoopback: Bool
 
     package init?(_ address: SocketAddress) {
-        var four = in_addr()
-        var six = in6_addr()
-        if inet_pton(AF_INET, address.host, &four) == 1 {
-            bits = UInt64(UInt32(bigEndian: four.s_addr))
-            isIPv6 = false
-            isLoopback = bits >> 24 == 127
-        } else if inet_pton(AF_INET6, address.host, &six) == 1 {
-            let words = withUnsafeBytes(of: six) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            }
-            bits = UInt64(bigEndian: words.0)
-            isIPv6 = true
-            isLoopback = bits == 0 && UInt64(bigEndian: words.1) == 1
-        } else {
-            return nil
-        }
+        guard let address = IPAddress(address.host) else { return nil }
+        self.init(address)
+    }
+
+    init(_ address: IPAddress) {
+        isIPv6 = !address.isIPv4
+        bits = isIPv6 ? address.high : address.low & 0xFFFF_FFFF
+        isLoopback = isIPv6 ? address.high == 0 && address.low == 1 : bits >> 24 == 127
     }
 }

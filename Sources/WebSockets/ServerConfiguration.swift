@@ -7,6 +7,7 @@ final class ServerConfiguration: Sendable {
     let times: ConnectionTimes
     let addresses: AddressCounter
     let memory: ServerMemory
+    let proxies: TrustedProxies
     let subprotocols: [String]
     let compression: WebSocketCompression?
     let connectionsPerReactor: Int
@@ -16,7 +17,7 @@ final class ServerConfiguration: Sendable {
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
-        limits: WebSocketLimits, memory shared: MemoryBudget?, subprotocols: [String],
+        limits: WebSocketLimits, memory shared: MemoryBudget?, proxies: TrustedProxies, subprotocols: [String],
         compression: WebSocketCompression?, reactors: Int,
         check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
@@ -27,6 +28,7 @@ final class ServerConfiguration: Sendable {
         memory = ServerMemory(limits, shared: shared)
         times = ConnectionTimes(limits, accounts: memory)
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
+        self.proxies = proxies
         self.subprotocols = subprotocols
         self.compression = compression?.bounded
         self.check = check

@@ -16,12 +16,16 @@ final class ServerUpgrade: ByteChannelDelegate {
     private var timer: Timer?
     private var isAnswered = false
     private var isTimedOut = false
-    private let addressEntry: AddressEntry?
+    private var addressEntry: AddressEntry?
+    /// Whether the peer may speak for others.
+    private let isProxy: Bool
 
     init(
-        _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?
+        _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?,
+        isProxy: Bool
     ) {
         addressEntry = entry
+        self.isProxy = isProxy
         self.channel = channel
         self.configuration = configuration
         self.table = table
@@ -57,6 +61,8 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     func channelDidBecomeWritable(_ channel: ByteChannel) {}
 
+    var representedAddress: SocketAddress? { addressEntry?.client }
+
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
         timer?.cancel()
         table.remove(self)
@@ -78,6 +84,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+        if isProxy { try findClient(request) }
         // Before anything else, so that nothing is done for a page that may not use the server.
         if let check = configuration.check, let refusal = check(request, channel.localAddress) {
             return answer(refusal, headOnly: request.method == "HEAD")
@@ -105,6 +112,21 @@ final class ServerUpgrade: ByteChannelDelegate {
             let admission = await admit(upgrade)
             let reactor = upgrade.reactor
             reactor.run { pending.upgrade.admitted(admission, upgrade, agreement) }
+        }
+    }
+
+    /// From here on the connection is its client's, as if that had come without the proxy.
+    private func findClient(_ request: HTTPRequestHead) throws(HTTPRejection) {
+        let decision: AddressCounter.Decision
+        if let client = try configuration.proxies.client(in: request.headers) {
+            decision = configuration.addresses.enter(client)
+        } else {
+            decision = configuration.addresses.enter(channel.remoteAddress)
+        }
+        switch decision {
+        case .admitted(let entry): addressEntry = entry
+        case .refused:
+            throw HTTPRejection(429, "as many connections come from this address as may (connectionsPerAddress)")
         }
     }
 

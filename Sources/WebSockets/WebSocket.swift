@@ -49,7 +49,8 @@ public final class WebSocket: @unchecked Sendable {
     /// Counts for its address as long as the socket is there.
     var addressEntry: AddressEntry?
     /// The host at the other end; nil for this machine itself, and at a client.
-    package var addressKey: AddressKey? { addressEntry?.key }
+    package var addressKey: AddressKey? { addressEntry.flatMap { $0.key.isLoopback ? nil : $0.key } }
+    package var representedAddress: SocketAddress? { addressEntry?.client }
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,

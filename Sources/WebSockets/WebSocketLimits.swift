@@ -26,7 +26,7 @@ public struct WebSocketLimits: Sendable {
     /// Each reactor takes its even share of them.
     public var connections = 100_000
     /// Connections from one address at a time: of IPv6 a /64 network counts as one, connections from this machine do not
-    /// count (a proxy has them). Default 1,000; beyond it 503.
+    /// count (a proxy has them). Default 1,000; beyond it the connection ends, behind a trusted proxy with 429.
     public var connectionsPerAddress = 1_000
     /// Pings, pongs and close frames of one connection, on average over some seconds. Default 200; beyond it close code
     /// 1008.

@@ -32,14 +32,16 @@ public final class WebSocketServer: Sendable {
     ) throws(TransportError) {
         try self.init(
             host: host, port: port, reactors: reactors, subprotocols: subprotocols, limits: limits, tls: tls,
-            compression: compression, memory: nil, check: check, admit: admit, http: http, accept: accept)
+            compression: compression, memory: nil, proxies: .none, check: check, admit: admit, http: http,
+            accept: accept)
     }
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
+    /// Connections that come from `proxies` count for those on whose behalf they come.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
-        compression: WebSocketCompression? = nil, memory: MemoryBudget?,
+        compression: WebSocketCompression? = nil, memory: MemoryBudget?, proxies: TrustedProxies = .none,
         check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
@@ -48,7 +50,7 @@ public final class WebSocketServer: Sendable {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
-            limits: limits, memory: memory, subprotocols: subprotocols, compression: compression,
+            limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
             reactors: group.reactors.count, check: check, admit: admit, http: http, accept: accept)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
@@ -57,10 +59,14 @@ public final class WebSocketServer: Sendable {
         self.tables = tables
         listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
-            let entry: AddressEntry?
-            switch configuration.addresses.enter(channel.remoteAddress) {
-            case .admitted(let admitted): entry = admitted
-            case .refused: return
+            // For whom a proxy comes is known with the head of its request.
+            let isProxy = configuration.proxies.contains(channel.remoteAddress)
+            var entry: AddressEntry?
+            if !isProxy {
+                switch configuration.addresses.enter(channel.remoteAddress) {
+                case .admitted(let admitted): entry = admitted
+                case .refused: return
+                }
             }
             do {
                 if let identity {
@@ -69,7 +75,7 @@ public final class WebSocketServer: Sendable {
             } catch {
                 return
             }
-            ServerUpgrade(channel, configuration, table, entry).start()
+            ServerUpgrade(channel, configuration, table, entry, isProxy: isProxy).start()
         }
     }
 

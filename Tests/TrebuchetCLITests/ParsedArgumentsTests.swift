@@ -19,6 +19,17 @@ import Testing
         }
     }
 
+    @Test("--trusted-proxies takes addresses and ranges, and says what to write instead of anything else")
+    func trustedProxies() throws {
+        #expect(
+            try ServeCommand.trustedProxies("127.0.0.1, ::1,10.0.0.0/8") == ["127.0.0.1", "::1", "10.0.0.0/8"])
+        for list in ["", "localhost", "10.0.0.0/8,", "0.0.0.0/0"] {
+            let error = #expect(throws: UsageError.self) { _ = try ServeCommand.trustedProxies(list) }
+            #expect(error?.description.hasPrefix("--trusted-proxies: '") == true)
+        }
+        #expect(ServeCommand.spec.help.contains("--trusted-proxies LIST"))
+    }
+
     @Test("--origins takes origins and *, and says what to write instead of anything else")
     func origins() throws {
         #expect(try ServeCommand.origins("*") == ["*"])

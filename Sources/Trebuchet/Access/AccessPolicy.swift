@@ -23,6 +23,14 @@ public struct AccessPolicy: Sendable {
     /// so that nobody's name can be made to lead there. Behind a proxy on this machine, name the origins.
     /// Clients that are no browsers send no `Origin` and are let through.
     public var origins: Set<String>?
+    /// Proxies that are believed when they say in `X-Forwarded-For` whose connection they hand on: addresses and ranges, as
+    /// `127.0.0.1` or `10.0.0.0/8`. Behind one of them the client is the right-most address of that field that is no trusted
+    /// proxy's: it has the limits and shares of a host, and is `Caller.remoteAddress`, with port 0. An entry on the way to it
+    /// that is no address is answered 400; without the field the proxy is the client. Of all others the field is ignored.
+    ///
+    /// None by default. Each of them must add its client's address to the field or replace it: else clients write it. With
+    /// `127.0.0.1` every program of this machine may say to be anybody. `start` throws `addressInvalid` for what is no range.
+    public var trustedProxies: Set<String> = []
     /// Finds out who a client is from the head of its request, before it is connected; throws `AccessDenied`. Any other
     /// error is answered 503. Nil lets anybody in.
     public var authenticate: Authenticate?

@@ -21,7 +21,7 @@ public struct Caller: Sendable {
 
     /// Nil when the server lets in clients without credentials.
     public var principal: Principal? { connection.principal }
-    /// Nil for a client in this process.
+    /// Nil for a client in this process; of one behind a proxy of `AccessPolicy.trustedProxies` its own, with port 0.
     public var remoteAddress: SocketAddress? { connection.remoteAddress }
 
     /// The caller of the distributed method that runs now, at a server with an `AccessPolicy`; nil elsewhere. It comes from

@@ -19,7 +19,8 @@ public final class CallerConnection: Sendable, Hashable {
         var lastHandler: UInt64 = 0
     }
 
-    /// The address of the other end; nil for a client in this process.
+    /// The address of the other end; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is
+    /// the client's, with port 0.
     public let remoteAddress: SocketAddress?
     private let state: Mutex<State>
 

@@ -76,7 +76,8 @@ public struct ServerLimits: Sendable {
     public var pingInterval: Duration? = .seconds(20)
     /// How long it may then still be silent before the connection is given up. Default 20 s.
     public var pongTimeout = Duration.seconds(20)
-    /// Connections from one address at a time, apart from this machine's own. Default 1,000.
+    /// Connections from one address at a time, apart from this machine's own; behind one of `AccessPolicy.trustedProxies` the
+    /// client's address counts. One more is closed, behind a proxy with 429. Default 1,000.
     public var connectionsPerAddress = 1_000
 
     /// How long the answers of `@Idempotent` calls are kept, for clients whose connection broke before they came. Default

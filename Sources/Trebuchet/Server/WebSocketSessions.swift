@@ -28,11 +28,12 @@ enum WebSocketSessions {
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { await access.admit($0) } }
         let pages = try OriginRule(access.origins)
+        let proxies = try TrustedProxies(access.trustedProxies.sorted())
         let refusals = RefusalLog(parts.log)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            compression: compression, memory: parts.memory,
+            compression: compression, memory: parts.memory, proxies: proxies,
             check: { request, address in
                 let refusal = pages.refusal(of: request, at: address)
                 if let refusal { refusals.note(refusal) }

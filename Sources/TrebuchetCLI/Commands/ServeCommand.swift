@@ -1,6 +1,7 @@
 import Glibc
 import Trebuchet
 import TrebuchetStore
+import WebSockets
 
 /// `trebuchet serve`: hosts the services and the example actors.
 enum ServeCommand {
@@ -18,7 +19,13 @@ enum ServeCommand {
                 "web pages that may connect: http://localhost:3000,https://app.example, or * for all (those of the server "
                     + "itself)"),
             OptionSpec(
+                "--trusted-proxies", "LIST",
+                "addresses and ranges whose X-Forwarded-For says who the client is: 127.0.0.1,10.0.0.0/8 (none)"),
+            OptionSpec(
                 "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
+            OptionSpec(
+                "--standby", nil,
+                "while another process has the file of --data, wait, and take over when that ends"),
             OptionSpec(
                 "--show-errors", nil,
                 "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
@@ -63,12 +70,38 @@ enum ServeCommand {
         return origins
     }
 
+    static func trustedProxies(_ list: String) throws(UsageError) -> Set<String> {
+        let texts = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0.drop { $0 == " " }) }
+        do {
+            _ = try TrustedProxies(texts)
+        } catch {
+            throw UsageError("--trusted-proxies: \(error.message)")
+        }
+        return Set(texts)
+    }
+
+    private static func store(_ arguments: ParsedArguments, _ signals: ShutdownSignals) async throws -> SQLiteStore? {
+        guard let path = arguments.string("--data") else {
+            guard !arguments.has("--standby") else {
+                throw UsageError("--standby waits for the file of --data: name one")
+            }
+            return nil
+        }
+        guard arguments.has("--standby") else { return try SQLiteStore(path: path) }
+        // There is nothing to drain before it serves.
+        signals.onFirst { exit(0) }
+        return try await SQLiteStore.whenFree(path: path) { reason in
+            Console.error("trebuchet serve: standing by: \(reason.message)")
+        }
+    }
+
     private static func run(_ arguments: ParsedArguments) async throws {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
         let drain = try arguments.double("--drain-timeout", in: 0...3600) ?? 10
         let origins = try arguments.string("--origins").map(Self.origins)
+        let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
 
         // Before it listens: a signal that comes early ends it in order too.
         let signals = ShutdownSignals()
@@ -76,12 +109,13 @@ enum ServeCommand {
         var transport: TrebuchetTransport =
             tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
         if arguments.has("--compression") { transport = transport.compressed() }
-        let file = try arguments.string("--data").map { try SQLiteStore(path: $0) }
+        let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
         let services = try await HostedServices(arguments, store: file ?? MemoryStore())
         var access = services.access
         access.origins = origins
+        access.trustedProxies = proxies
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
             access: access, store: file, showsErrorText: arguments.has("--show-errors"))
