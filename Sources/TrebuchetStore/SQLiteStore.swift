@@ -48,6 +48,27 @@ public final class SQLiteStore: StateStore {
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
     }
 
+    /// Opens the file as soon as no other process has it, so that a server that waits takes over from one that ends, in order or
+    /// not. `onWait` is told once why it waits. Throws what `init` does but `inUse`, and `CancellationError`.
+    public static func whenFree(
+        path: String, options: Options = Options(), onWait: (StateStoreError) -> Void = { _ in }
+    ) async throws -> SQLiteStore {
+        var isTold = false
+        while true {
+            do throws(StateStoreError) {
+                return try SQLiteStore(path: path, options: options)
+            } catch {
+                guard error.code == .inUse else { throw error }
+                if !isTold { onWait(error) }
+                isTold = true
+            }
+            try await Task.sleep(for: pause)
+        }
+    }
+
+    /// Between two looks at whether the file is free.
+    private static let pause = Duration.milliseconds(50)
+
     deinit {
         writer.stop {}
         reader.stop {}

@@ -36,6 +36,26 @@ import TrebuchetTesting
         await (try SQLiteStore(path: folder.file())).close()
     }
 
+    @Test("who waits for a file gets it when the one who has it lets go, and is told once why he waits")
+    func whenFree() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file()
+        let first = try SQLiteStore(path: path)
+        try await first.put([1], StateKey("n", "a"))
+        let told = Journal()
+        let second = Task { try await SQLiteStore.whenFree(path: path) { told.note("\($0.code)") } }
+        await told.wait(for: "inUse")
+        let third = Task { try await SQLiteStore.whenFree(path: path) }
+        third.cancel()
+        await #expect(throws: CancellationError.self) { try await third.value }
+        await first.close()
+        let store = try await second.value
+        #expect(try await store.list("n").map(\.value) == [[1]])
+        #expect(told.entries == ["inUse"])
+        await store.close()
+        await #expect(throws: StateStoreError.self) { try await SQLiteStore.whenFree(path: "/nowhere/data.db") }
+    }
+
     @Test("a closed store says so")
     func closed() async throws {
         let folder = try TemporaryFolder()

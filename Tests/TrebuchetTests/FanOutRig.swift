@@ -35,6 +35,7 @@ final class FanOutRig: @unchecked Sendable {
         }
 
         func inOneWrite(_ body: () -> Void) { body() }
+        func askWhetherHeard() {}
         func close(_ code: WebSocketCloseCode, reason: String) {}
         func abort() {}
         func pauseReading() {}

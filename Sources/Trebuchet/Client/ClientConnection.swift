@@ -49,6 +49,9 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
+    /// Whether the server of now has sent its clients away, and there will be another connection.
+    var isBeingReplaced: Bool { machine.isBeingReplaced }
+
     /// Whether there never will be one again.
     var isClosed: Bool { machine.state == .closed }
 

@@ -36,6 +36,8 @@ final class ClientCore: @unchecked Sendable {
     /// The connection of now.
     private var link: (any ClientLink)?
     private var linkNumber = 0
+    /// Whether calls and streams wait for the next connection: the server of this one goes, and may not read them any more.
+    private var isSentAway = false
     private var pending: [UInt64: PendingCall] = [:]
     private var line = CallLine(terms: .usual)
     private var streams = StreamRegistry()
@@ -130,14 +132,14 @@ final class ClientCore: @unchecked Sendable {
         }
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
-        guard let link else { return }
+        guard let link, !isSentAway else { return }
         guard line.isEmpty, line.hasRoom(for: call, beside: streams.beginningCount) else { return line.add(call) }
         send(call, over: link)
     }
 
     /// Sends calls that waited, as far as there is room for them.
     private func sendNext() {
-        guard !line.isEmpty, let link else { return }
+        guard !line.isEmpty, let link, !isSentAway else { return }
         while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
@@ -263,7 +265,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
-        guard let link else { return }
+        guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= options.serverMessageSize else {
             let error = MessageSizes.tooLarge("to observe", message.count, limit: options.serverMessageSize)
@@ -302,7 +304,11 @@ final class ClientCore: @unchecked Sendable {
         case .response: return receiveResponse(message)
         case .goAway:
             let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
-            return connection.goAway(number: source, reconnectAfter: delay)
+            connection.goAway(number: source, reconnectAfter: delay)
+            if source == linkNumber {
+                isSentAway = connection.isBeingReplaced && options.whileDisconnected == .wait
+            }
+            return
         default: break
         }
         // A connection that has been replaced answers its calls; the streams go on elsewhere.
@@ -356,7 +362,10 @@ final class ClientCore: @unchecked Sendable {
         let number = number(envelope.callID, message)
         let failure = envelope.hasError ? error(in: message) : nil
         guard let call = take(number) else {
-            if let failure { streams.fail(callNumber: number, error: failure) }
+            // A stream that came too late for this connection begins with the next one.
+            if let failure, !(isSentAway && failure.code == .unavailable) {
+                streams.fail(callNumber: number, error: failure)
+            }
             return sendNext()
         }
         if let failure {
@@ -390,6 +399,7 @@ extension ClientCore: ClientConnectionDelegate {
     func connection(uses link: any ClientLink, number: Int) {
         self.link = link
         linkNumber = number
+        isSentAway = false
         line.removeAll()
         peerNumber.store(SessionNames.server(of: link.session), ordering: .relaxed)
         link.send(OutgoingMessage.hello)
@@ -405,6 +415,7 @@ extension ClientCore: ClientConnectionDelegate {
         if error.cause is MessageSizes.Refusal { endRefused(number) }
         if number == linkNumber {
             link = nil
+            isSentAway = false
             line.removeAll()
         }
         let lost = pending.values.filter { $0.connection == number }

@@ -76,6 +76,13 @@ package struct ConnectionMachine: Sendable {
     /// What went wrong since there was a connection.
     private var lastError: TransportError?
 
+    /// Whether the connection is to be replaced, and what can wait had better.
+    package var isBeingReplaced: Bool {
+        guard connection?.isDraining == true else { return false }
+        if case .none = attempt { return false }
+        return true
+    }
+
     package init(policy: ReconnectPolicy = ReconnectPolicy()) { self.policy = policy }
 
     package var state: TrebuchetClient.ConnectionState {

@@ -65,6 +65,11 @@ final class LocalConnection: @unchecked Sendable {
         }
     }
 
+    /// There and back, behind what is on the way.
+    fileprivate func askWhetherHeard() {
+        clientReactor.execute { self.serverReactor.execute { self.session?.linkDidHear() } }
+    }
+
     fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
 
     fileprivate func close(_ reason: String) {
@@ -108,6 +113,7 @@ private final class ServerEnd: MessageLink {
     func resumeReading() {}
     var host: AddressKey? { nil }
 
+    func askWhetherHeard() { connection.askWhetherHeard() }
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
     func abort() { connection.abort() }
 }

@@ -17,6 +17,9 @@ protocol MessageLink: AnyObject {
     var memory: MemoryAccount? { get }
     /// The host at the other end; nil for this machine itself.
     var host: AddressKey? { get }
+    /// Has the session told (`linkDidHear`) when the client has read all that was sent so far, and all that it had sent by then
+    /// has come.
+    func askWhetherHeard()
     func close(_ code: WebSocketCloseCode, reason: String)
     /// No message comes until `resumeReading`, as far as the link can see to it.
     func pauseReading()
@@ -36,6 +39,7 @@ final class ClosedLink: MessageLink {
     func send(_ body: (inout ByteBuffer) -> Void) {}
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {}
     func inOneWrite(_ body: () -> Void) {}
+    func askWhetherHeard() {}
     func close(_ code: WebSocketCloseCode, reason: String) {}
     func pauseReading() {}
     func resumeReading() {}

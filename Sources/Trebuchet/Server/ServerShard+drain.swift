@@ -4,6 +4,8 @@ internal import WebSockets
 extension ServerShard {
     /// How long closing handshakes may take at the end.
     private static let closing = Duration.seconds(1)
+    /// How long clients may take to say that they know that they are to go.
+    private static let hearing = Duration.seconds(2)
 
     /// Sends clients away in batches, waits for their calls, both for at most `limit`, and closes the connections.
     func drain(for limit: Duration) async {
@@ -28,8 +30,12 @@ extension ServerShard {
         inBatches(plan) { session in
             session.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
-            self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
-                self.close(done)
+            // What a client sent before it knew is done too; what it sends later goes to another server.
+            let heard = min(deadline, MonotonicClock.now &+ Self.hearing.nanoseconds)
+            self.wait(until: heard, { !self.sessions.values.contains(where: \.isLeaving) }) {
+                self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
+                    self.close(done)
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ final class Session: @unchecked Sendable {
     private(set) var link: any MessageLink
     private(set) var version: ProtocolVersion
     private(set) var isOpen = true
-    private(set) var isDraining = false
+    private var departure = Departure.none
     private var isBehind = false
     private var wasGreeted = false
     /// Whether answers of its calls are kept.
@@ -40,6 +40,18 @@ final class Session: @unchecked Sendable {
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
     private let seat: PrincipalSeat?
+
+    private enum Departure: UInt8 {
+        case none
+        /// The client was told to go, and may not know yet.
+        case told
+        /// It sends nothing more that is to be answered.
+        case heard
+    }
+
+    var isDraining: Bool { departure != .none }
+    /// Whether more may come of what its client sent before it knew that it is to go.
+    var isLeaving: Bool { departure == .told }
 
     init(
         _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
@@ -252,15 +264,19 @@ final class Session: @unchecked Sendable {
     /// Tells the client to go to another server, and ends the streams.
     func drain(reconnectAfterMilliseconds: Int) {
         guard !isDraining else { return }
-        isDraining = true
+        departure = version == .v3 ? .told : .heard
         if version == .v3 {
             link.send {
                 EnvelopeWriter.goAway(
                     reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
             }
+            link.askWhetherHeard()
         }
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
     }
+
+    /// The client knows that it is to go, and what it had sent before has come.
+    func linkDidHear() { if isLeaving { departure = .heard } }
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
 

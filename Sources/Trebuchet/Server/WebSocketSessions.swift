@@ -69,6 +69,8 @@ enum WebSocketSessions {
 
 /// A session over a WebSocket.
 private final class WebSocketSession: WebSocketHandler, MessageLink {
+    /// In the ping that asks whether the client has heard.
+    private static let question = Array("heard".utf8)
     /// Existing clients of versions 1 and 2 close on a frame over 16 KiB.
     private static let legacyFragmentBytes = 8 << 10
 
@@ -125,6 +127,10 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         session.receive(UnsafeRawBufferPointer(message))
     }
 
+    func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer) {
+        if payload.elementsEqual(Self.question) { session.linkDidHear() }
+    }
+
     func webSocketDidBecomeWritable(_ socket: WebSocket) { session.linkDidBecomeWritable() }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
@@ -151,6 +157,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func inOneWrite(_ body: () -> Void) {
         socket._withUnsafeGuaranteedRef { $0.inOneWrite(body) }
     }
+
+    func askWhetherHeard() { socket._withUnsafeGuaranteedRef { $0.ping(Self.question) } }
 
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }

@@ -1,0 +1,162 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import Networking
+import TestCertificates
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// What Docs/Deploy.md shows, run as it stands there.
+@Suite(.timeLimit(.minutes(3))) struct DeploymentTests {
+    private static let nginxIsThere: Comment =
+        "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Testing.md)"
+    private static let verifier = "/usr/bin/systemd-analyze"
+    private static let program = "/usr/local/bin/trebuchet"
+
+    private static var page: DocumentedPage { get throws { try DocumentedPage("Deploy.md") } }
+
+    /// The unit, with the program that was built and a file of the test's own.
+    private static func unit(data: String) throws -> ServiceUnit {
+        let text = try #require(try page.blocks("ini").first)
+        return ServiceUnit(
+            try text.filledIn([program: ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data]))
+    }
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder.path)
+    }
+
+    @Test(
+        "systemd-analyze verify has nothing to say of the unit",
+        .enabled(if: access(verifier, X_OK) == 0, "there is no systemd-analyze: apt-get install systemd"))
+    func verify() async throws {
+        try await withFolder { folder in
+            let unit = try Self.unit(data: folder + "/data.db")
+            let file = folder + "/trebuchet@.service"
+            try unit.text.write(toFile: file, atomically: true, encoding: .utf8)
+            let outcome = try await ChildProcess(Self.verifier, ["verify", "--man=no", file], error: .merged).finish()
+            // It goes on to look at units of the system, of which this machine may have fewer.
+            let findings = outcome.output.split(separator: "\n").filter { $0.contains("trebuchet@") }
+            #expect(findings.isEmpty, "\(outcome.output)")
+
+            let spoiled = unit.text.replacingOccurrences(of: "LimitNOFILE=", with: "LimitNOFILES=")
+            try spoiled.write(toFile: file, atomically: true, encoding: .utf8)
+            let other = try await ChildProcess(Self.verifier, ["verify", "--man=no", file], error: .merged).finish()
+            #expect(other.output.contains("LimitNOFILES"), "what is wrong is seen: \(other.output)")
+        }
+    }
+
+    @Test(
+        "what the unit starts answers its health check and drains at SIGTERM; the second one stands by and takes over")
+    func standby() async throws {
+        try await withFolder { folder in
+            let unit = try Self.unit(data: folder + "/data.db")
+            #expect(unit["KillSignal"] == "SIGTERM")
+            #expect(Int(unit["TimeoutStopSec"] ?? "").map { $0 > 10 } == true, "longer than serve drains")
+            let ports = freePorts(2)
+            let first = try unit.start(instance: "\(ports[0])", error: .captured)
+            #expect(await first.nextLine()?.contains("on ws://127.0.0.1:\(ports[0]) ") == true)
+            #expect(await health(ports[0]) == "ok")
+
+            let second = try unit.start(instance: "\(ports[1])", error: .merged)
+            var line = await second.nextLine()
+            while let text = line, !text.contains("standing by: ") { line = await second.nextLine() }
+            #expect(line?.contains("is in use by process \(first.processID)") == true, "\(line ?? "ended")")
+            #expect(await health(ports[1]) == nil, "who stands by does not listen")
+
+            // The first ends as by an accident.
+            first.signal(SIGKILL)
+            _ = await first.finish()
+            line = await second.nextLine()
+            while let text = line, !text.contains("on ws://") { line = await second.nextLine() }
+            #expect(line?.contains("on ws://127.0.0.1:\(ports[1]) ") == true, "\(line ?? "ended")")
+            #expect(await health(ports[1]) == "ok")
+
+            let third = try unit.start(instance: "\(ports[0])", error: .merged)
+            line = await third.nextLine()
+            while let text = line, !text.contains("standing by: ") { line = await third.nextLine() }
+            third.signal(SIGTERM)
+            #expect(await third.finish().status == 0, "who stands by ends in order too")
+            second.signal(SIGTERM)
+            #expect(await second.finish().status == 0)
+        }
+    }
+
+    @Test("--standby needs a file to wait for")
+    func standbyOfNothing() async throws {
+        let outcome = try await ChildProcess(ServeProcess.tool, ["serve", "--standby"], error: .captured).finish()
+        #expect(outcome.status == 2)
+        #expect(outcome.error.contains("--standby waits for the file of --data"))
+    }
+
+    @Test(
+        "clients behind nginx call and observe all the time while one process takes over from the other, and lose nothing",
+        .enabled(if: NginxProcess.program != nil, nginxIsThere))
+    func rollingRestart() async throws {
+        try await withFolder { folder in
+            let site = try await Site(folder)
+            let callers = TodoCallers()
+            let client = site.client()
+            try await client.connect()
+            let run = Task { await callers.run(client, count: 3) }
+            let observer = Task { try await callers.observe(client) }
+
+            for round in 0..<3 {
+                let before = callers.answered.count
+                #expect(await eventually { callers.answered.count >= before + 10 })
+                #expect(try await site.restart(round % 2) == 0)
+            }
+            let before = callers.answered.count
+            #expect(await eventually { callers.answered.count >= before + 10 })
+            callers.stop()
+            await run.value
+            #expect(callers.failures == [], "\(site.log)")
+            #expect(
+                try await observer.value == callers.answered, "who observes sees what was answered, and nothing else")
+            await client.close()
+
+            let fresh = try await ChildProcess(
+                ServeProcess.tool,
+                ["observe", "--url", site.url, "--ca-file", TestCertificate.path("ca.pem"), "todos", "observeState"]
+                    + ["--count", "1"]
+            ).finish()
+            #expect(TodoCallers.titles(Array(fresh.output.utf8)) == callers.answered.sorted())
+            await site.stop()
+        }
+    }
+
+    @Test(
+        "nginx hands on health checks, and what a client writes into X-Forwarded-For comes to nothing",
+        .enabled(if: NginxProcess.program != nil, nginxIsThere))
+    func headers() async throws {
+        try await withFolder { folder in
+            let site = try await Site(folder)
+            func answer(_ headers: String...) async throws -> String {
+                let outcome = try await ChildProcess(
+                    "/usr/bin/curl",
+                    ["-sS", "--cacert", TestCertificate.path("ca.pem"), "-w", "%{http_code}"]
+                        + headers.flatMap { ["-H", $0] } + ["https://127.0.0.1:\(site.port)/healthz"],
+                    error: .merged
+                ).finish()
+                return outcome.output.split(separator: "\n").joined(separator: " ")
+            }
+            #expect(try await answer() == "ok 200")
+            #expect(try await answer("X-Forwarded-For: nonsense") == "ok 200")
+            #expect(try await answer("Origin: https://app.example") == "ok 200")
+            #expect(try await answer("Origin: https://other.example").hasSuffix("403"))
+            await site.stop()
+        }
+    }
+
+    /// The first line of the answer of `/healthz`; nil when nobody listens.
+    private func health(_ port: Int) async -> String? {
+        guard let url = URL(string: "http://127.0.0.1:\(port)/healthz") else { return nil }
+        return try? await URLSession.shared.data(from: url).0.split(separator: UInt8(ascii: "\n")).first.map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import Foundation
+import TrebuchetTesting
+
+/// The unit of the page, as far as a test does what systemd does with it.
+struct ServiceUnit {
+    let text: String
+    /// `KillSignal` and so on; of settings that come more than once the last one.
+    private let settings: [String: String]
+
+    init(_ text: String) {
+        self.text = text
+        var settings: [String: String] = [:]
+        let joined = text.replacingOccurrences(of: "\\\n", with: " ")
+        for line in joined.split(separator: "\n") where !line.hasPrefix("#") && !line.hasPrefix("[") {
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            settings[String(line[..<equals])] = String(line[line.index(after: equals)...])
+        }
+        self.settings = settings
+    }
+
+    subscript(setting: String) -> String? { settings[setting] }
+
+    /// Starts what `ExecStart` says for an instance.
+    func start(instance: String, error: ChildProcess.ErrorOutput) throws -> ChildProcess {
+        let words = (self["ExecStart"] ?? "").replacingOccurrences(of: "%i", with: instance)
+            .split(separator: " ").map(String.init)
+        return try ChildProcess(words.first ?? "", Array(words.dropFirst()), error: error)
+    }
+}
