@@ -13,16 +13,30 @@ package enum CommandLineTool {
         Console.flushEachLine()
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let name = arguments.first else { exitWithUsage("no command given") }
-        if ["--help", "-h", "help"].contains(name) {
+        if ["--help", "-h"].contains(name) || name == "help" && arguments.count == 1 {
             print(help)
             return
         }
-        guard let command = commands.first(where: { $0.name == name }) else {
-            let hint = NearestMatch.find(name, in: commands.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-            exitWithUsage("unknown command '\(name)'\(hint)")
-        }
+        if name == "help" { return await main(helpOf: Array(arguments.dropFirst())) }
+        let command = command(name)
         if !command.subcommands.isEmpty { return await run(command, Array(arguments.dropFirst())) }
         await run(command, arguments: Array(arguments.dropFirst()))
+    }
+
+    /// `trebuchet help serve` and `trebuchet help bench rpc` are `trebuchet serve --help` and `trebuchet bench rpc --help`.
+    private static func main(helpOf names: [String]) async {
+        let command = command(names[0])
+        if command.subcommands.isEmpty {
+            print(command.help, terminator: "")
+        } else {
+            await run(command, names.count > 1 ? [names[1], "--help"] : ["--help"])
+        }
+    }
+
+    private static func command(_ name: String) -> CommandSpec {
+        if let command = commands.first(where: { $0.name == name }) { return command }
+        let hint = NearestMatch.find(name, in: commands.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
+        exitWithUsage("unknown command '\(name)'\(hint)")
     }
 
     /// Runs a command within a command.

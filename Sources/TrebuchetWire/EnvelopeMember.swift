@@ -7,7 +7,7 @@ enum EnvelopeMember: UInt8 {
     case callID, actorID, targetIdentifier, arguments, genericSubstitutions, timeoutMilliseconds, traceparent
     case protocolVersion, filter, streamFilter
     case streamID, reason, epoch, lastSequence, sequenceNumber, timestamp, data, base, patch
-    case result, error, code, message, errorMessage, reconnectAfterMilliseconds
+    case result, error, code, message, errorMessage, reconnectAfterMilliseconds, retryAfterMilliseconds
     case id, host, port
     case session, limits
 
@@ -83,6 +83,7 @@ enum EnvelopeMember: UInt8 {
         case 16: if isName("targetIdentifier") { self = .targetIdentifier }
         case 19: if isName("timeoutMilliseconds") { self = .timeoutMilliseconds }
         case 20: if isName("genericSubstitutions") { self = .genericSubstitutions }
+        case 22: if isName("retryAfterMilliseconds") { self = .retryAfterMilliseconds }
         case 26: if isName("reconnectAfterMilliseconds") { self = .reconnectAfterMilliseconds }
         default: break
         }

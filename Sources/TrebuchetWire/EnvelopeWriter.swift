@@ -41,7 +41,7 @@ package enum EnvelopeWriter {
     /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
     package static func failure(
         callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,
-        version: ProtocolVersion, into buffer: inout ByteBuffer
+        retryAfterMilliseconds: Int? = nil, version: ProtocolVersion, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
         identifier(callID, into: &buffer)
@@ -58,6 +58,7 @@ package enum EnvelopeWriter {
                 buffer.append(#","data":"# as StaticString)
                 buffer.append(data)
             }
+            retryAfter(retryAfterMilliseconds, into: &buffer)
             buffer.append(0x7D)
         } else {
             buffer.append(#","errorMessage":"# as StaticString)
@@ -96,7 +97,8 @@ package enum EnvelopeWriter {
     }
 
     package static func streamError(
-        streamID: [UInt8], message: String, code: ErrorCode, version: ProtocolVersion, into buffer: inout ByteBuffer
+        streamID: [UInt8], message: String, code: ErrorCode, retryAfterMilliseconds: Int? = nil,
+        version: ProtocolVersion, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamError","payload":{"streamID":"# as StaticString)
         identifier(streamID, into: &buffer)
@@ -105,16 +107,26 @@ package enum EnvelopeWriter {
         if version == .v3 {
             buffer.append(#","code":"# as StaticString)
             JSONString.append(code.rawValue, to: &buffer)
+            retryAfter(retryAfterMilliseconds, into: &buffer)
         }
         buffer.append("}}" as StaticString)
     }
 
+    private static func retryAfter(_ milliseconds: Int?, into buffer: inout ByteBuffer) {
+        guard let milliseconds else { return }
+        buffer.append(#","retryAfterMilliseconds":"# as StaticString)
+        buffer.append(decimal: Int64(milliseconds))
+    }
+
     /// The answer to a message that is none of ours.
-    package static func error(code: ErrorCode, message: String, into buffer: inout ByteBuffer) {
+    package static func error(
+        code: ErrorCode, message: String, retryAfterMilliseconds: Int? = nil, into buffer: inout ByteBuffer
+    ) {
         buffer.append(#"{"type":"error","payload":{"code":"# as StaticString)
         JSONString.append(code.rawValue, to: &buffer)
         buffer.append(#","message":"# as StaticString)
         JSONString.append(message, to: &buffer)
+        retryAfter(retryAfterMilliseconds, into: &buffer)
         buffer.append("}}" as StaticString)
     }
 

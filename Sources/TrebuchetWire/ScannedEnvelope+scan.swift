@@ -97,6 +97,8 @@ extension ScannedEnvelope {
             errorMessage = try cursor.string()
         case .reconnectAfterMilliseconds:
             reconnectAfterMilliseconds = Int(clamping: try cursor.wholeNumber("reconnectAfterMilliseconds"))
+        case .retryAfterMilliseconds:
+            retryAfterMilliseconds = Int(clamping: try cursor.wholeNumber("retryAfterMilliseconds"))
         default: _ = try cursor.value(depth: 2)
         }
     }
@@ -162,6 +164,8 @@ extension ScannedEnvelope {
             case .message: errorMessage = try cursor.string()
             case .type: errorType = try cursor.string()
             case .data: errorData = try cursor.value(depth: 3)
+            case .retryAfterMilliseconds where cursor.peek() != 0x6E:
+                retryAfterMilliseconds = Int(clamping: try cursor.wholeNumber("retryAfterMilliseconds"))
             default: _ = try cursor.value(depth: 3)
             }
         }

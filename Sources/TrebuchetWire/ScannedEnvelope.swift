@@ -44,6 +44,8 @@ package struct ScannedEnvelope: Sendable {
     /// Of a `streamError` or `error` message.
     package internal(set) var code = ByteRange.absent
     package internal(set) var reconnectAfterMilliseconds: Int?
+    /// Of any error.
+    package internal(set) var retryAfterMilliseconds: Int?
 
     package init() {}
 
@@ -83,5 +85,6 @@ package struct ScannedEnvelope: Sendable {
         errorData = .absent
         code = .absent
         reconnectAfterMilliseconds = nil
+        retryAfterMilliseconds = nil
     }
 }

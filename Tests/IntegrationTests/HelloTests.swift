@@ -83,6 +83,7 @@ import TrebuchetTesting
             peer.send(Self.question)
             let refusal = try #require(await peer.nextText())
             #expect(refusal.hasPrefix(#"{"type":"error","payload":{"code":"rateLimited","#))
+            #expect(refusal.contains(#","retryAfterMilliseconds":"#), "\(refusal)")
             peer.invoke("1", "board", "add()")
             #expect(try await peer.next()?.payload.error?.code == "rateLimited")
         }

@@ -14,6 +14,9 @@ struct ScannerTests {
         #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"completed"}}"#,
         #"{"type":"streamResume","payload":{"streamID":"6C","lastSequence":7,"actorID":{"id":"c"},"targetIdentifier":"observeState"}}"#,
         #"{"type":"goAway","payload":{"reason":"draining","reconnectAfterMilliseconds":1500}}"#,
+        #"{"type":"response","payload":{"callID":"1","error":{"code":"rateLimited","message":"","retryAfterMilliseconds":9}}}"#,
+        #"{"type":"response","payload":{"callID":"1","error":{"code":"rateLimited","retryAfterMilliseconds":null}}}"#,
+        #"{"type":"error","payload":{"code":"rateLimited","message":"","retryAfterMilliseconds":9}}"#,
     ]
 
     /// The error of a message, or nil.
@@ -111,6 +114,8 @@ struct ScannerTests {
             #"{"type":"response","payload":{"result":1}}"#,
             #"{"type":"response","payload":{"callID":"a","error":"x"}}"#,
             #"{"type":"goAway","payload":{"reconnectAfterMilliseconds":"1"}}"#,
+            #"{"type":"error","payload":{"retryAfterMilliseconds":"1"}}"#,
+            #"{"type":"response","payload":{"callID":"1","error":{"retryAfterMilliseconds":"1"}}}"#,
             #"{"type":"error","payload":[]}"#,
         ])
     func wrongTypes(_ text: String) { #expect(problem(Array(text.utf8)) != nil) }
@@ -155,7 +160,9 @@ struct ScannerTests {
                 default: bytes.remove(at: at)
                 }
             }
-            guard problem(bytes) == nil else { continue }
+            // A number may be larger than any Double (RFC 8259 §6), which JSONSerialization does not take.
+            let isBeyondDouble = String(decoding: bytes, as: UTF8.self).contains(/e[0-9]{3}/)
+            guard problem(bytes) == nil, !isBeyondDouble else { continue }
             let isJSON = (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil
             #expect(isJSON, "\(String(decoding: bytes, as: UTF8.self))")
         }

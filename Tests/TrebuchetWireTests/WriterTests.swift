@@ -64,6 +64,28 @@ struct WriterTests {
             "a typed failure",
             #"{"type":"response","payload":{"callID":"a1","error":{"code":"application","message":"no \"milk\"","type":"Bank.Closed","data":[1]}}}"#
         ) { failure(.v3, data: "[1]", &$0) },
+        Golden(
+            "a failure that tells when to try again",
+            #"{"type":"response","payload":{"callID":"a1","error":{"code":"rateLimited","message":"too many","retryAfterMilliseconds":250}}}"#
+        ) { buffer in
+            Array("a1".utf8).withUnsafeBytes {
+                EnvelopeWriter.failure(
+                    callID: $0, code: .rateLimited, message: "too many", retryAfterMilliseconds: 250, version: .v3,
+                    into: &buffer)
+            }
+        },
+        Golden(
+            "an error that tells when to try again",
+            #"{"type":"error","payload":{"code":"rateLimited","message":"too many","retryAfterMilliseconds":250}}"#
+        ) { EnvelopeWriter.error(code: .rateLimited, message: "too many", retryAfterMilliseconds: 250, into: &$0) },
+        Golden(
+            "a stream's error that tells when to try again",
+            #"{"type":"streamError","payload":{"streamID":"s9","errorMessage":"too many","code":"rateLimited","retryAfterMilliseconds":250}}"#
+        ) {
+            EnvelopeWriter.streamError(
+                streamID: Array("s9".utf8), message: "too many", code: .rateLimited, retryAfterMilliseconds: 250,
+                version: .v3, into: &$0)
+        },
         Golden("a failure, version 1", #"{"type":"response","payload":{"callID":"a1","errorMessage":"no \"milk\""}}"#) {
             failure(.v1, data: "[1]", &$0)
         },

@@ -20,7 +20,7 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public static let invalidArguments = Code(.invalidArguments)
         public static let unauthenticated = Code(.unauthenticated)
         public static let unauthorized = Code(.unauthorized)
-        /// A limit on calls or streams is reached; later it may work.
+        /// A limit on calls or streams is reached; later it may work: see `retryAfter`.
         public static let rateLimited = Code(.rateLimited)
         /// The deadline passed before the answer came. The call may have had its effect.
         public static let timeout = Code(.timeout)
@@ -47,7 +47,14 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
     /// With `.application`: the thrown error in JSON, when it is `Codable`.
     public let data: [UInt8]?
 
-    public init(_ code: Code, _ message: String, type: String? = nil, data: [UInt8]? = nil) {
+    /// With `.rateLimited`, when a rate was exceeded: how long until one more may come. Nil where waiting alone does not help:
+    /// something has to end first.
+    public let retryAfter: Duration?
+
+    public init(
+        _ code: Code, _ message: String, type: String? = nil, data: [UInt8]? = nil, retryAfter: Duration? = nil
+    ) {
+        self.retryAfter = retryAfter
         self.code = code
         self.message = message
         self.type = type

@@ -330,7 +330,7 @@ final class ClientCore: @unchecked Sendable {
             let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
-                error: TrebuchetError(.init(code), text(envelope.errorMessage, message)))
+                error: TrebuchetError(.init(code), text(envelope.errorMessage, message), retryAfter: retryAfter))
             sendNext()
         case .hello:
             let limits = envelope.limits.bytes(in: message)
@@ -380,8 +380,11 @@ final class ClientCore: @unchecked Sendable {
         TrebuchetError(
             .init(ErrorCode(rawValue: text(envelope.errorCode, message))), text(envelope.errorMessage, message),
             type: envelope.errorType.isAbsent ? nil : text(envelope.errorType, message),
-            data: envelope.errorData.isAbsent ? nil : Array(envelope.errorData.bytes(in: message)))
+            data: envelope.errorData.isAbsent ? nil : Array(envelope.errorData.bytes(in: message)),
+            retryAfter: retryAfter)
     }
+
+    private var retryAfter: Duration? { envelope.retryAfterMilliseconds.map { .milliseconds($0) } }
 
     private func text(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> String {
         range.isAbsent ? "" : envelope.string(range, in: message)

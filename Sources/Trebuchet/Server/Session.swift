@@ -119,7 +119,11 @@ final class Session: @unchecked Sendable {
     /// Tells the client what its connection is called and what may be sent over it. The first time is free.
     private func greet() {
         if wasGreeted, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
-            return link.send { EnvelopeWriter.error(code: .rateLimited, message: refusal.message, into: &$0) }
+            return link.send {
+                EnvelopeWriter.error(
+                    code: .rateLimited, message: refusal.message,
+                    retryAfterMilliseconds: refusal.retryAfter?.milliseconds, into: &$0)
+            }
         }
         wasGreeted = true
         let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
@@ -160,7 +164,8 @@ final class Session: @unchecked Sendable {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
         if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {
-            return TrebuchetError(.rateLimited, "too many \(what); try again in \(wait) ms")
+            return TrebuchetError(
+                .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
         }
         return nil
     }
@@ -209,7 +214,7 @@ final class Session: @unchecked Sendable {
         link.send {
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
-                version: version, into: &$0)
+                retryAfterMilliseconds: failure.retryAfterMilliseconds, version: version, into: &$0)
         }
     }
 

@@ -9,7 +9,8 @@ enum CallCommand {
         operands: "<actor> <method> [argument …]",
         operandCount: 2...34,
         options: RemoteURL.options + [
-            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)")
+            RemoteURL.token,
+            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)"),
         ],
         discussion: """
             Arguments are JSON:
@@ -22,7 +23,7 @@ enum CallCommand {
     private static func run(_ arguments: ParsedArguments) async throws {
         let timeout = try arguments.double("--timeout", in: 0.001...86_400) ?? 30
         let values = try arguments.operands.dropFirst(2).map(json)
-        let client = try await RemoteURL.connect(arguments)
+        let client = try await RemoteURL.connectWithToken(arguments)
         let result = try await withDeadline(.seconds(timeout)) {
             try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: values)
         }

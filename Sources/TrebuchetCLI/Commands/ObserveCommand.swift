@@ -9,6 +9,7 @@ enum ObserveCommand {
         operands: "<actor> <stream>",
         operandCount: 2...2,
         options: RemoteURL.options + [
+            RemoteURL.token,
             OptionSpec("--count", "N", "end after N updates"),
             OptionSpec("--path", "POINTER", "only the part of the state at a JSON pointer, as /todos/0"),
             OptionSpec("--at-most-every", "MS", "no more than one update in so many milliseconds"),
@@ -26,7 +27,7 @@ enum ObserveCommand {
     private static func run(_ arguments: ParsedArguments) async throws {
         let count = try arguments.int("--count", in: 1...Int.max)
         let filter = try filter(arguments)
-        let client = try await RemoteURL.connect(arguments)
+        let client = try await RemoteURL.connectWithToken(arguments)
         let states = client.connectionState
         let telling = Task {
             for await state in states.stream { tell(state) }

@@ -1,3 +1,4 @@
+import Glibc
 import Trebuchet
 import TrebuchetServices
 
@@ -10,6 +11,11 @@ struct RemoteURL {
         OptionSpec("--insecure", nil, "trust any certificate, with wss; for tests alone"),
         OptionSpec("--compression", nil, "offer the server to compress messages"),
     ]
+    /// For commands that call as whoever holds a token, beside who is signed in.
+    static let token = OptionSpec(
+        "--token", "TOKEN",
+        "the credential to connect with, as an API key or a JSON Web Token; others on the machine can see it here, so "
+            + "rather set TREBUCHET_TOKEN (who is signed in)")
     static let `default` = "ws://127.0.0.1:8080"
 
     let host: String
@@ -49,8 +55,11 @@ struct RemoteURL {
         return TLSClientSettings(trust: arguments.string("--ca-file").map { .file($0) } ?? .system)
     }
 
-    private func transport(_ tls: TLSClientSettings) -> TrebuchetTransport {
-        isSecure ? .webSocket(host: host, port: port, tls: tls) : .webSocket(host: host, port: port)
+    private func transport(_ arguments: ParsedArguments) -> TrebuchetTransport {
+        let transport: TrebuchetTransport =
+            isSecure
+            ? .webSocket(host: host, port: port, tls: Self.trust(arguments)) : .webSocket(host: host, port: port)
+        return arguments.has("--compression") ? transport.compressed() : transport
     }
 
     /// A client that is connected to the server that `--url` names, as who was signed in there last.
@@ -58,22 +67,39 @@ struct RemoteURL {
         try await connectedBackend(arguments).client
     }
 
+    /// The same for a command that takes `--token`: with the credential of that, or of `TREBUCHET_TOKEN`, if there is one.
+    static func connectWithToken(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
+        guard let token = arguments.string(token.name) ?? environmentToken else { return try await connect(arguments) }
+        var options = TrebuchetClient.Options()
+        options.token = { token }
+        let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
+        return try await url.connected(TrebuchetClient(transport: url.transport(arguments), options: options))
+    }
+
+    /// An empty variable is none.
+    private static var environmentToken: String? {
+        getenv("TREBUCHET_TOKEN").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// The same with what signs in and out.
     static func connectedBackend(_ arguments: ParsedArguments) async throws -> TrebuchetBackend {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
-        let transport = url.transport(trust(arguments))
         let credentials = CredentialFile.store(for: url)
         // A file that is no good is an error, not a call by nobody.
         _ = try credentials.load()
         let backend = TrebuchetBackend(
-            transport: arguments.has("--compression") ? transport.compressed() : transport, credentials: credentials,
-            options: TrebuchetClient.Options())
+            transport: url.transport(arguments), credentials: credentials, options: TrebuchetClient.Options())
+        _ = try await url.connected(backend.client)
+        return backend
+    }
+
+    private func connected(_ client: TrebuchetClient) async throws -> TrebuchetClient {
         do {
-            try await backend.client.connect()
+            try await client.connect()
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
                 .refused, "\(error.message)\nis a server running there? start one with: trebuchet serve", cause: error)
         }
-        return backend
+        return client
     }
 }

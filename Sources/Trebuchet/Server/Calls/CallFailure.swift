@@ -8,11 +8,14 @@ struct CallFailure {
     /// Of an error that the actor's method threw: its type, and the error in JSON when it is `Codable`.
     let type: String?
     let data: [UInt8]?
+    /// Of a rate that was exceeded.
+    var retryAfterMilliseconds: Int?
 
     /// - Parameter what: what has failed, `the method`.
     init(_ error: any Error, of what: String, coder: ValueCoder, _ disclosure: ErrorDisclosure) {
         if let error = error as? TrebuchetError {
             self.init(code: error.code.wire, message: error.message, type: error.type, data: error.data)
+            retryAfterMilliseconds = error.retryAfter?.milliseconds
             return
         }
         if error is CancellationError {

@@ -86,7 +86,8 @@ extension Session {
         let failure = failure(error, of: "the stream")
         link.send {
             EnvelopeWriter.streamError(
-                streamID: streamID, message: failure.message, code: failure.code, version: version, into: &$0)
+                streamID: streamID, message: failure.message, code: failure.code,
+                retryAfterMilliseconds: failure.retryAfterMilliseconds, version: version, into: &$0)
         }
     }
 

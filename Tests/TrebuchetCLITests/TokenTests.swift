@@ -1,0 +1,69 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Says who calls.
+@Trebuchet
+distributed actor Doorman {
+    @StreamedState var name = ""
+
+    distributed func who() -> String {
+        name = Caller.current?.principal?.id ?? "nobody"
+        return name
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct TokenTests {
+    private func run(_ environment: [String] = [], _ arguments: String...) async throws -> ChildProcess.Outcome {
+        try await ChildProcess(
+            "/usr/bin/env", ["-u", "TREBUCHET_TOKEN"] + environment + [ServeProcess.tool] + arguments, error: .captured
+        ).finish()
+    }
+
+    @Test("call and observe connect with the credential of --token, else with that of TREBUCHET_TOKEN")
+    func credential() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0),
+            access: AccessPolicy(
+                authenticate: AccessPolicy.apiKeys(["k-ada": Principal(id: "ada"), "k-bob": Principal(id: "bob")])))
+        await server.expose(Doorman(actorSystem: server.actorSystem), as: "door")
+        let url = "ws://127.0.0.1:\(try await server.start().port)"
+
+        let byOption = try await run([], "call", "--url", url, "--token", "k-ada", "door", "who()")
+        #expect(byOption.output == "\"ada\"\n", "\(byOption.error)")
+        let byVariable = try await run(["TREBUCHET_TOKEN=k-bob"], "call", "--url", url, "door", "who()")
+        #expect(byVariable.output == "\"bob\"\n", "\(byVariable.error)")
+        let both = try await run(["TREBUCHET_TOKEN=k-bob"], "call", "--url", url, "--token", "k-ada", "door", "who()")
+        #expect(both.output == "\"ada\"\n", "\(both.error)")
+        let observed = try await run(
+            ["TREBUCHET_TOKEN=k-bob"], "observe", "--url", url, "--count", "1", "door", "observeName")
+        #expect(observed.output == "\"ada\"\n", "\(observed.error)")
+
+        let wrong = try await run(["TREBUCHET_TOKEN=k-eve"], "call", "--url", url, "door", "who()")
+        #expect(wrong.status == 1)
+        #expect(wrong.error.contains("the API key is not known"))
+        let none = try await run(["TREBUCHET_TOKEN="], "call", "--url", url, "door", "who()")
+        #expect(none.error.contains("an API key is needed"), "\(none.error)")
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test(
+        "help and the name of a command print what the command prints with --help",
+        arguments: [["serve"], ["bench"], ["bench", "rpc"], ["call"]])
+    func help(names: [String]) async throws {
+        func output(_ arguments: [String]) async throws -> ChildProcess.Outcome {
+            try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
+        }
+        let help = try await output(["help"] + names)
+        #expect(help == (try await output(names + ["--help"])))
+        #expect(help.status == 0 && help.output.contains("usage: trebuchet \(names.joined(separator: " "))"))
+        #expect(try await output(["help"]) == (try await output(["--help"])))
+    }
+
+    @Test("help of what is no command is exit code 2 with the nearest match")
+    func helpOfNothing() async throws {
+        let help = try await run([], "help", "serv")
+        #expect(help.status == 2)
+        #expect(help.error.contains("did you mean 'serve'?"))
+    }
+}
