@@ -1,0 +1,40 @@
+import Foundation
+import Glibc
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// The authority of one's own in Docs/Tasks.md, made with the commands that stand there.
+@Suite(.timeLimit(.minutes(1))) struct OwnAuthorityTests {
+    @Test("the commands of the page make certificates with which a client trusts the server, and nobody else's")
+    func certificates() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let commands = try #require(try DocumentedPage("Tasks.md").blocks("sh").first)
+        for part in ["one", "other"] {
+            let path = folder.appendingPathComponent(part).path
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            let made = try await ChildProcess("/bin/sh", ["-ec", "cd \(path)\n" + commands], error: .merged).finish()
+            #expect(made.status == 0, "\(made.output)")
+        }
+        let path = folder.appendingPathComponent("one").path
+        let server = try await ServeProcess(
+            arguments: ["--tls-cert", path + "/server.pem", "--tls-key", path + "/server.key"])
+        let url = server.url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        func call(_ url: String, authority: String) async throws -> ChildProcess.Outcome {
+            try await ChildProcess(
+                ServeProcess.tool,
+                ["call", "--url", url, "--ca-file", folder.appendingPathComponent(authority).path, "counter"]
+                    + ["increment()"],
+                error: .captured
+            ).finish()
+        }
+        #expect(try await call(url, authority: "one/ca.pem").output == "1\n")
+        #expect(try await call(server.url, authority: "one/ca.pem").output == "2\n")
+        let foreign = try await call(url, authority: "other/ca.pem")
+        #expect(foreign.status == 1)
+        #expect(foreign.error.contains("certificate"), "\(foreign.error)")
+        await server.stop()
+    }
+}
