@@ -146,8 +146,8 @@ let package = Package(
         test(
             "TrebuchetCLITests",
             [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TrebuchetServices", "Networking", "ServicesClient",
-                "ServicesClientTool", "TestCertificates",
+                "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
+                "ServicesClient", "ServicesClientTool", "TestCertificates",
             ]),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(

@@ -86,6 +86,18 @@ import TrebuchetTesting
         }
     }
 
+    @Test("the program of one's own is the one that is compiled here")
+    func ownProgram() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "OwnServerExample.swift")
+        func lines(_ text: String) -> [Substring] {
+            text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }
+        }
+        let compiled = lines(try String(contentsOf: file, encoding: .utf8))
+        let shown = lines(try #require(try Self.page.blocks("swift").first))
+        #expect(shown.count > 5)
+        for line in shown { #expect(compiled.contains(line), "\(line)") }
+    }
+
     @Test("--standby needs a file to wait for")
     func standbyOfNothing() async throws {
         let outcome = try await ChildProcess(ServeProcess.tool, ["serve", "--standby"], error: .captured).finish()
