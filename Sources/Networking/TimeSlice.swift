@@ -2,28 +2,33 @@
 ///
 /// The clock is read once for several pieces: as many as take about an eighth of the time, by what the last ones took, and at
 /// most `longestStride`.
-package struct TimeSlice {
-    package static let longestStride = 16
+@frozen
+public struct TimeSlice {
+    @inlinable public static var longestStride: Int { 16 }
 
-    private let budget: UInt64
+    @usableFromInline let budget: UInt64
     /// Pieces between two looks at the clock.
-    package private(set) var stride: Int
-    private var done = 0
-    private var nextLook: Int
+    public internal(set) var stride: Int
+    @usableFromInline var done = 0
+    @usableFromInline var nextLook: Int
     /// 0 until the clock was looked at.
-    private var start: UInt64 = 0
-    private var last: UInt64 = 0
+    @usableFromInline var start: UInt64 = 0
+    @usableFromInline var last: UInt64 = 0
 
     /// - Parameters:
     ///   - budget: nanoseconds.
     ///   - stride: what an earlier slice of such work ended with. When its pieces were small, the time before the first look is
     ///     given away.
-    @inline(__always)
-    package init(budget: UInt64, stride: Int = Self.longestStride) {
+    @inlinable
+    public init(budget: UInt64, stride: Int = Self.longestStride) {
         self.budget = budget
         self.stride = stride
         nextLook = stride
-        guard stride < Self.longestStride / 2 else { return }
+        if stride < Self.longestStride / 2 { begin() }
+    }
+
+    @usableFromInline
+    mutating func begin() {
         start = MonotonicClock.now
         last = start
     }
@@ -38,11 +43,11 @@ package struct TimeSlice {
     }
 
     /// Pieces that were done.
-    package var count: Int { done }
+    @inlinable public var count: Int { done }
 
     /// Notes that a piece was done; whether the clock is to be looked at now.
-    @inline(__always)
-    package mutating func isLookDue() -> Bool {
+    @inlinable
+    public mutating func isLookDue() -> Bool {
         done &+= 1
         return done >= nextLook
     }

@@ -124,7 +124,8 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         self.opcode = opcode
-        session.receive(UnsafeRawBufferPointer(message))
+        // It is let go of when the socket has closed, which no handler is told inside of another call.
+        Unmanaged.passUnretained(session)._withUnsafeGuaranteedRef { $0.receive(UnsafeRawBufferPointer(message)) }
     }
 
     func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer) {

@@ -42,7 +42,7 @@ extension Session {
     private func invoke(_ type: ActorType, _ record: ActorRecord?, _ message: borrowing Message) {
         let target = type.target(message.target)
         if case .method(let method) = target {
-            return method._withUnsafeGuaranteedRef { call($0, of: record, message) }
+            return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
         guard mayPass(target.name, message) else { return }
         switch target {
@@ -53,18 +53,29 @@ extension Session {
         }
     }
 
+    /// The hot path: what runs in place and may be called by anybody, as most calls. It looks at no more than that takes.
     @inline(__always)
-    private func call(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
+    private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
+        guard !shard.isGuarded, !method.isIdempotent, hasCounts(method, message), runsInPlace(method, record) else {
+            return callCarefully(method, of: record, message)
+        }
+        callInPlace(record, method, message)
+    }
+
+    @inline(__always)
+    private func runsInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
+        method.runsInPlace && record.home === shard.states && record.life.starting == 0 && record.persisted == nil
+    }
+
+    /// - Parameter record: nil while the actor is not made.
+    @inline(never)
+    private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         if shard.isGuarded, !mayPass(method.name, message) { return }
         guard hasCounts(method, message) else { return failCounts(method, message) }
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
             return callOnce(method, of: record, message)
         }
-        if let record, method.runsInPlace, record.home === shard.states, record.life.starting == 0,
-            record.persisted == nil
-        {
-            return callInPlace(record, method, message)
-        }
+        if let record, runsInPlace(method, record) { return callInPlace(record, method, message) }
         call(.table(method), of: record, message)
     }
 
