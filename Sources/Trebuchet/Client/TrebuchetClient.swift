@@ -2,7 +2,7 @@ public import Distributed
 public import Relays
 internal import Networking
 internal import TrebuchetWire
-internal import WebSockets
+public import struct WebSockets.HTTPHeaders
 
 /// A connection to a Trebuchet server.
 ///
@@ -50,10 +50,27 @@ public final class TrebuchetClient: Sendable {
         /// sent. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
 
+        /// Fields of the request with which a connection begins, for a proxy or a server's `AccessPolicy`:
+        /// `["X-Api-Key": "…"]`. Those that the client writes itself are not for them: `Authorization` where there is a
+        /// `token`, and what makes the handshake. Default none.
+        public var headers: HTTPHeaders = [:]
+
         public init() {}
 
+        /// The fields that say who connects: `headers` and the token.
+        var requestHeaders: HTTPHeaders {
+            get async throws {
+                var headers = headers
+                if let authorization = try await authorization {
+                    headers.remove("Authorization")
+                    headers.add("Authorization", authorization)
+                }
+                return headers
+            }
+        }
+
         /// What the header `Authorization` says of the token; nil without one.
-        var authorization: String? {
+        private var authorization: String? {
             get async throws {
                 guard let token = try await token?(), !token.isEmpty else { return nil }
                 return "Bearer \(token)"
@@ -104,6 +121,10 @@ public final class TrebuchetClient: Sendable {
 
     /// How the client stands with its server; to be read and followed from anywhere.
     public var connectionState: StateRelay<ConnectionState> { core.connection.states }
+
+    /// Ends the connection, and makes no other one until `connect()` is called again. Calls under way end with
+    /// `unknownOutcome`, calls that wait with `unavailable`, and streams end.
+    public func disconnect() async { await core.connection.disconnect() }
 
     /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end.
     public func close() async { await core.connection.close() }

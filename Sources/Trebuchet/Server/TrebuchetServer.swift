@@ -189,6 +189,27 @@ public final class TrebuchetServer: Sendable {
         state.withLock { if case .running(let listener) = $0 { listener?.address } else { nil } }
     }
 
+    /// What a server is doing.
+    public enum Status: Sendable {
+        /// It has not begun to listen.
+        case idle
+        case serving
+        /// It was told to stop: it takes no more connections, and calls under way end.
+        case draining
+        case stopped
+    }
+
+    /// What it is doing now. From outside, `GET /healthz` is answered 200 while it serves.
+    public var status: Status {
+        state.withLock { state in
+            switch state {
+            case .idle: .idle
+            case .running: .serving
+            case .stopping: stopped.currentValue ? .stopped : .draining
+            }
+        }
+    }
+
     /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
     @discardableResult
     public func start() async throws -> SocketAddress {
@@ -294,8 +315,7 @@ public final class TrebuchetServer: Sendable {
         var caller: Caller?
         if !access.isOpen {
             // As if it came over the network, but from no origin and no address.
-            var headers = HTTPHeaders()
-            if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
+            let headers = try await core.options.requestHeaders
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
             } catch let denied as AccessDenied {

@@ -24,8 +24,9 @@ final class RunningCall: @unchecked Sendable {
     var nanoseconds: UInt64 { took.load(ordering: .relaxed) }
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
-    /// Set for a stream that waits to begin: the name of its actor.
-    var streamedActor: ActorName?
+    /// Set for a stream that waits to begin.
+    var stream: AskedStream?
+    var streamedActor: ActorName? { stream?.actor }
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
     /// Called when it is cancelled while it waits there: nothing else would end it.
