@@ -131,6 +131,10 @@ let package = Package(
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
+        // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
+        test(
+            "StreamingTests",
+            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
         test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test(
             "TrebuchetServicesTests",

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TrebuchetTesting
 
 /// What was sent between a client of protocol 2 and its server, one message in a line: `>` to the server, `<` from it.
 struct Exchange {
@@ -122,14 +123,10 @@ final class OldClient {
 
     /// The next message for which a condition holds; fails when none comes for 10 seconds.
     func next(where isWanted: (OldMessage) -> Bool) async throws -> OldMessage {
-        let limit = Task { [peer] in
-            try await Task.sleep(for: .seconds(10))
-            peer.abort()
-        }
-        defer { limit.cancel() }
         while true {
+            try #require(await eventually(within: .seconds(10)) { peer.waitingCount > 0 }, "nothing came")
             let message = try OldMessage(
-                try #require(await peer.nextText(), "nothing came, or the connection has ended"))
+                try #require(await peer.nextText(), "the connection has ended"))
             received.append(message)
             if isWanted(message) { return message }
         }

@@ -3,14 +3,17 @@ import Interop
 import Networking
 import Testing
 import Trebuchet
+import TrebuchetTesting
 
 /// Refusals as clients of protocols 1 and 2 read them: their streams read the kinds of streams alone.
 @Suite(.timeLimit(.minutes(1))) struct OldClientRefusalTests {
+    private let clock = TestClock()
+
     private func withServer(
         limits: ServerLimits = ServerLimits(), prepare: (TrebuchetServer) async -> Void = { _ in },
         _ body: (OldClient, TrebuchetServer) async throws -> Void
     ) async throws {
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits)
+        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, limits: limits)
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
         await prepare(server)
         let client = OldClient(try await .connect(server.start(), subprotocols: []))
@@ -83,13 +86,14 @@ import Trebuchet
     @Test("an actor that is not made, at once or not in time")
     func onDemand() async throws {
         var limits = ServerLimits()
-        limits.callTimeout = .seconds(1)
         limits.callsPerConnection = 1
         try await withServer(limits: limits) { server in
             let system = server.actorSystem
             server.expose(Counter.self, as: "none/*") { _ in throw TrebuchetError(.unavailable, "closed today") }
             server.expose(Counter.self, as: "never/*") { _ in
-                try await Task.sleep(for: .seconds(3_600))
+                let (nothing, end) = AsyncStream<Void>.makeStream()
+                for await _ in nothing {}
+                end.finish()
                 return Counter(actorSystem: system)
             }
         } _: { client, _ in
@@ -99,6 +103,7 @@ import Trebuchet
             client.peer.send(slow)
             let full = try await refusal(client, OldClient.invocation("never/2", "observeState"))
             #expect(full.contains("callsPerConnection"), "\(full)")
+            await clock.advance(by: ServerLimits().callTimeout)
             let callID = try OldMessage(slow).callID
             let start = try await client.next { $0.callID == callID }
             #expect(start.kind == "streamStart")

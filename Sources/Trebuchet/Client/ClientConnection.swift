@@ -128,7 +128,7 @@ final class ClientConnection: @unchecked Sendable {
     // MARK: Effects
 
     private func handle(_ input: ConnectionMachine.Input) {
-        for effect in machine.handle(input, at: MonotonicClock.now, random: .random(in: 0..<1)) { perform(effect) }
+        for effect in machine.handle(input, at: reactor.now, random: .random(in: 0..<1)) { perform(effect) }
     }
 
     private func perform(_ effect: ConnectionMachine.Effect) {

@@ -1,6 +1,6 @@
 public import Distributed
 public import Relays
-internal import Networking
+package import Networking
 internal import TrebuchetWire
 public import struct WebSockets.HTTPHeaders
 
@@ -27,7 +27,8 @@ public final class TrebuchetClient: Sendable {
         /// that is larger. Default 16 MiB.
         public var messageSize = 16 << 20
         /// The largest message that the server takes, in bytes: its `ServerLimits.messageSize`. A call with a larger one is not
-        /// sent and fails with `invalidArguments`. Default 1 MiB, which is also the server's.
+        /// sent and fails with `invalidArguments`; so does one over the server's own limit, once the server has told it, which it
+        /// does first of all. Default 1 MiB, which is also the server's.
         public var serverMessageSize = 1 << 20
 
         /// When and how a connection that has ended is made again.
@@ -80,12 +81,21 @@ public final class TrebuchetClient: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
+    private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
 
     /// A client that is not connected yet.
-    public init(transport: TrebuchetTransport, options: Options = Options()) {
-        let reactor = ReactorGroup.client
+    public convenience init(transport: TrebuchetTransport, options: Options = Options()) {
+        self.init(transport: transport, options: options, on: ReactorGroup.client)
+    }
+
+    /// The same on a reactor of a test's, whose owner is held.
+    package init(
+        transport: TrebuchetTransport, options: Options, on reactor: Reactor,
+        holding owner: (any AnyObject & Sendable)? = nil
+    ) {
+        self.owner = owner
         self.transport = transport
         let core = ClientCore(
             reactor: reactor, options: options, peerName: transport.description, isAddressed: transport.isAddressed)
@@ -116,6 +126,14 @@ public final class TrebuchetClient: Sendable {
             case .local(let server):
                 try await server.connectLocally(core, attempt: attempt)
             }
+        }
+    }
+
+    /// Calls that are made and wait for a connection.
+    package var waitingCallCount: Int {
+        get async {
+            let core = core
+            return await core.reactor.perform { core.callsUnderWay(number: 0) }
         }
     }
 

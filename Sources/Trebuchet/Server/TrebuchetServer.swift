@@ -24,6 +24,7 @@ public final class TrebuchetServer: Sendable {
     let parts: ServerParts
     let shards: [ServerShard]
     private let access: AccessPolicy
+    private let owner: (any AnyObject & Sendable)?
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
     private let nextLocal = Atomic<Int>(0)
@@ -41,15 +42,26 @@ public final class TrebuchetServer: Sendable {
     ///   - log: told, in a line each, what no caller is told: an error that is not `Codable`, an actor that was let go with an
     ///     error, a method that held up all others of its reactor. It may be called from any thread and must not block.
     ///     Standard error by default.
-    public init(
+    public convenience init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
+        self.init(
+            transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,
+            showsErrorText: showsErrorText, log: log)
+    }
+
+    /// The same on reactors of a test's, whose owner is held.
+    package init(
+        transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
+        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, showsErrorText: Bool,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        self.owner = owner
         self.transport = transport
         self.access = access
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
-        let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)

@@ -80,7 +80,7 @@ extension Session {
         let limits = shard.limits
         let asked = message.envelope.pointee.timeoutMilliseconds.map { Duration.milliseconds($0) }
         let limit = min(asked ?? limits.callTimeout, limits.longestCallTimeout)
-        let call = RunningCall(callID: callID, deadline: MonotonicClock.now &+ limit.nanoseconds, byteCount: bytes)
+        let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
         call.isInTransit = isInTransit
         call.timer = shard.reactor.schedule(after: limit) { [weak self, weak call] in
             guard let self, let call else { return }

@@ -194,8 +194,7 @@ extension Session {
         guard running[request.callID] == nil, load.count < shard.limits.callsPerConnection else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
         }
-        let call = RunningCall(
-            callID: request.callID, deadline: MonotonicClock.now &+ shard.limits.callTimeout.nanoseconds, byteCount: 0)
+        let call = RunningCall(callID: request.callID, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
         running[request.callID] = call
         load.count += 1
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
