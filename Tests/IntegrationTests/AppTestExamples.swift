@@ -11,6 +11,7 @@ private distributed actor Notes {
 
     @Idempotent
     distributed func add(_ note: String) { notes.append(note) }
+    @Idempotent
     distributed func all() -> [String] { notes }
 
     /// Waits for somebody who does not come.
@@ -38,8 +39,8 @@ private distributed actor Notes {
             try await client.connect()
             let notes = try client.resolve(Notes.self, id: "notes")
             for number in 1...50 { try await notes.add("\(number)") }
-            await link.cutAll()
             await link.use(.none)
+            await link.cutAll()
             #expect(try await notes.all() == (1...50).map(String.init))
             await client.close()
             await link.close()
