@@ -131,6 +131,10 @@ let package = Package(
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
+        // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
+        test(
+            "StreamingTests",
+            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
         test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test(
             "TrebuchetServicesTests",
@@ -160,12 +164,17 @@ let package = Package(
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],
             swiftSettings: settings),
+        // Actors that recorded exchanges are with; the modules' names are part of what was sent.
+        .target(name: "Interop", dependencies: ["Trebuchet"], path: "Tests/Interop", swiftSettings: settings),
+        .target(name: "Interop2", dependencies: ["Trebuchet"], path: "Tests/Interop2", swiftSettings: settings),
         test(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
-            ]),
+                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates", "Interop",
+                "Interop2",
+            ],
+            resources: [.copy("Exchanges")]),
         test(
             "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
             resources: [.copy("Scripts")]),

@@ -75,6 +75,8 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     let pulse = Atomic<UInt64>(0)
     /// The address of an `ActivityLabel`, which is never freed.
     private let activity = Atomic<UInt>(0)
+    /// How far its clock is ahead of the machine's, in nanoseconds: tests turn it on.
+    private let ahead = Atomic<UInt64>(0)
     private let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
 
     package init(name: String) throws(TransportError) {
@@ -140,13 +142,33 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
+    // MARK: Time
+
+    /// The time by which its timers go, in nanoseconds: the monotonic clock, unless a test has turned it on. From anywhere.
+    package var now: UInt64 { MonotonicClock.now &+ ahead.load(ordering: .relaxed) }
+
+    /// How far it is ahead of the monotonic clock, in nanoseconds.
+    package var timeAhead: UInt64 { ahead.load(ordering: .relaxed) }
+
+    /// Turns its clock on. Timers that are due then fire soon.
+    package func advance(by nanoseconds: UInt64) {
+        ahead.add(nanoseconds, ordering: .relaxed)
+        execute {}
+    }
+
+    /// When the next timer fires; on the reactor.
+    package var nextDeadline: UInt64? {
+        assertCurrent()
+        return timers.nextDeadline()
+    }
+
     // MARK: Work from the reactor's thread
 
     /// Runs `work` after a delay; keep the timer to cancel it.
     @discardableResult
     package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
         assertCurrent()
-        let timer = Timer(deadline: MonotonicClock.now &+ delay.nanoseconds, work: work)
+        let timer = Timer(deadline: now &+ delay.nanoseconds, work: work)
         timers.add(timer)
         return timer
     }
@@ -301,7 +323,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     private func timeoutMilliseconds() -> Int32 {
         if !sent.isEmpty || !jobs.isEmpty || !line.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
         guard let deadline = timers.nextDeadline() else { return -1 }
-        let now = MonotonicClock.now
+        let now = now
         if deadline <= now { return 0 }
         return Int32(clamping: (deadline - now + 999_999) / 1_000_000)
     }
@@ -368,10 +390,10 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     private func fireTimers() {
         guard let deadline = timers.nextDeadline() else { return }
-        let now = MonotonicClock.now
+        let now = now
         guard deadline <= now else { return }
         note(.timers)
-        var slice = TimeSlice(budget: Self.partOfTurn, from: now)
+        var slice = TimeSlice(budget: Self.partOfTurn, from: now &- timeAhead)
         while let work = timers.popDue(at: now) {
             work()
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }

@@ -34,6 +34,26 @@ public struct ReactorGroup: Sendable {
         do { return try clients().reactors[0] } catch { fatalError("starting the client's reactor: \(error)") }
     }
 
+    /// Reactors that nobody else uses until they are given back: for those who turn their clocks on.
+    private static let apart = Mutex<[Reactor]>([])
+
+    package static func takeApart(_ count: Int) -> ReactorGroup {
+        let reactors = apart.withLock { apart in
+            let taken = Array(apart.suffix(count))
+            apart.removeLast(taken.count)
+            return taken
+        }
+        do {
+            var group = reactors
+            while group.count < count { group.append(try Reactor(name: "apart")) }
+            return ReactorGroup(group)
+        } catch {
+            fatalError("starting reactors: \(error)")
+        }
+    }
+
+    package func giveBack() { Self.apart.withLock { $0 += reactors } }
+
     /// Cores that this process may use.
     package static var coreCount: Int {
         var set = [UInt8](repeating: 0, count: 128)

@@ -30,18 +30,24 @@ public struct TrebuchetTransport: Sendable {
     var isAddressed: Bool { if case .webSocket = kind { true } else { false } }
 
     /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
-    /// takes a free one), for a client the server's.
-    public static func webSocket(host: String, port: Int) -> TrebuchetTransport {
+    /// takes a free one), for a client the server's. Without a host it is this machine's own: a server that others are to reach
+    /// listens on `"0.0.0.0"`.
+    public static func webSocket(host: String = "127.0.0.1", port: Int) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .none))
     }
 
+    /// The same, for programs that keep a port as the system does.
+    public static func webSocket(host: String = "127.0.0.1", port: UInt16) -> TrebuchetTransport {
+        webSocket(host: host, port: Int(port))
+    }
+
     /// WebSocket over TLS, for a server.
-    public static func webSocket(host: String, port: Int, tls: TLSServerSettings) -> TrebuchetTransport {
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSServerSettings) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .server(tls)))
     }
 
     /// WebSocket over TLS, for a client. `TLSClientSettings()` trusts the roots of the system.
-    public static func webSocket(host: String, port: Int, tls: TLSClientSettings) -> TrebuchetTransport {
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .client(tls)))
     }
 

@@ -28,6 +28,7 @@ public final class TestServer: Sendable {
     private let reservation: PortReservation
     private let make: @Sendable (_ port: Int) -> Running
     private let prepare: Prepare
+    private let clock: TestClock?
     /// The one of now, or the last one.
     private let running: Mutex<Running>
     private let clients = Mutex<[TrebuchetClient]>([])
@@ -36,17 +37,20 @@ public final class TestServer: Sendable {
     ///
     /// - Parameters:
     ///   - store: where persisted states are kept over restarts.
+    ///   - clock: the time of the server and its clients; then `reactors` is the clock's.
     ///   - prepare: exposes the actors; called for each start.
     public init(
         reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-        store: (any StateStore)? = nil, prepare: @escaping Prepare
+        store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestClock? = nil,
+        prepare: @escaping Prepare
     ) async throws {
+        self.clock = clock
         make = { port in
             let own = store.map { RevocableStore($0) }
             let server = TrebuchetServer(
-                transport: .webSocket(host: "127.0.0.1", port: port), reactors: reactors, limits: limits,
-                access: access,
-                store: own)
+                transport: .webSocket(port: port), on: clock?.serverReactors ?? .forServer(count: reactors),
+                holding: clock, limits: limits, access: access, store: own, showsErrorText: showsErrorText,
+                log: ServerLog.standardError)
             return Running(server: server, store: own)
         }
         self.prepare = prepare
@@ -62,7 +66,9 @@ public final class TestServer: Sendable {
 
     /// A client that is connected, and closed with the test server.
     public func connect(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
-        let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options)
+        let client = TrebuchetClient(
+            transport: .webSocket(host: address.host, port: address.port), options: options,
+            on: clock?.clientReactor ?? ReactorGroup.client, holding: clock)
         clients.withLock { $0.append(client) }
         try await client.connect()
         return client
@@ -103,11 +109,13 @@ public final class TestServer: Sendable {
 /// The same for a test that stops, kills or starts its server again.
 public func withTestServer<Result>(
     reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-    store: (any StateStore)? = nil, isolation: isolated (any Actor)? = #isolation,
+    store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestClock? = nil,
+    isolation: isolated (any Actor)? = #isolation,
     prepare: @escaping TestServer.Prepare, body: (TestServer) async throws -> Result
 ) async throws -> Result {
     let server = try await TestServer(
-        reactors: reactors, limits: limits, access: access, store: store, prepare: prepare)
+        reactors: reactors, limits: limits, access: access, store: store, showsErrorText: showsErrorText, clock: clock,
+        prepare: prepare)
     do {
         let result = try await body(server)
         await server.end()

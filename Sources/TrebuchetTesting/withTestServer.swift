@@ -15,16 +15,19 @@ public import Trebuchet
 /// - Parameters:
 ///   - link: how the client reaches the server; run a test over each to see that it depends on neither.
 ///   - access: who may connect. `options.token` is what the client shows.
+///   - showsErrorText: whether callers get the text of errors that are not `Codable`.
+///   - clock: the time of the server and its client, for a test that turns it on; then `reactors` is the clock's.
 public func withTestServer<Result>(
     link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
     options: TrebuchetClient.Options = .init(), access: AccessPolicy = .open, store: (any StateStore)? = nil,
+    showsErrorText: Bool = false, clock: TestClock? = nil,
     isolation: isolated (any Actor)? = #isolation,
     prepare: (TrebuchetServer) async throws -> Void,
     body: (TrebuchetClient, TrebuchetServer) async throws -> Result
 ) async throws -> Result {
     let server = TrebuchetServer(
-        transport: .webSocket(host: "127.0.0.1", port: 0), reactors: reactors, limits: limits, access: access,
-        store: store)
+        transport: .webSocket(port: 0), on: clock?.serverReactors ?? .forServer(count: reactors), holding: clock,
+        limits: limits, access: access, store: store, showsErrorText: showsErrorText, log: ServerLog.standardError)
     try await prepare(server)
     let address = try await server.start()
     let transport: TrebuchetTransport =
@@ -32,7 +35,8 @@ public func withTestServer<Result>(
         case .webSocket: .webSocket(host: address.host, port: address.port)
         case .local: .local(server)
         }
-    let client = TrebuchetClient(transport: transport, options: options)
+    let client = TrebuchetClient(
+        transport: transport, options: options, on: clock?.clientReactor ?? ReactorGroup.client, holding: clock)
     do {
         try await client.connect()
         let result = try await body(client, server)

@@ -44,9 +44,19 @@ struct ClientHandshake {
             else {
                 throw TransportError(.handshake, "header '\(field.name)' has characters that HTTP does not allow")
             }
+            guard !Self.isOwn(field.name) else {
+                throw TransportError(
+                    .handshake, "header '\(field.name)' is part of the handshake, which writes it itself")
+            }
             text += "\(field.name): \(field.value)\r\n"
         }
         return Array((text + "\r\n").utf8)
+    }
+
+    /// Whether a field is what makes the request one for a WebSocket.
+    private static func isOwn(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return ["host", "upgrade", "connection"].contains(name) || name.hasPrefix("sec-websocket-")
     }
 
     /// What an answer other than 101 means.

@@ -15,6 +15,9 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
     public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
+    /// Takes all lines of a field away.
+    package mutating func remove(_ name: String) { fields.removeAll { Self.equal($0.name, name) } }
+
     /// The first value of a field, or nil.
     public subscript(name: String) -> String? { fields.first { Self.equal($0.name, name) }?.value }
 

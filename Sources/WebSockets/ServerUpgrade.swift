@@ -157,7 +157,10 @@ final class ServerUpgrade: ByteChannelDelegate {
     ) {
         switch configuration.accept(upgrade) {
         case .reject(let response): answer(response)
-        case .accept(let handler, let headers): open(agreement, headers, handler, rest)
+        case .accept(let handler, let headers, let messageBytes):
+            var limits = configuration.limits
+            if let messageBytes { (limits.messageBytes, limits.frameBytes) = (messageBytes, messageBytes) }
+            open(agreement, headers, limits, handler, rest)
         }
     }
 
@@ -178,8 +181,8 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func open(
-        _ agreement: ServerHandshake.Agreement, _ headers: HTTPHeaders, _ handler: any WebSocketHandler,
-        _ rest: UnsafeMutableRawBufferPointer
+        _ agreement: ServerHandshake.Agreement, _ headers: HTTPHeaders, _ limits: WebSocketLimits,
+        _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
     ) {
         timer?.cancel()
         let compression = agreement.compression.flatMap { agreed in
@@ -188,7 +191,7 @@ final class ServerUpgrade: ByteChannelDelegate {
             }
         }
         let socket = WebSocket(
-            channel, role: .server, subprotocol: agreement.subprotocol, limits: configuration.limits,
+            channel, role: .server, subprotocol: agreement.subprotocol, limits: limits,
             times: configuration.times, compression: compression, handler: handler)
         socket.addressEntry = addressEntry
         table.add(socket)

@@ -27,8 +27,9 @@ public struct WebSocketUpgrade: Sendable {
 
     /// What becomes of it.
     public enum Decision {
-        /// The headers are sent beside those of the handshake.
-        case accept(any WebSocketHandler, headers: HTTPHeaders = [:])
+        /// The headers are sent beside those of the handshake. With `messageBytes`, messages and frames of this connection may have
+        /// so many bytes, whatever the server's limits say of them.
+        case accept(any WebSocketHandler, headers: HTTPHeaders = [:], messageBytes: Int? = nil)
         /// The answer, for instance with status 404 for a path that is not served.
         case reject(HTTPResponse)
     }

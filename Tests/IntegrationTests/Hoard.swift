@@ -12,6 +12,7 @@ distributed actor Hoard {
     @StreamedState var pile: Pile = Pile()
     @StreamedState(delivery: .every(buffer: 8)) var pages: String = ""
     @StreamedState var small: Int = 0
+    @StreamedState var shelf: [String] = []
     @StreamedEvents(buffer: 8) var parcels: String
     private let journal: Journal
 
@@ -41,6 +42,7 @@ distributed actor Hoard {
         small += 1
         pile = Pile(count: pile.count + 1, padding: give(count))
     }
+    distributed func shelve(_ count: Int) { shelf.append(give(count)) }
     distributed func write(_ count: Int) { pages = give(count) }
     distributed func send(_ count: Int) { $parcels.send(give(count)) }
 

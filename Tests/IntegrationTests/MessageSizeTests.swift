@@ -13,7 +13,8 @@ import TrebuchetTesting
         let journal = Journal()
 
         init(
-            limits: ServerLimits = ServerLimits(), _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
+            limits: ServerLimits = ServerLimits(), connects: Bool = true,
+            _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
         ) async throws {
             server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits)
             await server.expose(Hoard(journal: journal, actorSystem: server.actorSystem), as: "hoard")
@@ -25,7 +26,7 @@ import TrebuchetTesting
             client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             hoard = try client.resolve(Hoard.self, id: "hoard")
-            try await client.connect()
+            if connects { try await client.connect() }
         }
 
         func end() async {
@@ -71,22 +72,65 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a call that the server closes for is not sent again, and others go over the next connection")
-    func refusedCall() async throws {
+    @Test(
+        "a call that the server closes for is not sent again, and others go over the next connection",
+        arguments: [true, false])
+    func refusedCall(isIdempotent: Bool) async throws {
+        var limits = ServerLimits()
+        limits.messageSize = 64 << 10
+        let scene = try await Scene(limits: limits, connects: false) { $0.reconnect.retriesFirstConnection = true }
+        // Calls that are sent before the server has said what it takes: they wait for the connection.
+        let (connecting, bystander, large) = try await scene.link.refuseConnections {
+            let connecting = Task { try await scene.client.connect() }
+            #expect(
+                await eventually {
+                    if case .connecting = scene.client.connectionState.currentValue { true } else { false }
+                })
+            let bystander = Task { try await scene.hoard.hold("bystander") }
+            #expect(await eventually { await scene.client.waitingCallCount == 1 })
+            let text = String(repeating: "x", count: 100_000)
+            let large = Task {
+                try await isIdempotent ? scene.hoard.takeOnce(text) : scene.hoard.take(text)
+            }
+            #expect(await eventually { await scene.client.waitingCallCount == 2 })
+            return (connecting, bystander, large)
+        }
+        try await connecting.value
+        let error = await #expect(throws: TrebuchetError.self) { _ = try await large.value }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message.contains("has closed the connection") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("ServerLimits.messageSize") == true, "\(error?.message ?? "")")
+        await scene.journal.wait(for: "bystander began")
+        try await scene.expectUnharmed(bystander, connections: 2)
+        #expect(!scene.journal.entries.contains("take"))
+        await scene.end()
+    }
+
+    @Test("what the server has said that it takes holds for calls and streams, with the connection as it is")
+    func toldSize() async throws {
         var limits = ServerLimits()
         limits.messageSize = 64 << 10
         let scene = try await Scene(limits: limits)
+        // Its answer comes behind what the server says of itself.
+        #expect(try await scene.hoard.take("x") == 1)
         let bystander = await scene.bystander()
-        for (count, isIdempotent) in [(100_000, true), (200_000, false)] {
+        let text = String(repeating: "x", count: 100_000)
+        for isIdempotent in [false, true] {
             let error = await #expect(throws: TrebuchetError.self) {
-                let text = String(repeating: "x", count: count)
                 _ = try await isIdempotent ? scene.hoard.takeOnce(text) : scene.hoard.take(text)
             }
             #expect(error?.code == .invalidArguments)
-            #expect(error?.message.contains("ServerLimits.messageSize") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("the server takes 65536") == true, "\(error?.message ?? "")")
         }
-        try await scene.expectUnharmed(bystander, connections: 3)
-        #expect(!scene.journal.entries.contains("take"))
+        let stream = try await scene.client.resolve(Hoard.self, id: text).observePile()
+        for await _ in stream {}
+        guard case .failed(let error) = stream.outcome else {
+            Issue.record("\(String(describing: stream.outcome))")
+            return
+        }
+        #expect(error.code == .invalidArguments && error.message.contains("65536"), "\(error.message)")
+        try await scene.expectUnharmed(bystander)
+        #expect(scene.journal.entries.count { $0 == "take" } == 1)
         await scene.end()
     }
 
@@ -194,6 +238,32 @@ import TrebuchetTesting
         try await scene.hoard.pile(10)
         var again = await scene.hoard.observePile().makeAsyncIterator()
         #expect(await again.next()?.count == 2)
+        try await scene.expectUnharmed(bystander)
+        await scene.end()
+    }
+
+    @Test("a state that small differences make too large for its reader ends that stream, and others go on")
+    func largeByPatches() async throws {
+        let scene = try await smallScene(byServer: false)
+        let bystander = await scene.bystander()
+        let shelf = await scene.hoard.observeShelf()
+        var shelves = shelf.makeAsyncIterator()
+        #expect(await shelves.next() == [])
+        // Each difference is far smaller than a message may be, and the value is in the end not.
+        var seen = 0
+        for count in 1...8 {
+            try await scene.hoard.shelve(10_000)
+            guard let value = await shelves.next() else { break }
+            #expect(value.count == count)
+            seen = count
+        }
+        #expect(seen == 6)
+        guard case .failed(let error) = shelf.outcome else {
+            Issue.record("\(String(describing: shelf.outcome))")
+            return
+        }
+        #expect(error.code == .internal)
+        #expect(error.message.contains("Options.messageSize"), "\(error.message)")
         try await scene.expectUnharmed(bystander)
         await scene.end()
     }

@@ -21,6 +21,15 @@ import Trebuchet
     init(client: TrebuchetClient) { $gameState.connect(client) }
 }
 
+/// One list of many, whose name is known at run time.
+@MainActor @Observable private final class ListModel {
+    @ObservationIgnored @ObservedActor<TodoList, TodoList.State> var state: TodoList.State?
+
+    init(list id: String, client: TrebuchetClient) {
+        _state = ObservedActor(id, observe: \TodoList.observeState, client: client)
+    }
+}
+
 /// The guide's property wrapper, outside of views.
 @Suite(.timeLimit(.minutes(1))) @MainActor struct ObservedActorExamples {
     private func withGame(_ body: (TrebuchetClient) async throws -> Void) async throws {
@@ -48,6 +57,19 @@ import Trebuchet
             #expect(shown.last == ["Score: 0", "Level: 3"])
             #expect(model.$gameState.error == nil)
             #expect(model.$gameState.connectionState == .connected)
+        }
+    }
+
+    @Test("a model observes an actor whose name it is given")
+    func nameAtRunTime() async throws {
+        try await withGame { client in
+            let model = ListModel(list: ["to", "dos"].joined(), client: client)
+            for await count in Observations({ model.state?.todos.count }) {
+                guard let count else { continue }
+                if count == 1 { break }
+                _ = try await model.$state.actor?.addTodo(title: "Milk")
+            }
+            #expect(model.state?.todos.first?.title == "Milk")
         }
     }
 

@@ -10,6 +10,7 @@ enum FloorPlan {
         "WebSockets": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "Trebuchet": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
+        "Interop": 4, "Interop2": 4,
         "TrebuchetCLI": 5, "ServicesClient": 5,
         "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6,
     ]

@@ -14,12 +14,13 @@ import WebSockets
     static let forbidden = TransportError(.handshake, "403")
     static let lost = TransportError(.closed, "lost")
     static let closed = TransportError(.closed, "the client was closed")
+    static let none = TransportError(.closed, "there is no connection")
     static let failure = ConnectionFailure(refused)
     static let finalFailure = ConnectionFailure(forbidden, isFinal: true)
 
     /// Everything that can be told: of the numbers that the situations use, and of one that is not theirs.
     static let inputs: [Input] =
-        [.connectAsked, .closeAsked]
+        [.connectAsked, .disconnectAsked, .closeAsked]
         + [1, 2, 9].flatMap { number -> [Input] in
             [
                 .connected(number), .attemptFailed(number, failure), .attemptFailed(number, finalFailure),
@@ -63,6 +64,7 @@ import WebSockets
                 (.attemptFailed(1, failure), [.tell(.disconnected(refused)), .failWaiting(refused)]),
                 (.attemptFailed(1, finalFailure), [.tell(.disconnected(forbidden)), .failWaiting(forbidden)]),
                 (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
+                (.disconnectAsked, [.abandon(1), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.abandon(1), .tell(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
@@ -78,6 +80,7 @@ import WebSockets
                     .goAway(1, reconnectAfter: .seconds(3)),
                     [.scheduleRetry(2, after: .seconds(3)), .tell(.draining)]
                 ),
+                (.disconnectAsked, [.drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
@@ -87,6 +90,7 @@ import WebSockets
             answers: [
                 (.retryTimerFired(2), [.startConnecting(2)]),
                 (.connectAsked, [.cancelRetry, .startConnecting(2)]),
+                (.disconnectAsked, [.cancelRetry, .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
@@ -105,6 +109,7 @@ import WebSockets
                     .connectionLost(2, lost),
                     [.scheduleRetry(3, after: .milliseconds(100)), .tell(.connecting(attempt: 3, after: lost))]
                 ),
+                (.disconnectAsked, [.abandon(2), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.abandon(2), .tell(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(9), [.drop(9)]),
             ]),
@@ -115,6 +120,7 @@ import WebSockets
                 (.connectAsked, [.releaseWaiting]),
                 (.retryTimerFired(2), [.startConnecting(2)]),
                 (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
+                (.disconnectAsked, [.cancelRetry, .drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.cancelRetry, .drop(1), .tell(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
@@ -128,6 +134,7 @@ import WebSockets
                 (.attemptFailed(2, finalFailure), []),
                 (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
                 (.connectionLost(2, lost), [.scheduleRetry(3, after: .milliseconds(100))]),
+                (.disconnectAsked, [.abandon(2), .drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.abandon(2), .drop(1), .tell(.closed), .failWaiting(closed)]),
                 (.connected(9), [.drop(9)]),
             ]),
@@ -137,6 +144,7 @@ import WebSockets
             answers: [
                 (.connectAsked, [.releaseWaiting]),
                 (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
+                (.disconnectAsked, [.drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
@@ -147,7 +155,16 @@ import WebSockets
             answers: [
                 // Not even the user makes it earlier: .connectAsked does nothing.
                 (.retryTimerFired(2), [.startConnecting(2)]),
+                (.disconnectAsked, [.cancelRetry, .tell(.disconnected(nil)), .failWaiting(none)]),
                 (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
+            ]),
+        Situation(
+            testDescription: "disconnected, because the user wanted so", history: atOnce + [.disconnectAsked],
+            state: .disconnected(nil),
+            answers: [
+                (.connectAsked, [.startConnecting(2), .tell(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(

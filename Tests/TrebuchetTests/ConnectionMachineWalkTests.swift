@@ -20,6 +20,8 @@ private struct Walk {
     var stale: [Int] = [999]
     var told = TrebuchetClient.ConnectionState.disconnected(nil)
     var isClosed = false
+    /// While the user says that they want no connection for now.
+    var isUnwanted = false
 
     init(seed: UInt64) {
         random = RandomSource(seed: seed)
@@ -68,7 +70,8 @@ private struct Walk {
             #expect(connections.contains(number))
             used = number
         case .drop(let number):
-            #expect(number != used || isClosed)
+            #expect(number != used || isClosed || isUnwanted)
+            if isUnwanted { used = nil }
             connections.remove(number)
             stale.append(number)
         case .tell(let state):
@@ -106,9 +109,17 @@ private struct Walk {
         case 10...12: fire()
         case 13...14: tellLate()
         default:
-            guard Int.random(in: 0..<20, using: &random) == 0 else { return }
-            isClosed = true
-            tell(.closeAsked)
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0:
+                isClosed = true
+                tell(.closeAsked)
+            case 1...4:
+                isUnwanted = true
+                tell(.disconnectAsked)
+                isUnwanted = false
+                #expect(attempt == nil && timer == nil && connections.isEmpty)
+            default: break
+            }
         }
     }
 

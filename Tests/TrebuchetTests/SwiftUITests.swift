@@ -7,34 +7,15 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct SwiftUITests {
     private typealias Outcome = ChildProcess.Outcome
 
-    private let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    private let compiler = SwiftCompiler()
     private let samples = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "SwiftUI")
-    private let products = URL(filePath: ServeProcess.tool).deletingLastPathComponent()
 
-    /// A folder that is gone when the test is over.
     private func withFolder(_ body: (URL) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "SwiftUITests-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await body(folder)
+        try await compiler.withFolder(body)
     }
 
     private func swiftc(_ module: String, _ files: [URL], in folder: URL, _ flags: [String]) async throws -> Outcome {
-        // As SwiftPM names the package of a checkout.
-        let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
-        var arguments = ["swiftc", "-module-name", module, "-parse-as-library", "-swift-version", "6"]
-        // Not the build's own, whose modules may have been compiled by another path to the same folder.
-        let cache = products.appending(path: "SwiftUITests.modules").path
-        arguments += ["-package-name", package, "-module-cache-path", cache]
-        arguments += ["-I", folder.path, "-I", products.appending(path: "Modules").path]
-        for module in ["CEpoll", "CZlib", "COpenSSL"] {
-            let map = root.appending(path: "Sources/\(module)/module.modulemap").path
-            arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
-        }
-        let plugin = products.appending(path: "TrebuchetMacros-tool").path + "#TrebuchetMacros"
-        arguments += ["-Xfrontend", "-load-plugin-executable", "-Xfrontend", plugin]
-        return try await ChildProcess("/usr/bin/env", arguments + flags + files.map(\.path), error: .merged).finish()
+        try await compiler.run(module, files, ["-I", folder.path] + flags)
     }
 
     private func emitStub(in folder: URL) async throws -> Outcome {
@@ -45,7 +26,7 @@ import TrebuchetTesting
 
     /// The whole module, since its views use what is internal to it. The files in `replaced` stand for those of their names.
     private func emitTrebuchet(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
-        let sources = root.appending(path: "Sources/Trebuchet")
+        let sources = compiler.root.appending(path: "Sources/Trebuchet")
         let paths = try #require(FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String })
         let files = paths.filter { $0.hasSuffix(".swift") }.map { path in
             let file = sources.appending(path: path)
@@ -91,7 +72,7 @@ import TrebuchetTesting
     func brokenFile() async throws {
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)
-            let file = root.appending(path: "Sources/Trebuchet/Observed/ObservedActor+SwiftUI.swift")
+            let file = compiler.root.appending(path: "Sources/Trebuchet/Observed/ObservedActor+SwiftUI.swift")
             let broken = try copy(file, replacing: "kept.observer.obs", with: "kept.obs", in: folder)
             let outcome = try await emitTrebuchet(in: folder, replaced: [broken])
             #expect(outcome.status == 1)

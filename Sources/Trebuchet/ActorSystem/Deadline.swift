@@ -2,7 +2,7 @@ internal import Networking
 
 /// The moment until which a call may take, handed on with the task and with the calls it makes.
 package enum Deadline {
-    /// Nanoseconds of the monotonic clock; nil when there is none.
+    /// Nanoseconds of the monotonic clock, which no test turns on; nil when there is none.
     @TaskLocal package static var current: UInt64?
 }
 

@@ -33,7 +33,8 @@ final class ClientConnection: @unchecked Sendable {
     private var attempt: Task<Void, Never>?
     private var retry: Timer?
     private var waiting: [CheckedContinuation<Void, any Error>] = []
-    private var closers: [CheckedContinuation<Void, Never>] = []
+    /// Who waits until links have gone.
+    private var closers: [(links: Set<Int>, told: CheckedContinuation<Void, Never>)] = []
 
     init(reactor: Reactor, policy: ReconnectPolicy, hasTokenProvider: Bool) {
         self.reactor = reactor
@@ -77,13 +78,18 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
+    /// Returns when the last link has gone; there may be others later.
+    func disconnect() async { await letGo(.disconnectAsked) }
+
     /// Returns when the last link has gone.
-    func close() async {
+    func close() async { await letGo(.closeAsked) }
+
+    private func letGo(_ input: ConnectionMachine.Input) async {
         await withCheckedContinuation { continuation in
             reactor.run {
-                self.closers.append(continuation)
+                self.closers.append((Set(self.links.keys), continuation))
+                self.handle(input)
                 self.leaving = []
-                self.handle(.closeAsked)
                 // Those that were left to their calls, too.
                 for link in self.links.values { link.close() }
                 self.tellClosers()
@@ -125,7 +131,7 @@ final class ClientConnection: @unchecked Sendable {
     // MARK: Effects
 
     private func handle(_ input: ConnectionMachine.Input) {
-        for effect in machine.handle(input, at: MonotonicClock.now, random: .random(in: 0..<1)) { perform(effect) }
+        for effect in machine.handle(input, at: reactor.now, random: .random(in: 0..<1)) { perform(effect) }
     }
 
     private func perform(_ effect: ConnectionMachine.Effect) {
@@ -173,9 +179,8 @@ final class ClientConnection: @unchecked Sendable {
     }
 
     private func tellClosers() {
-        guard case .closed = machine.state, links.isEmpty else { return }
-        let told = closers
-        closers = []
-        for continuation in told { continuation.resume() }
+        let ready = closers.filter { $0.links.isDisjoint(with: links.keys) }
+        closers.removeAll { $0.links.isDisjoint(with: links.keys) }
+        for closer in ready { closer.told.resume() }
     }
 }

@@ -40,6 +40,8 @@ final class ClientCore: @unchecked Sendable {
     private var isSentAway = false
     private var pending: [UInt64: PendingCall] = [:]
     private var line = CallLine(terms: .usual)
+    /// Bytes of the largest message that the server has said it takes.
+    private var toldMessageSize = Int.max
     private var streams = StreamRegistry()
     private var envelope = ScannedEnvelope()
     private var sweep: Timer?
@@ -88,8 +90,8 @@ final class ClientCore: @unchecked Sendable {
         actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool = false
     ) async throws -> [UInt8]? {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let now = MonotonicClock.now
-        let asked = Deadline.current
+        let now = reactor.now
+        let asked = Deadline.current.map { $0 &+ reactor.timeAhead }
         if let asked, asked <= now {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
@@ -143,30 +145,35 @@ final class ClientCore: @unchecked Sendable {
         while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
+    /// Bytes of the largest message that is sent.
+    private var messageLimit: Int { min(options.serverMessageSize, toldMessageSize) }
+
     private func send(_ call: PendingCall, over link: any ClientLink) {
         switch call.message {
         case .encoded(let bytes):
+            guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.sentByteCount = bytes.count
             link.send(bytes)
             call.message = .encoded([])
         case .repeatable(var repeatable):
-            guard let bytes = repeatable.next(over: link.session, at: MonotonicClock.now) else {
+            guard let bytes = repeatable.next(over: link.session, at: reactor.now) else {
                 pending[call.number] = nil
                 let text = "\(call.name) was not answered, and the server of now keeps no answers"
                 return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
             }
             // With the session's name it may have become too large.
-            guard bytes.count <= options.serverMessageSize else {
-                pending[call.number] = nil
-                let error = MessageSizes.tooLarge(call.name, bytes.count, limit: options.serverMessageSize)
-                return call.finish(.failure(error))
-            }
+            guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.message = .repeatable(repeatable)
             call.sentByteCount = bytes.count
             link.send(bytes)
         }
         call.connection = linkNumber
         line.didSend(call)
+    }
+
+    private func endTooLarge(_ call: PendingCall, _ count: Int) {
+        pending[call.number] = nil
+        call.finish(.failure(MessageSizes.tooLarge(call.name, count, limit: messageLimit)))
     }
 
     private var notConnected: TrebuchetError {
@@ -207,7 +214,7 @@ final class ClientCore: @unchecked Sendable {
     private func armSweep(_ deadline: UInt64) {
         sweep?.cancel()
         sweepAt = deadline
-        let now = MonotonicClock.now
+        let now = reactor.now
         sweep = reactor.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) {
             [weak self] in
             self?.expire()
@@ -215,7 +222,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func expire() {
-        let now = MonotonicClock.now
+        let now = reactor.now
         var next = UInt64.max
         for (number, call) in pending {
             guard call.deadline <= now else {
@@ -267,8 +274,8 @@ final class ClientCore: @unchecked Sendable {
     private func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
-        guard message.count <= options.serverMessageSize else {
-            let error = MessageSizes.tooLarge("to observe", message.count, limit: options.serverMessageSize)
+        guard message.count <= messageLimit else {
+            let error = MessageSizes.tooLarge("to observe", message.count, limit: messageLimit)
             return streams.fail(callNumber: number, error: error)
         }
         link.send(message)
@@ -338,6 +345,7 @@ final class ClientCore: @unchecked Sendable {
                 let terms = try? ValueCoder(version: .v3).decode(ServerTerms.self, from: limits)
             else { return }
             line.terms = terms
+            toldMessageSize = terms.messageSize
             sendNext()
         default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
         }
@@ -404,6 +412,8 @@ extension ClientCore: ClientConnectionDelegate {
         linkNumber = number
         isSentAway = false
         line.removeAll()
+        // It may be another server.
+        toldMessageSize = .max
         peerNumber.store(SessionNames.server(of: link.session), ordering: .relaxed)
         link.send(OutgoingMessage.hello)
         // Streams first: who calls and observes sees what the call has changed.

@@ -20,6 +20,8 @@ package struct ConnectionMachine: Sendable {
         case goAway(Int, reconnectAfter: Duration)
         /// The time of `scheduleRetry` is over.
         case retryTimerFired(Int)
+        /// The user wants no connection until they ask for one again.
+        case disconnectAsked
         /// The user wants no connection any more.
         case closeAsked
     }
@@ -105,6 +107,7 @@ package struct ConnectionMachine: Sendable {
             case .connectionLost(let number, let error): connectionLost(number, error, now, random)
             case .goAway(let number, let delay): goAway(number, delay, now, random)
             case .retryTimerFired(let number): retryTimerFired(number)
+            case .disconnectAsked: disconnectAsked()
             case .closeAsked: closeAsked()
             }
         let state = state
@@ -191,6 +194,18 @@ package struct ConnectionMachine: Sendable {
     private mutating func closeAsked() -> [Effect] {
         guard !isClosed else { return [] }
         isClosed = true
+        return letGo()
+    }
+
+    private mutating func disconnectAsked() -> [Effect] {
+        let effects = letGo()
+        // Without a connection or an attempt there is nothing new to be told.
+        if !effects.isEmpty { lastError = nil }
+        return effects
+    }
+
+    /// Ends what there is: the connection, the attempt, both or none.
+    private mutating func letGo() -> [Effect] {
         var effects: [Effect] = []
         switch attempt {
         case .none: break

@@ -1,8 +1,8 @@
 public import Distributed
 public import Relays
-internal import Networking
+package import Networking
 internal import TrebuchetWire
-internal import WebSockets
+public import struct WebSockets.HTTPHeaders
 
 /// A connection to a Trebuchet server.
 ///
@@ -27,7 +27,8 @@ public final class TrebuchetClient: Sendable {
         /// that is larger. Default 16 MiB.
         public var messageSize = 16 << 20
         /// The largest message that the server takes, in bytes: its `ServerLimits.messageSize`. A call with a larger one is not
-        /// sent and fails with `invalidArguments`. Default 1 MiB, which is also the server's.
+        /// sent and fails with `invalidArguments`; so does one over the server's own limit, once the server has told it, which it
+        /// does first of all. Default 1 MiB, which is also the server's.
         public var serverMessageSize = 1 << 20
 
         /// When and how a connection that has ended is made again.
@@ -50,10 +51,27 @@ public final class TrebuchetClient: Sendable {
         /// sent. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
 
+        /// Fields of the request with which a connection begins, for a proxy or a server's `AccessPolicy`:
+        /// `["X-Api-Key": "…"]`. Those that the client writes itself are not for them: `Authorization` where there is a
+        /// `token`, and what makes the handshake. Default none.
+        public var headers: HTTPHeaders = [:]
+
         public init() {}
 
+        /// The fields that say who connects: `headers` and the token.
+        var requestHeaders: HTTPHeaders {
+            get async throws {
+                var headers = headers
+                if let authorization = try await authorization {
+                    headers.remove("Authorization")
+                    headers.add("Authorization", authorization)
+                }
+                return headers
+            }
+        }
+
         /// What the header `Authorization` says of the token; nil without one.
-        var authorization: String? {
+        private var authorization: String? {
             get async throws {
                 guard let token = try await token?(), !token.isEmpty else { return nil }
                 return "Bearer \(token)"
@@ -63,12 +81,21 @@ public final class TrebuchetClient: Sendable {
 
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
+    private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
 
     /// A client that is not connected yet.
-    public init(transport: TrebuchetTransport, options: Options = Options()) {
-        let reactor = ReactorGroup.client
+    public convenience init(transport: TrebuchetTransport, options: Options = Options()) {
+        self.init(transport: transport, options: options, on: ReactorGroup.client)
+    }
+
+    /// The same on a reactor of a test's, whose owner is held.
+    package init(
+        transport: TrebuchetTransport, options: Options, on reactor: Reactor,
+        holding owner: (any AnyObject & Sendable)? = nil
+    ) {
+        self.owner = owner
         self.transport = transport
         let core = ClientCore(
             reactor: reactor, options: options, peerName: transport.description, isAddressed: transport.isAddressed)
@@ -102,8 +129,20 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
+    /// Calls that are made and wait for a connection.
+    package var waitingCallCount: Int {
+        get async {
+            let core = core
+            return await core.reactor.perform { core.callsUnderWay(number: 0) }
+        }
+    }
+
     /// How the client stands with its server; to be read and followed from anywhere.
     public var connectionState: StateRelay<ConnectionState> { core.connection.states }
+
+    /// Ends the connection, and makes no other one until `connect()` is called again. Calls under way end with
+    /// `unknownOutcome`, calls that wait with `unavailable`, and streams end.
+    public func disconnect() async { await core.connection.disconnect() }
 
     /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end.
     public func close() async { await core.connection.close() }

@@ -33,9 +33,9 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler {
         case .client(let settings): tls = settings
         case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
         }
-        var headers = HTTPHeaders()
+        var headers = try await core.options.requestHeaders
+        headers.remove(MessageSizes.header)
         headers.add(MessageSizes.header, String(core.options.messageSize))
-        if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
         let socket = try await WebSocketClient.connect(
             to: "\(security.scheme)://\(authority)/", subprotocols: [ProtocolVersion.subprotocol], headers: headers,
             limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([core.reactor])

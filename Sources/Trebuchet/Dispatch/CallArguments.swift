@@ -24,7 +24,10 @@ public struct CallArguments: ~Copyable {
     }
 
     /// Decodes the next argument. Throws `TrebuchetError` with `invalidArguments`.
-    public mutating func next<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    ///
+    /// It asks for what the compiler asks of the method's own code too, and so says it of the entry, which names the method, instead of
+    /// code that stands nowhere.
+    public mutating func next<Value: Decodable & Sendable>(_ type: Value.Type) throws -> Value {
         try decodeNext { coder, bytes throws in try coder.decode(type, from: bytes) }
     }
 

@@ -14,7 +14,7 @@ public struct CallReply: ~Copyable {
     }
 
     /// Writes the result. A method without one writes nothing.
-    public mutating func write<Value: Encodable>(_ value: Value) throws {
+    public mutating func write<Value: Encodable & Sendable>(_ value: Value) throws {
         try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
     }
 

@@ -99,7 +99,8 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     ///   - cell: what tells of the property's changes.
     ///   - value: the property.
     ///   - change: gives it to be changed in place.
-    public static func state<Value>(
+    @_disfavoredOverload
+    public static func state<Value: Codable & Sendable>(
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
@@ -130,17 +131,54 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         }
     }
 
+    @available(
+        *, unavailable,
+        message:
+            "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
+    )
+    public static func state<Value: AnyObject>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self { fatalError() }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
+    public static func state<Value>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self { fatalError() }
+
     /// A state that is kept in the server's store under the actor's name and `property`.
     ///
     /// - Parameter load: sets the property to what was kept.
-    public static func persisted<Value>(
+    @_disfavoredOverload
+    public static func persisted<Value: Codable & Sendable>(
         _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self {
         state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
     }
 
-    private static func state<Value>(
+    @available(
+        *, unavailable,
+        message:
+            "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
+    )
+    public static func persisted<Value: AnyObject>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self { fatalError() }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
+    public static func persisted<Value>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self { fatalError() }
+
+    private static func state<Value: Codable & Sendable>(
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
         persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
     ) -> Self {

@@ -39,7 +39,8 @@ public struct ServerLimits: Sendable {
     public var actorsOnDemandPerPrincipal = 5_000
     /// The same for all connections of one host; this machine's own do not count. Default 20,000.
     public var actorsOnDemandPerHost = 20_000
-    /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB.
+    /// Bytes of one message from a client; a larger one closes the connection with 1009. Default 1 MiB. Clients of protocols 1 and
+    /// 2, whose values are in base64, may send a third more, so that the same values fit.
     public var messageSize = 1 << 20
     /// Bytes of one message to a client, unless the client says that it takes less. A call with a larger result is answered
     /// `internal`, and a stream with a larger value ends with `internal`; the connection goes on. Default 16 MiB, which is what
@@ -122,6 +123,12 @@ public struct ServerLimits: Sendable {
     public var oldVersionPatience = Duration.seconds(10)
 
     private static let quarterOfMemory = MachineMemory.bytes / 4
+
+    /// `messageSize` where values are in base64.
+    var messageSizeInBase64: Int {
+        let (sum, overflow) = messageSize.addingReportingOverflow(messageSize / 3 + 4)
+        return overflow ? messageSize : sum
+    }
 
     var hasRates: Bool {
         callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty

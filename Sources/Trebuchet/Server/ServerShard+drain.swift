@@ -24,7 +24,7 @@ extension ServerShard {
     }
 
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
-        let deadline = MonotonicClock.now &+ limit.nanoseconds
+        let deadline = reactor.now &+ limit.nanoseconds
         // Half of the time for telling them: the last ones' calls get the other half.
         let plan = DrainPlan(clients: sessions.count, within: limit / 2)
         inBatches(plan) { session in
@@ -44,7 +44,7 @@ extension ServerShard {
         inBatches(DrainPlan(clients: sessions.count, within: Self.closing)) { session in
             session.close(.goingAway, reason: "server is shutting down")
         } done: {
-            let deadline = MonotonicClock.now &+ Self.closing.nanoseconds
+            let deadline = self.reactor.now &+ Self.closing.nanoseconds
             self.wait(until: deadline, { self.sessions.isEmpty }, done)
         }
     }
@@ -64,7 +64,7 @@ extension ServerShard {
     }
 
     private func wait(until deadline: UInt64, _ condition: @escaping () -> Bool, _ done: @escaping () -> Void) {
-        if condition() || MonotonicClock.now >= deadline { return done() }
+        if condition() || reactor.now >= deadline { return done() }
         reactor.schedule(after: DrainPlan.interval) { self.wait(until: deadline, condition, done) }
     }
 }

@@ -109,12 +109,23 @@ final class Session: @unchecked Sendable {
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
-            link.send { EnvelopeWriter.error(code: error.code, message: error.message, into: &$0) }
+            tell(error.code, error.message)
         }
         if malformedInRow >= min(shard.limits.malformedMessages, Int(UInt16.max)) {
             link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
         }
     }
+
+    /// Says what is wrong where no call or stream is known to which it could be said.
+    func tell(_ code: ErrorCode, _ message: String) {
+        guard version != .v3 else {
+            return link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
+        }
+        // The older versions have no kind for it: an answer to no call of theirs, whose identifiers are UUIDs.
+        fail(Self.noCall, TrebuchetError(.invalidArguments, message))
+    }
+
+    private static let noCall = Array("00000000-0000-0000-0000-000000000000".utf8)
 
     /// Tells the client what its connection is called and what may be sent over it. The first time is free.
     private func greet() {

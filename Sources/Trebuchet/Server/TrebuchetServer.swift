@@ -24,6 +24,7 @@ public final class TrebuchetServer: Sendable {
     let parts: ServerParts
     let shards: [ServerShard]
     private let access: AccessPolicy
+    private let owner: (any AnyObject & Sendable)?
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
     private let nextLocal = Atomic<Int>(0)
@@ -41,15 +42,26 @@ public final class TrebuchetServer: Sendable {
     ///   - log: told, in a line each, what no caller is told: an error that is not `Codable`, an actor that was let go with an
     ///     error, a method that held up all others of its reactor. It may be called from any thread and must not block.
     ///     Standard error by default.
-    public init(
+    public convenience init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
+        self.init(
+            transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,
+            showsErrorText: showsErrorText, log: log)
+    }
+
+    /// The same on reactors of a test's, whose owner is held.
+    package init(
+        transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
+        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, showsErrorText: Bool,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        self.owner = owner
         self.transport = transport
         self.access = access
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
-        let group = ReactorGroup.forServer(count: reactors)
         let system = TrebuchetActorSystem(reactors: group.reactors)
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
@@ -189,6 +201,27 @@ public final class TrebuchetServer: Sendable {
         state.withLock { if case .running(let listener) = $0 { listener?.address } else { nil } }
     }
 
+    /// What a server is doing.
+    public enum Status: Sendable {
+        /// It has not begun to listen.
+        case idle
+        case serving
+        /// It was told to stop: it takes no more connections, and calls under way end.
+        case draining
+        case stopped
+    }
+
+    /// What it is doing now. From outside, `GET /healthz` is answered 200 while it serves.
+    public var status: Status {
+        state.withLock { state in
+            switch state {
+            case .idle: .idle
+            case .running: .serving
+            case .stopping: stopped.currentValue ? .stopped : .draining
+            }
+        }
+    }
+
     /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
     @discardableResult
     public func start() async throws -> SocketAddress {
@@ -294,8 +327,7 @@ public final class TrebuchetServer: Sendable {
         var caller: Caller?
         if !access.isOpen {
             // As if it came over the network, but from no origin and no address.
-            var headers = HTTPHeaders()
-            if let authorization = try await core.options.authorization { headers.add("Authorization", authorization) }
+            let headers = try await core.options.requestHeaders
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
             } catch let denied as AccessDenied {

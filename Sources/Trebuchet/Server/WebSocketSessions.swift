@@ -61,7 +61,9 @@ enum WebSocketSessions {
                 let session = WebSocketSession(
                     shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake,
                     largestMessage: upgrade.request.headers[MessageSizes.header].flatMap { Int($0) } ?? .max)
-                guard upgrade.subprotocol != nil else { return .accept(session) }
+                guard upgrade.subprotocol != nil else {
+                    return .accept(session, messageBytes: limits.messageSizeInBase64)
+                }
                 return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
             })
     }

@@ -3,12 +3,14 @@
 /// It belongs to its actor and is touched in the actor's isolation alone. The value stays in the property itself: a
 /// change in place costs a version and, when somebody observes, a note to the reactor; nothing is copied and nothing
 /// encoded until the call ends.
-public final class StateCell<Value: Codable & Sendable> {
+///
+/// It takes any type, so that one which cannot be streamed is complained of once: where the actor's dispatch table names it.
+public final class StateCell<Value> {
     static var firstVersion: UInt64 { 1 }
 
     private var version = StateCell.firstVersion
     /// Nil until somebody observes.
-    private var source: StateSource<Value>?
+    private var source: NotedSource?
     private var isNoting = true
 
     private let delivery: StreamDelivery
@@ -37,14 +39,31 @@ public final class StateCell<Value: Codable & Sendable> {
         isNoting = true
     }
 
+}
+
+extension StateCell where Value: Codable & Sendable {
     /// The source; nil until somebody observes.
-    var existing: StateSource<Value>? { source }
+    var existing: StateSource<Value>? {
+        // Made below, and nowhere else.
+        source.map { unsafeDowncast($0, to: StateSource<Value>.self) }
+    }
 
     /// The source, made at the first use.
     func source(home: ReactorShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
-        if let source { return source }
+        if let existing { return existing }
         let made = StateSource(version: version, home: home, delivery: delivery, access: access())
         source = made
         return made
     }
+}
+
+/// What a cell tells of changes, whatever their type.
+///
+/// `@unchecked Sendable`: nothing of its own; what its subclass keeps is said there.
+class NotedSource: @unchecked Sendable {
+    /// Whether somebody observes it over the network, or did and may come back.
+    var isObserved: Bool { false }
+
+    func didChange(version: UInt64) {}
+    func end() {}
 }

@@ -4,7 +4,7 @@ public import struct TrebuchetWire.StreamFilter
 /// The way to observe one streamed state of an actor, local or remote: `await todos.observeState()`.
 ///
 /// It is a property, so that `\TodoList.observeState` is a key path.
-public struct StateObservation<A: DistributedActor, Value: Codable & Sendable>: Sendable
+public struct StateObservation<A: DistributedActor, Value>: Sendable
 where A.ActorSystem == TrebuchetActorSystem {
     private let actor: A
     /// `observeState`
@@ -17,7 +17,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         self.name = name
         self.delivery = delivery
     }
+}
 
+extension StateObservation where Value: Codable & Sendable {
     /// Begins to observe. The stream gives the current value first, then what is newer than what its reader has seen.
     ///
     /// It does not throw: the stream ends when the server ends it, and `stream.outcome` says why.

@@ -53,7 +53,7 @@ extension AnyStateSource {
 ///
 /// `@unchecked Sendable`: `subscribers`, `encodes`, `memory`, `filters` and `nodes` may be used from anywhere, `epoch`, `home`
 /// and `ordering` are constant; all else is touched in the isolation of the state's actor alone.
-final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked Sendable {
+final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
     var access: StateAccess<Value>
     let home: ReactorShard?
@@ -134,10 +134,9 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
 
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
-    /// Whether somebody observes it over the network, or did and may come back.
-    var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
+    override var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
 
-    func didChange(version: UInt64) {
+    override func didChange(version: UInt64) {
         self.version = version
         localVersions?.update(version)
         if let persistence { return persistence.didChange() }
@@ -224,7 +223,7 @@ final class StateSource<Value: Codable & Sendable>: FilterableSource, @unchecked
     }
 
     /// The actor is gone; called from whatever thread let go of it last.
-    func end() {
+    override func end() {
         localVersions?.finish()
         localEach?.relay.finish()
         let nodes = self.nodes.withLock { nodes in

@@ -11,18 +11,27 @@ package struct FilterEvaluation {
 
     /// The part that is sent; empty for the whole state.
     package let pointer: String
-    private let condition: (pointer: String, comparison: StreamCondition.Comparison, value: FilterScalar?)?
+    private let condition: Condition?
     /// Whether a value that is equal to the last one does not count.
     package let skipsEqual: Bool
     /// The last value that counted.
     private var last: FilterParts.Mark?
+
+    private struct Condition {
+        let pointer: String
+        let comparison: StreamCondition.Comparison
+        let value: FilterScalar?
+        let comparesNumbersAlone: Bool
+    }
 
     /// The filter must have been read, or its paths are pointers; one that is none finds nothing.
     package init(_ filter: StreamFilter) {
         pointer = filter.path ?? ""
         condition = filter.condition.map { condition in
             let value = condition.test.value.map { value in value.withUnsafeBytes { FilterScalar($0) } }
-            return (condition.path, condition.test.comparison, value)
+            return Condition(
+                pointer: condition.path, comparison: condition.test.comparison, value: value,
+                comparesNumbersAlone: condition.test.comparesNumbersAlone)
         }
         skipsEqual = filter.skipsEqual
     }
@@ -52,6 +61,10 @@ package struct FilterEvaluation {
         guard let condition else { return true }
         let part = parts.scalar(condition.pointer, of: state)
         let value = condition.value
+        if condition.comparesNumbersAlone {
+            guard let order = value.flatMap({ part?.numericOrder($0) }) else { return true }
+            return condition.comparison.holds(for: order)
+        }
         func order() -> FilterScalar.Order? { value.flatMap { part?.order($0) } }
         switch condition.comparison {
         case .exists: return part.map { !$0.isNull } ?? false
@@ -62,6 +75,21 @@ package struct FilterEvaluation {
         case .gt: return order() == .greater
         case .le: return order().map { $0 != .greater } ?? false
         case .ge: return order().map { $0 != .less } ?? false
+        }
+    }
+}
+
+extension StreamCondition.Comparison {
+    /// For two values that can be compared.
+    fileprivate func holds(for order: FilterScalar.Order) -> Bool {
+        switch self {
+        case .eq: order == .equal
+        case .ne: order != .equal
+        case .lt: order == .less
+        case .le: order != .greater
+        case .gt: order == .greater
+        case .ge: order != .less
+        case .exists, .nonEmpty: true
         }
     }
 }

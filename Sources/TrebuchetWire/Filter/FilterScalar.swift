@@ -80,6 +80,12 @@ struct FilterScalar {
 
     enum Order { case less, equal, greater }
 
+    /// How a number stands to another, as a `Double` tells; nil for what is no number.
+    func numericOrder(_ other: FilterScalar) -> Order? {
+        guard case .number(let one, _) = kind, case .number(let other, _) = other.kind else { return nil }
+        return one == other ? .equal : one < other ? .less : .greater
+    }
+
     /// How it stands to another; nil when they cannot be compared.
     func order(_ other: FilterScalar) -> Order? {
         switch (kind, other.kind) {

@@ -11,6 +11,20 @@ public struct StreamCondition: Sendable, Hashable {
     let comparison: Comparison
     /// JSON; nil where none is needed.
     let value: [UInt8]?
+    /// Whether the condition holds for what is no number, and numbers are compared as a `Double` tells them. For filters of
+    /// version 2; not written on the wire.
+    private(set) var comparesNumbersAlone = false
+
+    init(comparison: Comparison, value: [UInt8]?) {
+        self.comparison = comparison
+        self.value = value
+    }
+
+    var ofNumbersAlone: Self {
+        var copy = self
+        copy.comparesNumbersAlone = true
+        return copy
+    }
 
     public static func equal(_ value: StreamScalar) -> Self { Self(comparison: .eq, value: value.json) }
     /// Also when there is no such part.

@@ -164,25 +164,44 @@ import TrebuchetWire
                 #"{"type":"predefined","name":"nonEmpty","parameters":{"field":"a/b"}}"#,
                 .where("/a~1b", .nonEmpty)
             ),
-            (
-                #"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"10"}}"#,
-                .where("/count", .atLeast(10.0))
-            ),
-            (
-                #"{"type":"predefined","name":"threshold","parameters":{"value":"b"}}"#, .where("", .atLeast("b"))
-            ),
+            (#"{"type":"predefined","name":"threshold","parameters":{"field":"count"}}"#, nil),
+            (#"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"ten"}}"#, nil),
+            (#"{"type":"predefined","name":"threshold","parameters":{"value":"10"}}"#, nil),
+            (#"{"type":"custom","name":"mine"}"#, nil), (#"{"type":"predefined","name":"odd"}"#, nil),
+            (#"{"type":"predefined"}"#, nil), ("{}", nil),
         ] as [(String, StreamFilter?)])
     func legacy(text: String, filter: StreamFilter?) throws {
         #expect(try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) } == filter)
     }
 
     @Test(
-        "filters of version 2 that nobody knows are refused",
+        "a threshold of version 2 compares numbers, and lets through what is none",
         arguments: [
-            #"{"type":"custom","name":"mine"}"#, #"{"type":"predefined","name":"odd"}"#, "[]",
-            #"{"type":"predefined","name":"threshold","parameters":{"field":"count"}}"#,
+            (nil, [10, 11]), ("gt", [10, 11]), (">", [10, 11]), ("bogus", [10, 11]), ("gte", [9, 10, 11]),
+            (">=", [9, 10, 11]), ("lt", [7, 8]), ("<", [7, 8]), ("lte", [7, 8, 9]), ("<=", [7, 8, 9]), ("eq", [9]),
+            ("==", [9]), ("neq", [7, 8, 10, 11]), ("!=", [7, 8, 10, 11]),
+        ] as [(String?, [Int])])
+    func threshold(comparison: String?, passing: [Int]) throws {
+        let more = comparison.map { #","comparison":"\#($0)""# } ?? ""
+        let text = #"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"9"\#(more)}}"#
+        let filter = try #require(try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) })
+        var evaluation = FilterEvaluation(filter)
+        func counts(_ state: String) -> Bool {
+            var parts = FilterParts()
+            let outcome = Array(state.utf8).withUnsafeBytes { evaluation.take($0, &parts) }
+            return outcome == .counts
+        }
+        #expect((7...11).filter { counts(#"{"count":\#($0)}"#) } == passing)
+        for other in [#"{"count":"9"}"#, #"{"count":null}"#, "{}", "[1]", "9"] { #expect(counts(other), "\(other)") }
+    }
+
+    @Test(
+        "filters of version 2 that are none are refused",
+        arguments: [
+            "[]", #""all""#,
+            #"{"type":"predefined","name":"nonEmpty","parameters":{"field":"\#(String(repeating: "x", count: 1_024))"}}"#,
         ])
-    func unknownLegacy(text: String) {
+    func noLegacy(text: String) {
         #expect(throws: EnvelopeError.self) { try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) } }
     }
 }

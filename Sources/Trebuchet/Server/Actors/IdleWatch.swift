@@ -49,11 +49,11 @@ struct IdleWatch {
     var count: Int { entries.count }
 }
 
-/// The time by which actors rest: the monotonic clock, which tests turn on.
+/// The time by which actors rest: that of their reactor, which tests turn on.
 final class IdleClock: Sendable {
     private let ahead = Atomic<UInt64>(0)
 
-    var now: UInt64 { MonotonicClock.now &+ ahead.load(ordering: .relaxed) }
+    func now(on reactor: Reactor) -> UInt64 { reactor.now &+ ahead.load(ordering: .relaxed) }
 
     func advance(by time: Duration) { ahead.add(time.nanoseconds, ordering: .relaxed) }
 }

@@ -14,7 +14,7 @@ extension ServerShard {
         keeper.reactor.run {
             guard record.life.isUnwatched else { return }
             record.life.isUnwatched = false
-            keeper.idleWatch.add(record, policy, at: keeper.parts.idleClock.now)
+            keeper.idleWatch.add(record, policy, at: keeper.parts.idleClock.now(on: keeper.reactor))
             keeper.scheduleIdleWatch(policy)
         }
     }
@@ -37,7 +37,7 @@ extension ServerShard {
 
     private func lookForIdle(_ rest: Int) {
         guard rest > 0 else { return }
-        let now = parts.idleClock.now
+        let now = parts.idleClock.now(on: reactor)
         for record in idleWatch.rested(of: min(rest, Self.batch), at: now) { letGo(record) }
         guard rest > Self.batch else { return }
         reactor.execute { [weak self] in self?.lookForIdle(rest - Self.batch) }
@@ -50,7 +50,7 @@ extension ServerShard {
             self.reactor.run {
                 if !isIdle { self.noteStaying(record) }
                 guard isIdle, record.life.close() else {
-                    return self.idleWatch.add(record, policy, at: self.parts.idleClock.now)
+                    return self.idleWatch.add(record, policy, at: self.parts.idleClock.now(on: self.reactor))
                 }
                 self.didLetGo(record)
             }

@@ -7,8 +7,12 @@ internal import Synchronization
 /// to others; the rest is atomic or behind a lock.
 final class RunningCall: @unchecked Sendable {
     let callID: [UInt8]
-    /// Nanoseconds of the monotonic clock.
+    /// By the clock of its session's reactor, in nanoseconds.
     let deadline: UInt64
+    /// How far that is ahead of the monotonic clock.
+    private let timeAhead: UInt64
+    /// By the monotonic clock.
+    var machineDeadline: UInt64 { deadline &- timeAhead }
     /// Of the message, which are held as long as the call is under way.
     let byteCount: Int
     var timer: Timer?
@@ -24,8 +28,9 @@ final class RunningCall: @unchecked Sendable {
     var nanoseconds: UInt64 { took.load(ordering: .relaxed) }
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
-    /// Set for a stream that waits to begin: the name of its actor.
-    var streamedActor: ActorName?
+    /// Set for a stream that waits to begin.
+    var stream: AskedStream?
+    var streamedActor: ActorName? { stream?.actor }
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
     /// Called when it is cancelled while it waits there: nothing else would end it.
@@ -37,10 +42,18 @@ final class RunningCall: @unchecked Sendable {
         var isCancelled = false
     }
 
-    init(callID: [UInt8], deadline: UInt64, byteCount: Int) {
+    init(callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int) {
+        timeAhead = reactor.timeAhead
+        deadline = MonotonicClock.now &+ timeAhead &+ limit.nanoseconds
         self.callID = callID
-        self.deadline = deadline
         self.byteCount = byteCount
+    }
+
+    /// What a call runs that outlives its connection: until the same moment.
+    init(of call: RunningCall) {
+        callID = call.callID
+        (deadline, timeAhead) = (call.deadline, call.timeAhead)
+        byteCount = 0
     }
 
     /// What a call has been repeated of.

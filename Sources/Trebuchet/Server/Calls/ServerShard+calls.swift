@@ -135,7 +135,7 @@ enum CallTask {
         _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
-        let deadline = call.deadline
+        let deadline = call.machineDeadline
         let task: Task<Void, Never>
         // `immediate`: the task reaches the queue of the executor before this returns, so calls keep their order. It has no
         // executor of its own: what the actor awaits that is not on the reactor runs on the pool.

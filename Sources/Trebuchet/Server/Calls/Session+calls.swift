@@ -17,7 +17,7 @@ extension Session {
         case .unmade(let type): invoke(type, nil, message)
         case .nowhere:
             guard mayPass(message.target, message) else { return }
-            fail(message.callID, notExposed(message))
+            fail(message, notExposed(message))
         }
     }
 
@@ -82,7 +82,7 @@ extension Session {
     /// Whether the caller may do it, and not too fast; false after a refusal.
     func mayPass(_ target: String, _ message: borrowing Message) -> Bool {
         guard shard.isGuarded, let refusal = refusal(of: target, message.actorName) else { return true }
-        fail(message.callID, refusal)
+        fail(message, refusal)
         return false
     }
 
@@ -195,7 +195,7 @@ extension Session {
     private func failUnknownMethod(_ name: String, of type: ActorType, _ message: borrowing Message) {
         var text = "actor '\(message.actorName.prefix(ActorName.longest))' has no method '\(name.prefix(128))'"
         if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
-        fail(message.callID, TrebuchetError(.methodNotFound, text))
+        fail(message, TrebuchetError(.methodNotFound, text))
     }
 
     func failCounts(_ method: ActorMethod, _ message: borrowing Message) {

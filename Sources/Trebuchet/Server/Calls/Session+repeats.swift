@@ -20,14 +20,14 @@ extension Session {
         let isRepeat = name.session != self.name
         if !isRepeat { remembers = true }
         // It outlives the connection, and holds no bytes of it.
-        let run = RunningCall(callID: call.callID, deadline: call.deadline, byteCount: 0)
+        let run = RunningCall(of: call)
         call.run = run
         let waiting = WaitingCall(session: self, call: call)
         if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting) {
             return take(outcome, call)
         }
         let shard = shard
-        let now = MonotonicClock.now
+        let now = shard.reactor.now
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
         // Not that of the connection's call: it may end before this does.
         run.timer = shard.reactor.schedule(after: rest) {

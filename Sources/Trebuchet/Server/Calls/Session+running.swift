@@ -69,18 +69,18 @@ extension Session {
     func begin(_ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false) -> RunningCall? {
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
-            link.send { EnvelopeWriter.error(code: .malformedEnvelope, message: text, into: &$0) }
+            tell(.malformedEnvelope, text)
             return nil
         }
         let bytes = message.bytes.count + (isInTransit ? 0 : CallLoad.overhead)
         if !isInTransit, let refusal = refusal(ofBytes: bytes) {
-            fail(callID, refusal)
+            fail(message, refusal)
             return nil
         }
         let limits = shard.limits
         let asked = message.envelope.pointee.timeoutMilliseconds.map { Duration.milliseconds($0) }
         let limit = min(asked ?? limits.callTimeout, limits.longestCallTimeout)
-        let call = RunningCall(callID: callID, deadline: MonotonicClock.now &+ limit.nanoseconds, byteCount: bytes)
+        let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
         call.isInTransit = isInTransit
         call.timer = shard.reactor.schedule(after: limit) { [weak self, weak call] in
             guard let self, let call else { return }
@@ -169,7 +169,7 @@ extension Session {
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
         } catch {
-            fail(call.callID, error)
+            if let stream = call.stream { refuse(stream, call.callID, error) } else { fail(call.callID, error) }
         }
     }
 

@@ -24,7 +24,7 @@ extension ServerShard {
         guard session.isOpen, !session.streamsShow(actor) else { return done() }
         let number = session.name.number
         let waiting = AnswerBehindStreams(actor: actor, done: done)
-        let now = MonotonicClock.now
+        let now = reactor.now
         let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
         waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
             guard let self, let waiting, !waiting.isOver else { return }

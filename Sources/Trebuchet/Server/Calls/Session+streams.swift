@@ -10,7 +10,7 @@ internal import TrebuchetWire
 
 /// A stream that is to begin.
 struct StreamRequest: Sendable {
-    let stream: String
+    let name: AskedStream
     let streamID: [UInt8]
     let callID: [UInt8]
     let filter: StreamFilter?
@@ -25,19 +25,28 @@ struct StreamRequest: Sendable {
     }
 }
 
+/// Which stream it is that is to begin.
+struct AskedStream: Sendable {
+    let actor: ActorName
+    /// `observeState`
+    let target: String
+    /// Of one that is taken up again.
+    let resumed: [UInt8]?
+}
+
 extension Session {
     // MARK: Beginning
 
     /// Starts a stream: an invocation of `observe…` that names a streamed state, by somebody who may observe it.
     func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
+            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
-                stream: stream, streamID: nextStreamID(), callID: Array(message.callID),
-                filter: try filter(in: message),
+                name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
                 seen: nil, stake: try stake(filtered: hasFilter(message)))
             begin(request, of: record, message)
         } catch {
-            fail(message.callID, error)
+            fail(message, error)
         }
     }
 
@@ -66,8 +75,9 @@ extension Session {
             let seen = StreamRequest.Seen(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             if let old = streams[streamID] { forget(old) }
+            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: streamID)
             let request = StreamRequest(
-                stream: stream, streamID: streamID,
+                name: name, streamID: streamID,
                 callID: envelope.pointee.callID.isAbsent ? streamID : Array(message.callID),
                 filter: try filter(in: message), seen: seen, stake: try stake(filtered: hasFilter(message)))
             begin(request, of: record, message)
@@ -76,9 +86,33 @@ extension Session {
         }
     }
 
+    /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
+    func fail(_ message: borrowing Message, _ error: any Error) {
+        if message.kind == .streamResume {
+            return failStream(Array(message.bytes(message.envelope.pointee.streamID)), error)
+        }
+        guard version != .v3, TargetNames.isStream(message.target) else { return fail(message.callID, error) }
+        let name = AskedStream(actor: ActorName(message.actorName), target: message.target, resumed: nil)
+        refuse(name, Array(message.callID), error)
+    }
+
+    private func refuse(_ request: StreamRequest, _ error: any Error) { refuse(request.name, request.callID, error) }
+
     /// Says that a stream does not begin, or does not go on.
-    private func refuse(_ request: StreamRequest, _ error: any Error) {
-        if request.seen == nil { fail(request.callID, error) } else { failStream(request.streamID, error) }
+    func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
+        guard isOpen else { return }
+        if let streamID = name.resumed { return failStream(streamID, error) }
+        guard version != .v3 else { return fail(callID, error) }
+        // Who waits for a stream reads the kinds of streams alone in these versions.
+        let streamID = nextStreamID()
+        link.send { buffer in
+            callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: String(name.actor.text.prefix(ActorName.longest)),
+                    target: String(name.target.prefix(ActorName.longest)), epoch: "", version: version, into: &buffer)
+            }
+        }
+        failStream(streamID, error)
     }
 
     private func failStream(_ streamID: [UInt8], _ error: any Error) {
@@ -115,21 +149,19 @@ extension Session {
     private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         if let record { return begin(request, of: record) }
         guard let call = begin(message, request.callID) else { return }
-        wait(for: ActorName(message.actorName), request, call)
+        wait(for: request.name.actor, request, call)
     }
 
     /// As a call under way: it counts, has a deadline and can be cancelled.
     private func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
-        call.streamedActor = name
+        call.stream = request.name
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
             defer { self.shard.streamsMayShow(self) }
             switch outcome {
             case .failure(let error):
-                if request.seen == nil { return self.finish(call, .failure(error)) }
-                self.withdraw(call)
-                self.failStream(request.streamID, error)
+                self.finish(call, .failure(error))
             case .success(let record):
                 self.withdraw(call)
                 self.begin(request, of: record)
@@ -146,7 +178,7 @@ extension Session {
         let session = self
         beginning.insert(request.streamID)
         guard record.life.enter() else { return beginAgain(request, of: record) }
-        record.executeStreamingTarget(request.stream) { source in
+        record.executeStreamingTarget(request.name.target) { source in
             let outcome = Result { try source.map { try session.view(of: $0, through: request.filter) } }
             let position = (source as? any PositionedSource)?.position(keptFor: session.shard.limits.resumeTime)
             session.shard.reactor.run {
@@ -163,8 +195,7 @@ extension Session {
         guard running[request.callID] == nil, load.count < shard.limits.callsPerConnection else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
         }
-        let call = RunningCall(
-            callID: request.callID, deadline: MonotonicClock.now &+ shard.limits.callTimeout.nanoseconds, byteCount: 0)
+        let call = RunningCall(callID: request.callID, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
         running[request.callID] = call
         load.count += 1
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
@@ -202,7 +233,7 @@ extension Session {
             (source as? FilteredSource)?.endIfUnused()
             return
         }
-        let (stream, streamID, seen) = (request.stream, request.streamID, request.seen)
+        let (stream, streamID, seen) = (request.name.target, request.streamID, request.seen)
         if let old = streams[streamID] { forget(old) }
         link.send { buffer in
             request.callID.withUnsafeBytes {

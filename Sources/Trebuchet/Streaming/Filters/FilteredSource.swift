@@ -152,7 +152,7 @@ final class FilteredSource: AnyStateSource, Sendable {
     ///
     /// - Parameter room: bytes that the state's filters may still hold; one that would need more of them ends.
     func take(_ version: FilterableVersion, room: inout Int) {
-        let now = filter.minimumIntervalMilliseconds == nil ? 0 : MonotonicClock.now
+        let now = filter.minimumIntervalMilliseconds == nil ? 0 : clock.now
         let pointer = filter.path ?? ""
         var needed = 0
         let update: StateUpdate? = state.withLock { state in
@@ -202,7 +202,7 @@ final class FilteredSource: AnyStateSource, Sendable {
             guard state.wakeUp === wakeUp else { return nil }
             state.wakeUp = nil
             guard let waiting = state.waiting else { return nil }
-            let now = MonotonicClock.now
+            let now = clock.now
             guard now >= state.nextAt else {
                 // The timer was that of an update which was taken back.
                 state.wakeUp = wake(after: state.nextAt - now)

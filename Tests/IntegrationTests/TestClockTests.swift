@@ -1,0 +1,154 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Waits for as long as it is told.
+@Trebuchet
+private distributed actor Oracle {
+    @StreamedState var answers: Int = 0
+    private let journal: Journal
+
+    init(journal: Journal, actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    func deactivate() { journal.note("gone") }
+
+    /// Changes nothing, so that the actor may go.
+    distributed func look() {}
+
+    distributed func answer() -> Int {
+        answers += 1
+        return answers
+    }
+
+    distributed func ponder() async {
+        journal.note("ponders")
+        await journal.wait(for: "enough")
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct TestClockTests {
+    private let clock = TestClock()
+    private let journal = Journal()
+
+    private func withOracle<Result>(
+        limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
+        _ body: (Oracle, TrebuchetClient, TrebuchetServer) async throws -> Result
+    ) async throws -> Result {
+        try await withTestServer(limits: limits, options: options, clock: clock) { server in
+            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+        } body: { client, server in
+            try await body(client.resolve(Oracle.self, id: "oracle"), client, server)
+        }
+    }
+
+    @Test("the deadline of a client, of a task and of a server", arguments: ["client", "task", "server"])
+    func deadlines(whose: String) async throws {
+        var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
+        options.callTimeout = whose == "client" ? .seconds(3_600) : nil
+        limits.callTimeout = whose == "server" ? .seconds(3_600) : .seconds(36_000)
+        limits.longestCallTimeout = .seconds(36_000)
+        try await withOracle(limits: limits, options: options) { (oracle, _, _) async throws -> Void in
+            let call = Task {
+                if whose == "task" {
+                    try await withDeadline(.seconds(3_600)) { try await oracle.ponder() }
+                } else {
+                    try await oracle.ponder()
+                }
+            }
+            await journal.wait(for: "ponders")
+            await clock.advance(by: .seconds(3_500))
+            #expect(try await oracle.answer() == 1)
+            await clock.advance(by: .seconds(200))
+            let error = await #expect(throws: TrebuchetError.self) { try await call.value }
+            #expect(error?.code == .timeout)
+            journal.note("enough")
+        }
+    }
+
+    @Test("a value within an interval comes when it is over, and not before")
+    func interval() async throws {
+        try await withOracle { oracle, _, _ in
+            let filter = StreamFilter.path("").atMost(every: .seconds(3_600))
+            var values = await oracle.observeAnswers(filter: filter, as: Int.self).makeAsyncIterator()
+            #expect(await values.next() == 0)
+            for _ in 0..<3 { _ = try await oracle.answer() }
+            await clock.advance(by: .seconds(3_500))
+            // It would stand before the answer of this call.
+            #expect(try await oracle.answer() == 4)
+            await clock.advance(by: .seconds(200))
+            #expect(await values.next() == 4)
+        }
+    }
+
+    @Test("who answers pings stays for a day, and who does not is given up")
+    func pings() async throws {
+        try await withOracle { oracle, client, server in
+            let silent = try await RawPeer.connect(#require(server.address))
+            #expect(await server.connectionCount == 2)
+            await silent.pauseReading()
+            await clock.advance(by: .seconds(15))
+            #expect(await server.connectionCount == 2)
+            await clock.advance(by: .seconds(45))
+            #expect(await eventually { await server.connectionCount == 1 })
+            await clock.advance(by: .seconds(86_400))
+            #expect(client.connectionState.currentValue == .connected)
+            #expect(try await oracle.answer() == 1)
+            silent.abort()
+        }
+    }
+
+    @Test("a client tries again when its wait is over")
+    func backoff() async throws {
+        try await withTestServer(clock: clock) { [journal] server in
+            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+        } body: { test in
+            var options = TrebuchetClient.Options()
+            (options.reconnect.initialDelay, options.reconnect.maximumDelay) = (.seconds(3_600), .seconds(3_600))
+            options.callTimeout = nil
+            let client = try await test.connect(options)
+            let oracle = try client.resolve(Oracle.self, id: "oracle")
+            #expect(try await oracle.answer() == 1)
+            await test.kill()
+            #expect(await eventually { client.connectionState.currentValue != .connected })
+            try await test.restart()
+            let call = Task { try await oracle.answer() }
+            #expect(client.connectionState.currentValue != .connected)
+            await clock.advance(by: .seconds(3_600))
+            #expect(try await call.value == 1)
+        }
+    }
+
+    @Test("an actor that nobody uses goes after its idle time")
+    func idle() async throws {
+        try await withTestServer(clock: clock) { [journal] server in
+            let system = server.actorSystem
+            server.expose(Oracle.self, as: "oracles/*", idle: .seconds(3_600)) { _ in
+                Oracle(journal: journal, actorSystem: system)
+            }
+        } body: { client, server in
+            let oracle = try client.resolve(Oracle.self, id: "oracles/1")
+            try await oracle.look()
+            await clock.advance(by: .seconds(3_000))
+            #expect(server.actorCount == 1)
+            await clock.advance(by: .seconds(4_000))
+            await journal.wait(for: "gone")
+            #expect(try await oracle.answer() == 1)
+        }
+    }
+
+    @Test("clocks of two tests do not touch each other")
+    func apart() async throws {
+        let other = TestClock()
+        try await withOracle { oracle, _, _ in
+            let call = Task { try await oracle.ponder() }
+            await journal.wait(for: "ponders")
+            await other.advance(by: .seconds(86_400))
+            #expect(try await oracle.answer() == 1)
+            journal.note("enough")
+            try await call.value
+        }
+    }
+}

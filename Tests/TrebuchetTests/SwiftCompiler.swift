@@ -1,0 +1,34 @@
+import Foundation
+import TrebuchetTesting
+
+/// The compiler as a user's package would run it, against the modules of this build.
+struct SwiftCompiler {
+    let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    private let products = URL(filePath: ServeProcess.tool).deletingLastPathComponent()
+
+    /// A folder that is gone when the test is over.
+    func withFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "SwiftCompiler-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder)
+    }
+
+    func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
+        // As SwiftPM names the package of a checkout.
+        let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
+        var arguments = ["swiftc", "-module-name", module, "-parse-as-library", "-swift-version", "6"]
+        // Not the build's own, whose modules may have been compiled by another path to the same folder.
+        let cache = products.appending(path: "SwiftUITests.modules").path
+        arguments += ["-package-name", package, "-module-cache-path", cache]
+        for module in ["CEpoll", "CZlib", "COpenSSL"] {
+            let map = root.appending(path: "Sources/\(module)/module.modulemap").path
+            arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
+        }
+        let plugin = products.appending(path: "TrebuchetMacros-tool").path + "#TrebuchetMacros"
+        arguments += ["-Xfrontend", "-load-plugin-executable", "-Xfrontend", plugin]
+        arguments += flags + ["-I", products.appending(path: "Modules").path]
+        return try await ChildProcess("/usr/bin/env", arguments + files.map(\.path), error: .merged).finish()
+    }
+}
