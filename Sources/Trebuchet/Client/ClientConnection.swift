@@ -9,6 +9,8 @@ protocol ClientConnectionDelegate: AnyObject {
     func connectionLost(number: Int, _ error: TransportError)
     /// How many calls were sent over the link and not answered.
     func callsUnderWay(number: Int) -> Int
+    /// The user closes the client.
+    func connectionWillClose()
     /// There will be no connection, unless the user asks again.
     func connectionGivenUp(_ error: TransportError)
 }
@@ -80,6 +82,7 @@ final class ClientConnection: @unchecked Sendable {
             reactor.run {
                 self.closers.append(continuation)
                 self.leaving = []
+                self.delegate?.connectionWillClose()
                 self.handle(.closeAsked)
                 // Those that were left to their calls, too.
                 for link in self.links.values { link.close() }
@@ -87,6 +90,8 @@ final class ClientConnection: @unchecked Sendable {
             }
         }
     }
+
+    func link(number: Int) -> (any ClientLink)? { links[number] }
 
     // MARK: What the links tell
 
