@@ -23,6 +23,8 @@ final class Session: @unchecked Sendable {
     let largestMessage: UInt32
     /// Its streams, as far as shares go.
     var use = StreamUse()
+    /// Streams that were given a name; small, since each idle connection has it, and it begins anew after the last one.
+    var streamCount: UInt32 = 0
     /// Calls that are not answered yet, by callID.
     var running: [[UInt8]: RunningCall] = [:]
     /// Of these, what counts: how many, and the bytes of their messages.
@@ -31,7 +33,6 @@ final class Session: @unchecked Sendable {
     var streams = SessionStreams()
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
-    var streamCount: UInt64 = 0
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     /// At a server with rates, from the first call on.

@@ -33,14 +33,15 @@ final class HostedCalls {
         let limit = Duration.milliseconds(message.envelope.pointee.timeoutMilliseconds ?? 60_000)
         let call = RunningCall(
             callID: key.callID, deadline: MonotonicClock.now &+ limit.nanoseconds, byteCount: message.bytes.count)
+        // Before it begins: it may end at once.
+        call.timer = core.reactor.schedule(after: limit, for: self) { calls in
+            calls.end(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
+        }
         do {
             try start(call, key, message)
         } catch {
-            running[key] = nil
-            return answer(key, .failure(error))
-        }
-        call.timer = core.reactor.schedule(after: limit, for: self) { calls in
-            calls.end(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
+            call.timer?.cancel()
+            answer(key, .failure(error))
         }
     }
 

@@ -218,9 +218,11 @@ final class HostingClient: @unchecked Sendable {
         guard !hasEnded else { return }
         grace?.cancel()
         grace = nil
+        let old = self.session
         self.session = session
         isFull = false
         sendWaiting()
+        if let old { old.reactor.run { old.end() } }
     }
 
     /// The connection takes no calls until `resume`.

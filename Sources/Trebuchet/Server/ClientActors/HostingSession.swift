@@ -81,6 +81,14 @@ final class HostingSession: @unchecked Sendable {
         client.reactor.run { self.client.resume(self) }
     }
 
+    /// The client has another connection, and so has left this one, of which the server may not know; one that the server has sent
+    /// away still answers.
+    func end() {
+        guard let session, !session.isDraining else { return }
+        session.link.abort()
+        session.linkDidClose()
+    }
+
     func linkDidClose() {
         session = nil
         asked = []
