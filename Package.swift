@@ -167,7 +167,7 @@ let package = Package(
                 "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
             ]),
         test(
-            "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
+            "ConformanceTests", ["Trebuchet", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(

@@ -78,13 +78,15 @@ import TrebuchetTesting
 
     @Test("a call waits for a client that is away no longer than its deadline")
     func late() async throws {
-        let scene = try await Scene()
+        var limits = ServerLimits()
+        limits.clientCallTimeout = .milliseconds(100)
+        let scene = try await Scene(limits: limits)
         try await scene.link.refuseConnections {
             await scene.link.cutAll()
             #expect(await eventually { await scene.server.connectionCount == 1 })
-            let outcome = try await scene.host.tell("a", milliseconds: 500)
+            let outcome = try await scene.host.tell("a")
             #expect(outcome.first == "timeout")
-            #expect(outcome.last?.contains("the client is away") == true, "\(outcome)")
+            #expect(outcome.last?.contains("ServerLimits.clientCallTimeout): the client is away") == true, "\(outcome)")
         }
         #expect(scene.server.callsToClientsCount == 0)
         #expect(scene.heard.entries == [])

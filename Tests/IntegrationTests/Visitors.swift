@@ -18,7 +18,8 @@ distributed actor Visitor {
     distributed func answer(_ count: Int) -> String { String(repeating: "x", count: count) }
     distributed func wait() async throws {
         journal.note("waits")
-        try await Task.sleep(for: .seconds(600))
+        await journal.wait(for: "nothing")
+        try Task.checkCancellation()
     }
 }
 

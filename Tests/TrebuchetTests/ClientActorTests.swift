@@ -77,18 +77,33 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that is cancelled, or too late, is cancelled in the client", arguments: TestLink.allCases)
-    func deadline(link: TestLink) async throws {
+    @Test("a call that takes too long ends, and is cancelled in the client", arguments: TestLink.allCases)
+    func late(link: TestLink) async throws {
+        var limits = ServerLimits()
+        limits.clientCallTimeout = .milliseconds(100)
+        try await withHost(link, limits: limits) { host, client, server in
+            let journal = Journal()
+            let visitor = Visitor("Ada", journal: journal, actorSystem: client.actorSystem)
+            _ = try await host.enter(visitor)
+            let outcome = try await host.outcome(of: "wait")
+            #expect(outcome.first == "timeout")
+            #expect(outcome.last?.contains("ServerLimits.clientCallTimeout") == true, "\(outcome)")
+            await journal.wait(for: "cancelled")
+            #expect(server.callsToClientsCount == 0)
+            #expect(try await host.outcome(of: "wait", milliseconds: 50).first == "timeout", "its own deadline")
+        }
+    }
+
+    @Test("a call that is cancelled is cancelled in the client", arguments: TestLink.allCases)
+    func cancelled(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let journal = Journal()
             let visitor = Visitor("Ada", journal: journal, actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
-            #expect(try await host.outcome(of: "wait", milliseconds: 50).first == "timeout")
-            await journal.wait(for: "cancelled")
             let call = Task { try await host.outcome(of: "wait") }
-            await journal.wait { $0.count { $0 == "waits" } == 2 }
+            await journal.wait(for: "waits")
             call.cancel()
-            await journal.wait { $0.count { $0 == "cancelled" } == 2 }
+            await journal.wait(for: "cancelled")
             _ = try? await call.value
             #expect(await eventually { server.callsToClientsCount == 0 })
         }

@@ -30,12 +30,9 @@ distributed actor Visitor {
     /// Waits until it is cancelled.
     distributed func wait() async throws {
         journal.note("waits")
-        do {
-            try await Task.sleep(for: .seconds(600))
-        } catch {
-            journal.note("cancelled")
-            throw error
-        }
+        await journal.wait(for: "nothing")
+        journal.note("cancelled")
+        try Task.checkCancellation()
     }
     distributed func callerIsServer() -> Bool { Caller.current?.isServer ?? false }
     distributed func friend() -> Visitor {

@@ -229,12 +229,13 @@ import WebSockets
     func unread() async throws {
         var limits = ServerLimits()
         limits.callsToClient = 40
+        limits.clientCallTimeout = .seconds(1)
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)
             await peer.pauseReading()
             let text = String(repeating: "x", count: 400_000)
-            let calls = (0..<30).map { _ in Task { try await host.tell(text, milliseconds: 1_500) } }
+            let calls = (0..<30).map { _ in Task { try await host.tell(text) } }
             var outcomes: [[String]] = []
             for call in calls { outcomes.append(try await call.value) }
             #expect(outcomes.allSatisfy { $0.first == "timeout" })

@@ -10,6 +10,9 @@ final class HostedCalls {
         let callID: [UInt8]
     }
 
+    /// How long after its deadline the server may take to cancel a call.
+    private static let patience = Duration.seconds(2)
+
     private unowned let core: ClientCore
     private var running: [Key: RunningCall] = [:]
     /// The server of the connection of now, as actors see it.
@@ -33,8 +36,8 @@ final class HostedCalls {
         let limit = Duration.milliseconds(message.envelope.pointee.timeoutMilliseconds ?? 60_000)
         let call = RunningCall(
             callID: key.callID, deadline: MonotonicClock.now &+ limit.nanoseconds, byteCount: message.bytes.count)
-        // Before it begins: it may end at once.
-        call.timer = core.reactor.schedule(after: limit, for: self) { calls in
+        // Before it begins: it may end at once. The server ends it by itself; this is for one that has forgotten it.
+        call.timer = core.reactor.schedule(after: limit + Self.patience, for: self) { calls in
             calls.end(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
         }
         do {
@@ -53,7 +56,7 @@ final class HostedCalls {
             throw TrebuchetError(
                 .actorNotFound, "the client has no actor '\(name.prefix(ActorName.longest))' that this server may call")
         }
-        guard message.kind == .invocation else { throw notForClients("repeated", message) }
+        guard message.kind == .invocation else { throw notForClients("repeated calls", message) }
         let operation: CallOperation
         switch record.type.target(message.target) {
         case .method(let method):

@@ -277,15 +277,25 @@ final class HostingClient: @unchecked Sendable {
         end(reason)
     }
 
-    /// The client will not come back: references to its actors mean nothing any more.
-    func end(_ reason: String) {
+    /// The client will not come back. From anywhere: nothing that comes after this takes a reference, or makes a call.
+    func close(_ reason: String) {
+        references.withLock { $0.end = $0.end ?? Self.gone(reason) }
+        reactor.run { self.end(reason) }
+    }
+
+    private static func gone(_ reason: String) -> TrebuchetError {
+        TrebuchetError(.unavailable, "the client of the actor \(reason)")
+    }
+
+    /// References to actors of the client mean nothing any more.
+    private func end(_ reason: String) {
         guard !hasEnded else { return }
         hasEnded = true
         _ = clients.forget(self, attached: nil)
-        let error = TrebuchetError(.unavailable, "the client of the actor \(reason)")
-        let released = references.withLock { references in
+        let (error, released) = references.withLock { references in
+            let error = references.end ?? Self.gone(reason)
             references.end = error
-            return references.byName.values.compactMap(\.object)
+            return (error, references.byName.values.compactMap(\.object))
         }
         // They are values like any other from now on.
         for reference in released { reference.stake.giveBack() }

@@ -77,7 +77,7 @@ final class HostingClients: Sendable {
             state.isClosed = true
             return state.entries.values.map(\.client)
         }
-        for client in clients { client.reactor.run { client.end("is at a server that has shut down") } }
+        for client in clients { client.close("is at a server that has shut down") }
     }
 
     var count: Int { state.withLock { $0.entries.count } }

@@ -125,7 +125,6 @@ extension Session {
 
     /// The client is closed, and will not come back.
     func clientLeaves() {
-        guard let client = hosting?.client else { return }
-        client.reactor.run { client.end("was closed") }
+        hosting?.client.close("was closed")
     }
 }
