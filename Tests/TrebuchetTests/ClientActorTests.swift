@@ -77,6 +77,25 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a client answers for the actors that it has passed, and for no others", arguments: TestLink.allCases)
+    func onlyHanded(link: TestLink) async throws {
+        try await withHost(link) { host, client, _ in
+            let (passed, kept) = (
+                Visitor("Ada", actorSystem: client.actorSystem), Visitor("Bob", actorSystem: client.actorSystem)
+            )
+            _ = try await host.enter(passed)
+            for name in [kept.id.id, "host", "nobody"] {
+                // As a server would that has found out the name.
+                let forged = Array(#"{"client":"\#(name)"}"#.utf8)
+                _ = try await client.call(actor: "host", target: "enter(_:)", arguments: [forged])
+                let outcome = try await host.outcome(of: "hear")
+                #expect(outcome.first == "actorNotFound")
+                #expect(outcome.last?.contains("that this server may call") == true, "\(outcome)")
+            }
+            #expect(try await kept.hear("a") == 1)
+        }
+    }
+
     @Test("a call that takes too long ends, and is cancelled in the client", arguments: TestLink.allCases)
     func late(link: TestLink) async throws {
         var limits = ServerLimits()
