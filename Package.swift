@@ -176,7 +176,7 @@ let package = Package(
             ],
             resources: [.copy("Exchanges")]),
         test(
-            "ConformanceTests", ["TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
+            "ConformanceTests", ["Trebuchet", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(

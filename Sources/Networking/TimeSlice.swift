@@ -8,7 +8,7 @@ public struct TimeSlice {
 
     @usableFromInline let budget: UInt64
     /// Pieces between two looks at the clock.
-    public internal(set) var stride: Int
+    public var stride: Int
     @usableFromInline var done = 0
     @usableFromInline var nextLook: Int
     /// 0 until the clock was looked at.

@@ -9,7 +9,7 @@ enum EnvelopeMember: UInt8 {
     case streamID, reason, epoch, lastSequence, sequenceNumber, timestamp, data, base, patch
     case result, error, code, message, errorMessage, reconnectAfterMilliseconds, retryAfterMilliseconds
     case id, host, port
-    case session, limits
+    case session, limits, client
 
     /// The member of this name. By length first: names of one length differ early.
     @inline(__always)
@@ -51,6 +51,8 @@ enum EnvelopeMember: UInt8 {
                 self = .filter
             } else if isName("limits") {
                 self = .limits
+            } else if isName("client") {
+                self = .client
             }
         case 7:
             if isName("payload") {

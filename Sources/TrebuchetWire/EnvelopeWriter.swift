@@ -169,7 +169,8 @@ package enum EnvelopeWriter {
 
     // MARK: Client to server, version 3
 
-    /// A call. `arguments` are JSON values; nil for the start of a stream. `session` asks for its answer to be kept.
+    /// A call, of a client's or of a server's. `arguments` are JSON values; nil for the start of a stream. `session` asks for its
+    /// answer to be kept.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
         timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false,
@@ -235,8 +236,20 @@ package enum EnvelopeWriter {
     }
 
     /// Asks for the server's `hello`.
-    package static func hello(into buffer: inout ByteBuffer) {
-        buffer.append(#"{"type":"hello","payload":{}}"# as StaticString)
+    ///
+    /// - Parameter client: the identity of a client that hands over references to actors of its own.
+    package static func hello(client: String? = nil, into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"hello","payload":{"# as StaticString)
+        if let client {
+            buffer.append(#""client":"# as StaticString)
+            JSONString.append(client, to: &buffer)
+        }
+        buffer.append("}}" as StaticString)
+    }
+
+    /// Says that the client will not come back: references to its actors mean nothing any more.
+    package static func leave(into buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"goAway","payload":{"reason":"closed"}}"# as StaticString)
     }
 
     package static func cancel(callID: String, into buffer: inout ByteBuffer) {

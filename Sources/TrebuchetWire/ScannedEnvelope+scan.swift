@@ -87,6 +87,7 @@ extension ScannedEnvelope {
         case .epoch: epoch = try cursor.string()
         case .session: session = try cursor.string()
         case .limits: limits = try cursor.value(depth: 2)
+        case .client: client = try cursor.string()
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")
         case .base: base = try cursor.wholeNumber("base")
         case .patch: patch = try cursor.value(depth: 2)

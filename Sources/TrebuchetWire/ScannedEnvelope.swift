@@ -22,6 +22,8 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var session = ByteRange.absent
     /// Of a `hello`: the JSON of `ServerTerms`.
     package internal(set) var limits = ByteRange.absent
+    /// Of a client's `hello`: its identity, when it hands over references to actors of its own.
+    package internal(set) var client = ByteRange.absent
     package internal(set) var protocolVersion: Int?
     package internal(set) var filter = ByteRange.absent
     package internal(set) var streamFilter = ByteRange.absent
@@ -65,6 +67,7 @@ package struct ScannedEnvelope: Sendable {
         timeoutMilliseconds = nil
         session = .absent
         limits = .absent
+        client = .absent
         protocolVersion = nil
         filter = .absent
         streamFilter = .absent

@@ -13,19 +13,29 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
     package var streamsPerConnection: Int
     /// Bytes of one message.
     package var messageSize: Int
+    /// References that it holds to actors of one client; 0 for a server that takes none.
+    package var clientActorsPerClient: Int
+    /// Bytes of a client's answer to a call of the server's.
+    package var clientAnswerSize: Int
 
-    package init(callsPerConnection: Int, callBytesPerConnection: Int, streamsPerConnection: Int, messageSize: Int) {
+    package init(
+        callsPerConnection: Int, callBytesPerConnection: Int, streamsPerConnection: Int, messageSize: Int,
+        clientActorsPerClient: Int, clientAnswerSize: Int
+    ) {
         self.callsPerConnection = callsPerConnection
         self.callBytesPerConnection = callBytesPerConnection
         self.streamsPerConnection = streamsPerConnection
         self.messageSize = messageSize
+        self.clientActorsPerClient = clientActorsPerClient
+        self.clientAnswerSize = clientAnswerSize
     }
 
     private enum CodingKeys: String, CodingKey {
         case callsPerConnection, callBytesPerConnection, streamsPerConnection, messageSize
+        case clientActorsPerClient, clientAnswerSize
     }
 
-    /// What a server does not tell of is without limit.
+    /// What a server does not tell of is without limit, but for references: it takes none.
     package init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         func limit(_ key: CodingKeys) throws -> Int {
@@ -35,6 +45,8 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
         callBytesPerConnection = try limit(.callBytesPerConnection)
         streamsPerConnection = try limit(.streamsPerConnection)
         messageSize = try limit(.messageSize)
+        clientActorsPerClient = max(0, try members.decodeIfPresent(Int.self, forKey: .clientActorsPerClient) ?? 0)
+        clientAnswerSize = try limit(.clientAnswerSize)
     }
 
     /// As JSON.
@@ -47,6 +59,10 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
         buffer.append(decimal: Int64(streamsPerConnection))
         buffer.append(#","messageSize":"# as StaticString)
         buffer.append(decimal: Int64(messageSize))
+        buffer.append(#","clientActorsPerClient":"# as StaticString)
+        buffer.append(decimal: Int64(clientActorsPerClient))
+        buffer.append(#","clientAnswerSize":"# as StaticString)
+        buffer.append(decimal: Int64(clientAnswerSize))
         buffer.append(0x7D)
     }
 }

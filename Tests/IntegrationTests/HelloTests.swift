@@ -22,7 +22,8 @@ import TrebuchetTesting
     private static func answer(_ peer: RawPeer, limits: ServerLimits, ping: Int?) -> String {
         #"{"type":"hello","payload":{"protocolVersion":3,"session":"\#(peer.session)","limits":{"callsPerConnection":"#
             + #"\#(limits.callsPerConnection),"callBytesPerConnection":\#(limits.callBytesPerConnection),"#
-            + #""streamsPerConnection":\#(limits.streamsPerConnection),"messageSize":\#(limits.messageSize)}"#
+            + #""streamsPerConnection":\#(limits.streamsPerConnection),"messageSize":\#(limits.messageSize),"#
+            + #""clientActorsPerClient":\#(limits.clientActorsPerClient),"clientAnswerSize":\#(limits.clientAnswerSize)}"#
             + (ping.map { #","pingIntervalMilliseconds":\#($0)"# } ?? "") + "}}"
     }
 

@@ -140,16 +140,17 @@ import TrebuchetTesting
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("an actor that lives in a client is not sent, and the error says that actors live on servers")
-    func inClient() async throws {
-        let scene = try await Scene()
-        let client = try await scene.client()
+    @Test("an actor that lives in a client is not sent over another client", arguments: TestLink.allCases)
+    func inAnotherClient(link: TestLink) async throws {
+        let scene = try await Scene(link: link)
+        let (client, other) = (try await scene.client(), try await scene.client())
         let registry = try client.resolve(Registry.self, id: "registry")
-        let own = TodoList(actorSystem: client.actorSystem)
-        #expect(try await own.add(title: "here") == 1)
-        let error = await #expect(throws: TrebuchetError.self) { _ = try await registry.fill(own, title: "a") }
+        let theirs = TodoList(actorSystem: other.actorSystem)
+        let error = await #expect(throws: TrebuchetError.self) { _ = try await registry.fill(theirs, title: "a") }
         #expect(error?.code == .invalidArguments)
-        #expect(error?.message.contains("actors live on servers") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("lives in another client") == true, "\(error?.message ?? "")")
+        let own = TodoList(actorSystem: client.actorSystem)
+        #expect(try await registry.fill(own, title: "a") == 1)
         await scene.server.shutdown(drain: .zero)
     }
 }

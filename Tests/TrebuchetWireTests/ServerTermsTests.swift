@@ -10,7 +10,8 @@ struct ServerTermsTests {
     @Test("a hello is read as it was written")
     func roundTrip() throws {
         let written = ServerTerms(
-            callsPerConnection: 7, callBytesPerConnection: 70_000, streamsPerConnection: 3, messageSize: 900)
+            callsPerConnection: 7, callBytesPerConnection: 70_000, streamsPerConnection: 3, messageSize: 900,
+            clientActorsPerClient: 0, clientAnswerSize: 500)
         for ping in [nil, 20_000] {
             var buffer = ByteBuffer()
             EnvelopeWriter.hello(session: "a.b.c", terms: written, pingIntervalMilliseconds: ping, into: &buffer)
@@ -35,6 +36,7 @@ struct ServerTermsTests {
         #expect(odd.callsPerConnection == 1)
         #expect(odd.messageSize == 1)
         #expect(odd.streamsPerConnection == .max)
+        #expect(odd.clientActorsPerClient == 0, "an older server takes no references to actors of clients")
         #expect(throws: (any Error).self) { try terms(#"{"callsPerConnection":"many"}"#) }
     }
 }

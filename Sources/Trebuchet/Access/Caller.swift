@@ -14,7 +14,7 @@ public struct Principal: Sendable, Hashable {
     }
 }
 
-/// The client on whose behalf an actor works.
+/// The client, or in a client the server, on whose behalf an actor works.
 public struct Caller: Sendable {
     /// What the call came over.
     public let connection: CallerConnection
@@ -24,7 +24,11 @@ public struct Caller: Sendable {
     /// Nil for a client in this process; of one behind a proxy of `AccessPolicy.trustedProxies` its own, with port 0.
     public var remoteAddress: SocketAddress? { connection.remoteAddress }
 
-    /// The caller of the distributed method that runs now, at a server with an `AccessPolicy`; nil elsewhere. It comes from
+    /// Whether the server calls: an actor that lives in a client.
+    public var isServer: Bool { connection.isServer }
+
+    /// The caller of the distributed method that runs now: at a server with an `AccessPolicy` its client, in an actor that lives in
+    /// a client its server; nil elsewhere. It comes from
     /// the connection and never from arguments, and goes on into tasks and calls that the method makes.
     @TaskLocal public static var current: Caller?
 }

@@ -1,7 +1,8 @@
 public import Networking
 internal import Synchronization
 
-/// The connection that a call came over, as actors see it: who is at its other end, and when it goes.
+/// The connection that a call came over, as actors see it: who is at its other end, and when it goes. An actor that lives in a
+/// client sees its server there.
 public final class CallerConnection: Sendable, Hashable {
     /// What `onClose` hands out: as long as it is not cancelled, the connection keeps its closure.
     public struct CloseHandler: Sendable {
@@ -24,9 +25,20 @@ public final class CallerConnection: Sendable, Hashable {
     public let remoteAddress: SocketAddress?
     private let state: Mutex<State>
 
+    /// Whether the server is at the other end: in an actor that lives in a client.
+    public let isServer: Bool
+
     init(principal: Principal?, remoteAddress: SocketAddress?) {
+        isServer = false
         self.remoteAddress = remoteAddress
         state = Mutex(State(principal: principal))
+    }
+
+    /// As actors in a client see it.
+    init(ofServer: ()) {
+        isServer = true
+        remoteAddress = nil
+        state = Mutex(State(principal: nil))
     }
 
     /// Who is at the other end: first what the `AccessPolicy` found out, then what a method that signs somebody in or out

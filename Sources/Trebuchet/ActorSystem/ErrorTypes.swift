@@ -4,7 +4,11 @@ internal import TrebuchetWire
 
 /// The errors that a client can make again from what the server sends: by the name of their type.
 final class ErrorTypes: Sendable {
+    /// `client.register`
+    private let registration: String
     private let registered = Mutex<[String: any (Error & Decodable).Type]>([:])
+
+    init(registration: String = "client.register") { self.registration = registration }
 
     func register(_ type: any (Error & Decodable).Type) {
         registered.withLock { $0[String(reflecting: type)] = type }
@@ -14,7 +18,7 @@ final class ErrorTypes: Sendable {
     func typed<Act: DistributedActor>(_ error: TrebuchetError, thrownBy actor: Act.Type) -> any Error {
         guard let name = error.type, let data = error.data else { return error }
         guard let type = registered.withLock({ $0[name] }) ?? declared(name, by: actor) else {
-            let hint = "client.register(errors: \(name).self) makes it arrive as itself"
+            let hint = "\(registration)(errors: \(name).self) makes it arrive as itself"
             return TrebuchetError(error.code, "\(error.message) (\(hint))", type: name, data: data)
         }
         return decode(type, data) ?? error

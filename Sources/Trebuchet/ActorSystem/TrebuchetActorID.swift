@@ -10,8 +10,9 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     /// The server that the actor lives at, by the number that it has given itself; 0 for an actor that lives in a client, and
     /// when it is not known.
     let server: UInt64
+    let route: ActorRoute
     /// Of a reference that a client has made: what keeps the client connected.
-    let client: ClientHold?
+    var client: ClientHold? { if case .server(let hold) = route { hold } else { nil } }
 
     /// The name of an actor on the server.
     public init(_ id: String) { self.init(id, at: nil) }
@@ -23,18 +24,29 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
         self.id = id
         self.server = server
         reactor = home
-        client = nil
+        route = .unknown
     }
 
     /// A reference to an actor that lives elsewhere.
     init(_ id: String, at client: ClientHold?, server: UInt64 = 0) {
         self.id = id
         self.server = server
-        self.client = client
+        route = client.map { .server($0) } ?? .unknown
+        reactor = nil
+    }
+
+    /// A server's reference to an actor that lives in a client.
+    init(_ reference: ClientActorReference) {
+        id = reference.description
+        server = 0
+        route = .client(reference)
         reactor = nil
     }
 
     package var home: Reactor? { reactor }
+
+    /// Whether it is of an actor that lives here, in a client.
+    var livesInClient: Bool { reactor != nil && server == 0 }
 
     /// The executor of a local actor with this name.
     public var _executor: UnownedSerialExecutor {
@@ -47,26 +59,47 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     public func hash(into hasher: inout Hasher) { hasher.combine(ActorName(id)) }
     public var description: String { id }
 
-    private enum CodingKeys: String, CodingKey { case id }
+    private enum CodingKeys: String, CodingKey { case id, client }
 
-    /// A string; an object with `id`, `host` and `port`, as older clients write it, is understood too.
+    /// A string; an object with `id`, `host` and `port`, as older clients write it, is understood too. An object with `client` is
+    /// of an actor that lives in the client whose call it comes with.
     public init(from decoder: any Decoder) throws {
+        let system = decoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
         let id: String
         if let container = try? decoder.singleValueContainer(), let text = try? container.decode(String.self) {
             id = text
         } else {
-            id = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .id)
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            if let name = try members.decodeIfPresent(String.self, forKey: .client) {
+                self.init(try HostingClient.reference(to: name, for: system))
+                return
+            }
+            id = try members.decode(String.self, forKey: .id)
         }
-        let system = decoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
         self.init(id, at: system?.clientHold, server: system?.serverNumber ?? 0)
     }
 
-    /// Throws a `TrebuchetError` when the name means nothing to who gets it: it is of an actor that lives in a client, or at
+    /// Throws a `TrebuchetError` when the name means nothing to who gets it: it is of an actor that lives in another client, or at
     /// another server.
     public func encode(to encoder: any Encoder) throws {
         let system = encoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
         if let refusal = system?.refusal(ofSending: self) { throw refusal }
+        if let system, livesInClient {
+            system.handOver(self)
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            return try members.encode(id, forKey: .client)
+        }
         var container = encoder.singleValueContainer()
         try container.encode(id)
     }
+}
+
+/// How an actor that lives elsewhere is reached.
+enum ActorRoute: Sendable {
+    /// Through the system that its reference belongs to, if that is of a client; and of actors that live here.
+    case unknown
+    /// Through a client, at its server.
+    case server(ClientHold)
+    /// Through a server, in one of its clients.
+    case client(ClientActorReference)
 }

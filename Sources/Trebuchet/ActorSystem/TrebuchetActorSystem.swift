@@ -55,6 +55,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// Why an actor that does not live here cannot be reached.
     func unreachable(_ id: ActorID) -> TrebuchetError {
+        if case .client = id.route {
+            let text =
+                "actor '\(id)' lives in a client, whose states and events cannot be observed: have the client call the server when "
+                + "they change, or call it"
+            return TrebuchetError(.methodNotFound, text)
+        }
         guard serverNumber == 0 else {
             let text =
                 "actor '\(id)' is not at this server; to call actors of another one, a server has a TrebuchetClient as any program"
@@ -94,6 +100,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func resignID(_ id: ActorID) {
+        if id.livesInClient { heldClient?.core.handed.remove(ActorName(id.id)) }
         // Taken out of the lock before it is freed: freeing may run code of the actor.
         let removed = locals.withLock { $0.removeValue(forKey: ActorName(id.id)) }
         _ = removed
@@ -101,6 +108,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
     public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
+        // Whatever a client has called its actor, it is none of the actors here.
+        if case .client = id.route { return nil }
         let name = ActorName(id.id)
         let local = locals.withLock { $0[name]?.actor }
         let found = local ?? directoryOfServer?.record(name)?.actor
@@ -185,7 +194,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         let coder = takeCoder()
         defer { giveBack(coder) }
         do {
-            return try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) }
+            return try actor.id.asGiven { try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) } }
         } catch {
             throw TrebuchetError(.internal, "the result of \(target) does not decode: \(describe(error))")
         }
@@ -200,8 +209,11 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private func call<Act: DistributedActor>(
         _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
     ) async throws -> [UInt8]? where Act.ID == ActorID {
+        if case .client(let reference) = actor.id.route {
+            return try await reference.call(target, of: Act.self, &invocation, in: self)
+        }
         guard let caller = (actor.id.client ?? heldClient)?.core else { throw unreachable(actor.id) }
-        let method = caller.method(target, of: Act.self)
+        let method = caller.methods.method(target, of: Act.self)
         let request = invocation.finish(on: Act.self, method)
         invocation.giveBackCoder(to: self)
         do {
@@ -218,13 +230,20 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// for none. Nil when it may be, and when that cannot be known.
     func refusal(ofSending id: ActorID) -> TrebuchetError? {
         let code: TrebuchetError.Code = serverNumber == 0 ? .invalidArguments : .internal
-        if id.home != nil, id.server == 0 {
+        let own = heldClient
+        if id.livesInClient {
+            if let own, knows(id) { return own.core.handed.refusal(of: id) }
             return TrebuchetError(
                 code,
-                "actor '\(id)' lives in a client, where nobody can call it: actors live on servers. Make it with the actorSystem "
-                    + "of a TrebuchetServer, or have a server observed instead of being called back")
+                "actor '\(id)' lives in another client: a reference to it can be sent with calls over that client alone, since "
+                    + "nobody but its server can call it")
         }
-        let own = heldClient
+        if case .client = id.route {
+            return TrebuchetError(
+                code,
+                "actor '\(id)' lives in a client, and only the server that has the reference can call it: it is not sent on, and "
+                    + "is no part of a state. Have the server call it")
+        }
         if let client = id.client, let own, client === own || client.core.reachesSameAddress(as: own.core) {
             return nil
         }
@@ -237,6 +256,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             "actor '\(id)' lives \(place), and a reference to it means nothing elsewhere: send what the other side needs to "
                 + "find it, or call it here")
     }
+
+    /// Whether the actor lives in this very system.
+    private func knows(_ id: ActorID) -> Bool { locals.withLock { $0[ActorName(id.id)] != nil } }
+
+    /// From now on the server of this client may call an actor of it.
+    func handOver(_ id: ActorID) { heldClient?.core.handed.add(ActorName(id.id)) }
 
     // MARK: Coders
 

@@ -9,6 +9,8 @@ protocol ClientConnectionDelegate: AnyObject {
     func connectionLost(number: Int, _ error: TransportError)
     /// How many calls were sent over the link and not answered.
     func callsUnderWay(number: Int) -> Int
+    /// The user closes the client.
+    func connectionWillClose()
     /// There will be no connection, unless the user asks again.
     func connectionGivenUp(_ error: TransportError)
 }
@@ -88,6 +90,7 @@ final class ClientConnection: @unchecked Sendable {
         await withCheckedContinuation { continuation in
             reactor.run {
                 self.closers.append((Set(self.links.keys), continuation))
+                if case .closeAsked = input { self.delegate?.connectionWillClose() }
                 self.handle(input)
                 self.leaving = []
                 // Those that were left to their calls, too.
@@ -96,6 +99,8 @@ final class ClientConnection: @unchecked Sendable {
             }
         }
     }
+
+    func link(number: Int) -> (any ClientLink)? { links[number] }
 
     // MARK: What the links tell
 

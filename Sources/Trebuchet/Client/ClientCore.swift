@@ -29,21 +29,25 @@ final class ClientCore: @unchecked Sendable {
     private let isAddressed: Bool
     /// The server of now, by the number that names of its connections begin with; 0 until it is known.
     private let peerNumber = Atomic<UInt64>(0)
-    private let methods = Mutex<[String: RemoteMethod]>([:])
+    let methods = RemoteMethods()
+    let handed = HandedActors()
     private let lastNumber = Atomic<UInt64>(0)
 
     let connection: ClientConnection
     /// The connection of now.
-    private var link: (any ClientLink)?
-    private var linkNumber = 0
+    private(set) var link: (any ClientLink)?
+    private(set) var linkNumber = 0
     /// Whether calls and streams wait for the next connection: the server of this one goes, and may not read them any more.
     private var isSentAway = false
+    /// Of the connection over which the server was told who this client is.
+    var introducedOver = 0
+    private(set) lazy var hosted = HostedCalls(self)
     private var pending: [UInt64: PendingCall] = [:]
-    private var line = CallLine(terms: .usual)
+    private(set) var line = CallLine(terms: .usual)
     /// Bytes of the largest message that the server has said it takes.
     private var toldMessageSize = Int.max
     private var streams = StreamRegistry()
-    private var envelope = ScannedEnvelope()
+    private(set) var envelope = ScannedEnvelope()
     private var sweep: Timer?
     private var sweepAt = UInt64.max
 
@@ -65,22 +69,6 @@ final class ClientCore: @unchecked Sendable {
 
     func reachesSameAddress(as other: ClientCore) -> Bool {
         isAddressed && other.isAddressed && peerName == other.peerName
-    }
-
-    /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
-    /// stands in an extension, is called by its mangled name, which is how its server finds it.
-    func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
-        if let known = methods.withLock({ $0[target.identifier] }) { return known }
-        let readable = TargetNames.wireName(of: target)
-        let table = type as? any TrebuchetActor.Type
-        let entry = table?.entry(readable)
-        // The stub of a `@Resolvable` protocol does not know how the actor's methods are marked.
-        let isKnown = table == nil ? TargetNames.isStub(type) : entry != nil
-        let method = RemoteMethod(
-            name: isKnown ? readable : target.identifier, isIdempotent: entry?.isIdempotent ?? false,
-            generics: entry?.generics)
-        methods.withLock { $0[target.identifier] = method }
-        return method
     }
 
     // MARK: Calls
@@ -149,6 +137,8 @@ final class ClientCore: @unchecked Sendable {
     private var messageLimit: Int { min(options.serverMessageSize, toldMessageSize) }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
+        // A call may be the first that brings along a reference.
+        if introducedOver != linkNumber { introduce(over: link) }
         switch call.message {
         case .encoded(let bytes):
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
@@ -309,6 +299,7 @@ final class ClientCore: @unchecked Sendable {
         }
         switch envelope.kind {
         case .response: return receiveResponse(message)
+        case .invocation, .repeat, .cancel: return receiveCall(message, over: source)
         case .goAway:
             let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
             connection.goAway(number: source, reconnectAfter: delay)
@@ -346,6 +337,7 @@ final class ClientCore: @unchecked Sendable {
             else { return }
             line.terms = terms
             toldMessageSize = terms.messageSize
+            handed.heard(terms)
             sendNext()
         default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
         }
@@ -415,7 +407,7 @@ extension ClientCore: ClientConnectionDelegate {
         // It may be another server.
         toldMessageSize = .max
         peerNumber.store(SessionNames.server(of: link.session), ordering: .relaxed)
-        link.send(OutgoingMessage.hello)
+        greet(over: link)
         // Streams first: who calls and observes sees what the call has changed.
         for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
@@ -425,6 +417,7 @@ extension ClientCore: ClientConnectionDelegate {
     }
 
     func connectionLost(number: Int, _ error: TransportError) {
+        hosted.lost(number)
         if error.cause is MessageSizes.Refusal { endRefused(number) }
         if number == linkNumber {
             link = nil
@@ -459,7 +452,9 @@ extension ClientCore: ClientConnectionDelegate {
         call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
     }
 
-    func callsUnderWay(number: Int) -> Int { pending.values.count { $0.connection == number } }
+    func callsUnderWay(number: Int) -> Int {
+        pending.values.count { $0.connection == number } + hosted.count(over: number)
+    }
 
     func connectionGivenUp(_ error: TransportError) {
         let failure = TrebuchetError(.unavailable, error.message)

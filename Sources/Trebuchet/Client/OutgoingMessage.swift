@@ -35,9 +35,16 @@ enum OutgoingMessage {
         }
     }
 
-    static let hello: [UInt8] = {
+    /// - Parameter client: the identity of one that hands over references to actors of its own.
+    static func hello(client: String?) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 96)
+        EnvelopeWriter.hello(client: client, into: &buffer)
+        return Array(buffer.bytes)
+    }
+
+    static let leave: [UInt8] = {
         var buffer = ByteBuffer(capacity: 64)
-        EnvelopeWriter.hello(into: &buffer)
+        EnvelopeWriter.leave(into: &buffer)
         return Array(buffer.bytes)
     }()
 

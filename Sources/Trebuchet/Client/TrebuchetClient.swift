@@ -31,6 +31,10 @@ public final class TrebuchetClient: Sendable {
         /// does first of all. Default 1 MiB, which is also the server's.
         public var serverMessageSize = 1 << 20
 
+        /// Calls that the server may have under way at once to actors which live in this client; more are answered `rateLimited`.
+        /// Default 1,024.
+        public var callsFromServer = 1_024
+
         /// When and how a connection that has ended is made again.
         public var reconnect = ReconnectPolicy()
         /// What becomes of calls while there is no connection, but one is being made. Default `wait`.

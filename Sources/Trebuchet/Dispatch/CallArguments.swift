@@ -60,6 +60,9 @@ public struct CallArguments: ~Copyable {
         do {
             if version == .v3 { return try coder._withUnsafeGuaranteedRef { try decode($0, bytes) } }
             return try withDecodedBase64(bytes) { try decode(coder.takeUnretainedValue(), $0) }
+        } catch let error as TrebuchetError {
+            // A limit, for one.
+            throw TrebuchetError(error.code, "argument \(ordinal + 1): \(error.message)")
         } catch {
             throw TrebuchetError(.invalidArguments, "argument \(ordinal + 1): \(describe(error))")
         }

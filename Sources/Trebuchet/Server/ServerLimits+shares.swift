@@ -5,28 +5,34 @@ extension ServerLimits {
     var terms: ServerTerms {
         ServerTerms(
             callsPerConnection: callsPerConnection, callBytesPerConnection: callBytesPerConnection,
-            streamsPerConnection: streamsPerConnection, messageSize: messageSize)
+            streamsPerConnection: streamsPerConnection, messageSize: messageSize,
+            clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientAnswerSize)
     }
 
     /// How much of a resource a party may use, and the setting that says so.
     func share(of resource: SharedResource, _ party: Party) -> (limit: Int, setting: String) {
         switch (resource, party) {
         case (.connections, .server): (connections, "connections")
-        case (.connections, .connection): (1, "connections")
+        case (.connections, .connection), (.connections, .client): (1, "connections")
         case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")
         case (.connections, .host): (connectionsPerAddress, "connectionsPerAddress")
         case (.streams, .server): (streams, "streams")
-        case (.streams, .connection): (streamsPerConnection, "streamsPerConnection")
+        case (.streams, .connection), (.streams, .client): (streamsPerConnection, "streamsPerConnection")
         case (.streams, .principal): (streamsPerPrincipal, "streamsPerPrincipal")
         case (.streams, .host): (streamsPerHost, "streamsPerHost")
         case (.filters, .server): (filters, "filters")
-        case (.filters, .connection): (filtersPerConnection, "filtersPerConnection")
+        case (.filters, .connection), (.filters, .client): (filtersPerConnection, "filtersPerConnection")
         case (.filters, .principal): (filtersPerPrincipal, "filtersPerPrincipal")
         case (.filters, .host): (filtersPerHost, "filtersPerHost")
         case (.actorsOnDemand, .server): (actorsOnDemand, "actorsOnDemand")
-        case (.actorsOnDemand, .connection): (actorsOnDemandPerConnection, "actorsOnDemandPerConnection")
+        case (.actorsOnDemand, .connection), (.actorsOnDemand, .client):
+            (actorsOnDemandPerConnection, "actorsOnDemandPerConnection")
         case (.actorsOnDemand, .principal): (actorsOnDemandPerPrincipal, "actorsOnDemandPerPrincipal")
         case (.actorsOnDemand, .host): (actorsOnDemandPerHost, "actorsOnDemandPerHost")
+        case (.clientActors, .server): (clientActors, "clientActors")
+        case (.clientActors, .connection), (.clientActors, .client): (clientActorsPerClient, "clientActorsPerClient")
+        case (.clientActors, .principal): (clientActorsPerPrincipal, "clientActorsPerPrincipal")
+        case (.clientActors, .host): (clientActorsPerHost, "clientActorsPerHost")
         }
     }
 }

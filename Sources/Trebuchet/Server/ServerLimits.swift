@@ -104,6 +104,36 @@ public struct ServerLimits: Sendable {
     /// The same for the calls that came over one connection. Default 32 MiB.
     public var answerBytesPerConnection = 32 << 20
 
+    /// References to actors that live in clients, which the server holds for one client at a time, over all of its connections;
+    /// an argument that brings more is refused with `rateLimited`. Default 1,000.
+    public var clientActorsPerClient = 1_000
+    /// The same for all clients of one principal. Default 5,000.
+    public var clientActorsPerPrincipal = 5_000
+    /// The same for all clients of one host; this machine's own do not count. Default 20,000.
+    public var clientActorsPerHost = 20_000
+    /// The same for all. Default 100,000.
+    public var clientActors = 100_000
+    /// How long a client may be away before the references to its actors mean nothing any more; calls to them then end
+    /// `unavailable`. Default 30 seconds.
+    public var clientGrace = Duration.seconds(30)
+    /// Calls of the server's to actors of one client that may be under way at once, those that wait for the client to come back
+    /// among them; more end with `rateLimited`. Default 1,024.
+    public var callsToClient = 1_024
+    /// The same for all clients of one principal. Default 8,192.
+    public var callsToClientsPerPrincipal = 8_192
+    /// The same for all clients of one host; this machine's own do not count. Default 32,768.
+    public var callsToClientsPerHost = 32_768
+    /// The same for all. Default 500,000.
+    public var callsToClients = 500_000
+    /// Bytes of the messages of these calls, for one client; more end with `rateLimited`. They count in `heldBytes` too.
+    /// Default 16 MiB.
+    public var callBytesToClient = 16 << 20
+    /// How long a client may take to answer such a call, its absence included; then it ends with `timeout`. `withDeadline` may set
+    /// less. Default 30 seconds.
+    public var clientCallTimeout = Duration.seconds(30)
+    /// Bytes of a client's answer; a call with a larger one ends with `internal`. Default 256 KiB.
+    public var clientAnswerSize = 256 << 10
+
     public init() {}
 
     /// Of these, what it holds for all connections from one address: an IPv4 address, or a /64 network of IPv6, this machine

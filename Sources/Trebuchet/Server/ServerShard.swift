@@ -196,6 +196,7 @@ final class ServerParts: Sendable {
     let log: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
     let principalMemory: PrincipalMemory
+    let hosting: HostingClients
     let idleClock = IdleClock()
 
     init(
@@ -209,5 +210,8 @@ final class ServerParts: Sendable {
         memory = MemoryBudget(limit: limits.heldBytes)
         answers = RememberedAnswers(reactors: reactors, limits: limits, memory: memory)
         principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
+        hosting = HostingClients(
+            limits: limits, shares: shares,
+            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory))
     }
 }

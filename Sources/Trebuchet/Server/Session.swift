@@ -20,9 +20,11 @@ final class Session: @unchecked Sendable {
     var remembers = false
     private var malformedInRow: UInt16 = 0
     /// Bytes of the largest message that its client takes.
-    private let largestMessage: UInt32
+    let largestMessage: UInt32
     /// Its streams, as far as shares go.
     var use = StreamUse()
+    /// Streams that were given a name; small, since each idle connection has it, and it begins anew after the last one.
+    var streamCount: UInt32 = 0
     /// Calls that are not answered yet, by callID.
     var running: [[UInt8]: RunningCall] = [:]
     /// Of these, what counts: how many, and the bytes of their messages.
@@ -31,7 +33,6 @@ final class Session: @unchecked Sendable {
     var streams = SessionStreams()
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
-    var streamCount: UInt64 = 0
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     /// At a server with rates, from the first call on.
@@ -39,7 +40,9 @@ final class Session: @unchecked Sendable {
     /// Where the bytes of calls under way are counted, from the first one on.
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
-    private let seat: PrincipalSeat?
+    let seat: PrincipalSeat?
+    /// Set when its client has said who it is, to hand over references to actors of its own.
+    var hosting: HostingSession?
 
     private enum Departure: UInt8 {
         case none
@@ -96,11 +99,23 @@ final class Session: @unchecked Sendable {
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
         case .streamResume: resume(message)
-        case .hello where version == .v3: greet()
         default:
-            return refuse(EnvelopeError("a client does not send \(kind) messages"))
+            do throws(EnvelopeError) {
+                try handleRare(message)
+            } catch {
+                return refuse(error)
+            }
         }
         malformedInRow = 0
+    }
+
+    private func handleRare(_ message: borrowing Message) throws(EnvelopeError) {
+        switch message.kind {
+        case .hello where version == .v3: try greet(message)
+        case .response where version == .v3: try takeAnswer(message)
+        case .goAway where version == .v3: clientLeaves()
+        default: throw EnvelopeError("a client does not send \(message.kind) messages")
+        }
     }
 
     /// Answers a message that makes no sense.
@@ -128,14 +143,17 @@ final class Session: @unchecked Sendable {
     private static let noCall = Array("00000000-0000-0000-0000-000000000000".utf8)
 
     /// Tells the client what its connection is called and what may be sent over it. The first time is free.
-    private func greet() {
-        if wasGreeted, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
+    private func greet(_ message: borrowing Message) throws(EnvelopeError) {
+        let client = message.envelope.pointee.client
+        let isNewHost = hosting == nil && !client.isAbsent
+        if wasGreeted, !isNewHost, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
             return link.send {
                 EnvelopeWriter.error(
                     code: .rateLimited, message: refusal.message,
                     retryAfterMilliseconds: refusal.retryAfter?.milliseconds, into: &$0)
             }
         }
+        if !client.isAbsent { try host(message.text(client)) }
         wasGreeted = true
         let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
         link.send {
@@ -153,11 +171,21 @@ final class Session: @unchecked Sendable {
 
     // MARK: Who may
 
-    /// Runs `body` so that `Caller.current` is this session's.
+    /// Runs `body` so that `Caller.current` is this session's, and references are to actors of its client.
+    ///
+    /// - Parameter hosting: the session's own, read on its reactor.
     @inline(__always)
-    func asCaller<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard let caller else { return try body() }
-        return try Caller.$current.withValue(caller, operation: body)
+    func asCaller<Result>(_ hosting: HostingSession?, _ body: () throws -> Result) rethrows -> Result {
+        if caller == nil, hosting == nil { return try body() }
+        return try asSomebody(hosting, body)
+    }
+
+    @inline(never)
+    private func asSomebody<Result>(_ hosting: HostingSession?, _ body: () throws -> Result) rethrows -> Result {
+        guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
+        return try HostingClient.$current.withValue(hosting.client) {
+            try Caller.$current.withValue(caller, operation: body)
+        }
     }
 
     /// Why a call or stream may not begin; nil when it may.
@@ -205,7 +233,7 @@ final class Session: @unchecked Sendable {
 
     /// What is said instead of a message that the client would end the connection for.
     @inline(never)
-    private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
+    func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
         let limit =
             largestMessage < shard.limits.clientMessageSize
             ? "the client takes \(largestMessage) (its TrebuchetClient.Options.messageSize)"
@@ -270,6 +298,7 @@ final class Session: @unchecked Sendable {
     func fellBehind() { isBehind = true }
 
     func linkDidBecomeWritable() {
+        hosting?.linkDidBecomeWritable()
         guard isBehind else { return }
         isBehind = false
         for subscription in streams.values { subscription.node.catchUp(subscription) }
@@ -308,6 +337,7 @@ final class Session: @unchecked Sendable {
         }
         // Calls whose answers are kept go on with this session, and must not reach what carried it.
         link = ClosedLink(host: link.host)
+        hosting?.linkDidClose()
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = SessionStreams()

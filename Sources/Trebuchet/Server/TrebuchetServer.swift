@@ -88,6 +88,7 @@ public final class TrebuchetServer: Sendable {
     deinit { takeApart() }
 
     private func takeApart() {
+        parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
     }
@@ -99,6 +100,12 @@ public final class TrebuchetServer: Sendable {
     /// dictionaries of them. Types that no server of the process has named are refused with `invalidArguments`.
     public func register(genericTypes types: any (Codable & Sendable).Type...) {
         for type in types { GenericTypes.register(type) }
+    }
+
+    /// Makes errors of these types arrive as themselves when an actor that lives in a client throws them. Those that a method
+    /// names in `throws(…)` need no registration.
+    public func register(errors types: any (Error & Decodable).Type...) {
+        for type in types { parts.hosting.errors.register(type) }
     }
 
     /// Asks `mayCall` before each call and each stream: who calls, which actor, and which method or stream
@@ -381,6 +388,15 @@ public final class TrebuchetServer: Sendable {
 
     /// Calls, messages and versions that are held for peers, in bytes.
     package var heldBytes: Int { parts.memory.usedBytes }
+
+    /// Clients of whose actors references may be held.
+    package var hostingClientCount: Int { parts.hosting.count }
+
+    /// References to actors that live in clients.
+    package var clientActorCount: Int { parts.shares.count(.clientActors) }
+
+    /// Calls to such actors that are under way.
+    package var callsToClientsCount: Int { parts.hosting.quotas.calls.count }
 
     private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
         guard let record = directory.record(ActorName(name)) else { return nil }

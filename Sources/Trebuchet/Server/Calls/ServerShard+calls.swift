@@ -35,58 +35,15 @@ extension ServerShard {
                 try callInPlace(record, method, message, version)
                 completion(.success(CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
-                CallTask.start(record, try operation(record, method, message, version), call, completion)
+                CallTask.start(record, try states.operation(record, method, message, version), call, completion)
             case .program(let method):
-                let decoder = decoder(message, version)
+                let decoder = states.decoder(message, version)
                 CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
             }
         } catch {
             completion(.failure(error))
         }
         return true
-    }
-
-    /// The call as a task is to run it.
-    private func operation(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
-    ) throws -> CallOperation {
-        // A task that leaves the reactor has a coder of its own.
-        let coder = record.home == nil ? states.newCoder(for: version) : states.coder(for: version)
-        guard method.runsInPlace else {
-            var arguments = CallArguments(
-                message: message.bytes, envelope: message.envelope, coder: coder, version: version)
-            return try record.prepare(method, &arguments)
-        }
-        // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
-        // own.
-        let kept = KeptMessage(message)
-        return try record.isolated {
-            var reply = ByteBuffer()
-            try kept.withMessage { message in
-                try withUnsafeMutablePointer(to: &reply) { reply in
-                    var arguments = CallArguments(
-                        message: message.bytes, envelope: message.envelope, coder: coder, version: version)
-                    var result = CallReply(reply, coder: coder)
-                    try record.call(method, &arguments, &result)
-                }
-            }
-            return CallResult(encoded: Array(reply.bytes))
-        }
-    }
-
-    /// The arguments as the runtime asks for them.
-    private func decoder(_ message: borrowing Message, _ version: ProtocolVersion) -> CallInvocationDecoder {
-        let envelope = message.envelope
-        var arguments: [[UInt8]] = []
-        for range in envelope.pointee.arguments {
-            let bytes = message.bytes(range)
-            arguments.append(
-                version == .v3 ? Array(bytes) : (try? withDecodedBase64(bytes) { Array($0) }) ?? [])
-        }
-        var generics: [String] = []
-        for range in envelope.pointee.genericSubstitutions { generics.append(message.text(range)) }
-        return CallInvocationDecoder(
-            arguments: arguments, genericNames: generics, coder: states.newCoder(for: version))
     }
 
     // MARK: Answers for other reactors

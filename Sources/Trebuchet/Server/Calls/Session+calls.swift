@@ -99,7 +99,7 @@ extension Session {
         let callID = message.callID
         record.life.wasCalled = true
         do {
-            try asCaller { try shard.callInPlace(record, method, message, version) }
+            try asCaller(hosting) { try shard.callInPlace(record, method, message, version) }
         } catch {
             return fail(callID, error)
         }
@@ -162,7 +162,7 @@ extension Session {
     ) {
         let version = version
         guard let home = record.home, home !== shard.states else {
-            return asCaller {
+            return asCaller(hosting) {
                 if !shard.run(method, of: record, message, version, call, completion) {
                     wait(for: record.name, method, KeptMessage(message), call, completion)
                 }
@@ -174,11 +174,12 @@ extension Session {
         let kept = KeptMessage(message)
         let session = self
         let isSample = call.isSample
+        let hosting = hosting
         there.reactor.execute {
             let completion = isSample ? call.timing(completion) : completion
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
-            let isThere = session.asCaller {
+            let isThere = session.asCaller(hosting) {
                 kept.withMessage { there.run(method, of: record, $0, version, call, completion) }
             }
             guard !isThere else { return }

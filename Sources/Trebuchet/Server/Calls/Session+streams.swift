@@ -264,7 +264,7 @@ extension Session {
     /// Not one that a client has brought along from an earlier connection.
     private func nextStreamID() -> [UInt8] {
         while true {
-            streamCount += 1
+            streamCount &+= 1
             let streamID = Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
             if streams[streamID] == nil, !beginning.contains(streamID) { return streamID }
         }

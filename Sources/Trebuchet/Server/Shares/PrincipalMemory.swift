@@ -18,7 +18,7 @@ final class PrincipalMemory: Sendable {
     /// The part of one connection in it: the principal is known as long as one is there.
     final class Part: Sendable {
         let budget: MemoryBudget
-        private let id: String
+        let id: String
         private let memory: PrincipalMemory
 
         fileprivate init(_ id: String, _ budget: MemoryBudget, _ memory: PrincipalMemory) {

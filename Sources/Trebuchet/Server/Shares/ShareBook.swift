@@ -4,7 +4,7 @@ internal import WebSockets
 
 /// What a server has for all its clients together, and each party has a share of.
 enum SharedResource: Int, CaseIterable, Sendable {
-    case connections, streams, filters, actorsOnDemand
+    case connections, streams, filters, actorsOnDemand, clientActors
 
     /// For errors.
     var name: String {
@@ -13,6 +13,7 @@ enum SharedResource: Int, CaseIterable, Sendable {
         case .streams: "streams"
         case .filters: "streams with a filter"
         case .actorsOnDemand: "actors made on demand"
+        case .clientActors: "references to actors that live in clients"
         }
     }
 }
@@ -21,6 +22,8 @@ enum SharedResource: Int, CaseIterable, Sendable {
 enum Party: Hashable, Sendable {
     case server
     case connection(UInt64)
+    /// One that has handed over references to actors of its own, over all of its connections.
+    case client(UInt64)
     case principal(String)
     case host(AddressKey)
 
@@ -29,6 +32,7 @@ enum Party: Hashable, Sendable {
         switch self {
         case .server: "the server has"
         case .connection: "this connection has"
+        case .client: "this client has"
         case .principal(let id): "'\(id)' has"
         case .host: "this host has"
         }
@@ -71,7 +75,10 @@ final class ShareBook: Sendable {
     /// Counts one more use, until the stake is given back or freed. Throws `rateLimited`, naming the limit, when that is one too
     /// many for somebody.
     func take(_ resource: SharedResource, for parties: Parties) throws(TrebuchetError) -> Stake {
-        let holders = parties.all + [.server]
+        try take(resource, for: parties.all + [.server])
+    }
+
+    func take(_ resource: SharedResource, for holders: [Party]) throws(TrebuchetError) -> Stake {
         try count(resource, for: holders)
         return Stake(resource, holders, self)
     }

@@ -19,7 +19,7 @@ struct FilterTerms: Sendable {
     func share(of party: Party) -> Int {
         switch party {
         case .server: most
-        case .connection: max(1, most / 16)
+        case .connection, .client: max(1, most / 16)
         case .principal, .host: max(1, most / 4)
         }
     }

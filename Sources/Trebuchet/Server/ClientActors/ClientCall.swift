@@ -1,0 +1,59 @@
+internal import Bytes
+internal import Networking
+internal import Synchronization
+internal import TrebuchetWire
+
+/// A call of the server's to an actor that lives in a client.
+///
+/// `@unchecked Sendable`: filled before it is handed to the reactor of its `HostingClient`, and touched there alone; `isCancelled` is
+/// atomic, and `wasSent` is set on the reactor of `session` before that tells of the session's end.
+final class ClientCall: @unchecked Sendable {
+    let number: UInt64
+    let actor: String
+    let target: String
+    private let request: CallRequest
+    /// Nanoseconds of the monotonic clock.
+    let deadline: UInt64
+    /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
+    let isLimit: Bool
+    /// Set when the caller's task is cancelled, which may be before the call is started.
+    let isCancelled = Atomic<Bool>(false)
+    /// The connection that it goes over; nil while it waits for one.
+    var session: HostingSession?
+    /// Whether the client may have seen it.
+    var wasSent = false
+    private var continuation: CheckedContinuation<[UInt8]?, any Error>?
+
+    init(number: UInt64, actor: String, target: String, request: CallRequest, deadline: UInt64, isLimit: Bool) {
+        self.number = number
+        self.actor = actor
+        self.target = target
+        self.request = request
+        self.deadline = deadline
+        self.isLimit = isLimit
+    }
+
+    /// Bytes that it holds, about.
+    var byteCount: Int {
+        let parts =
+            request.arguments.reduce(0) { $0 + $1.count } + request.generics.reduce(0) { $0 + $1.utf8.count }
+        return parts + actor.utf8.count + target.utf8.count + ServerTerms.callOverhead
+    }
+
+    /// As it is sent now.
+    var message: [UInt8] {
+        let now = MonotonicClock.now
+        let left = deadline > now ? deadline - now : 0
+        return InvocationMessage(
+            number: number, actorID: actor, target: target, request: request,
+            timeoutMilliseconds: Int((left + 999_999) / 1_000_000)
+        ).bytes
+    }
+
+    func begin(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
+
+    func finish(_ outcome: Result<[UInt8]?, any Error>) {
+        continuation?.resume(with: outcome)
+        continuation = nil
+    }
+}

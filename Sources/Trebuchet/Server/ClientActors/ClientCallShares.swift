@@ -1,0 +1,103 @@
+internal import Bytes
+internal import WebSockets
+
+/// What the calls to clients use, of the server and of each party: counted without looks into a table.
+final class ClientCallQuotas: Sendable {
+    let limits: ServerLimits
+    let calls: Quota
+    let principals: Shares<String>
+    let hosts: Shares<AddressKey>
+    /// Bytes of the calls to the clients of a host.
+    let hostBytes: Shares<AddressKey>
+    let memory: MemoryBudget
+    let principalMemory: PrincipalMemory
+
+    init(_ limits: ServerLimits, memory: MemoryBudget, principalMemory: PrincipalMemory) {
+        self.limits = limits
+        calls = Quota(limits.callsToClients)
+        principals = Shares(limit: limits.callsToClientsPerPrincipal)
+        hosts = Shares(limit: limits.callsToClientsPerHost)
+        hostBytes = Shares(limit: limits.heldBytesPerAddress ?? limits.heldBytes / 4)
+        self.memory = memory
+        self.principalMemory = principalMemory
+    }
+}
+
+/// The part that one client has in them. On the client's reactor.
+final class ClientCallShares {
+    private let quotas: ClientCallQuotas
+    private let principal: Share<String>?
+    private let host: Share<AddressKey>?
+    private let hostBytes: Share<AddressKey>?
+    /// Holds the principal's budget.
+    private let part: PrincipalMemory.Part?
+    private let account: MemoryAccount
+    private var count = 0
+    private var bytes = 0
+
+    init(_ quotas: ClientCallQuotas, _ parties: Parties) {
+        self.quotas = quotas
+        principal = parties.principal.map { quotas.principals.share(of: $0) }
+        host = parties.host.map { quotas.hosts.share(of: $0) }
+        hostBytes = parties.host.map { quotas.hostBytes.share(of: $0) }
+        part = parties.principal.map { quotas.principalMemory.part(of: $0) }
+        account = MemoryAccount(limit: .max, server: quotas.memory)
+        if let part { account.join(part.budget) }
+    }
+
+    /// Counts a call. Throws `rateLimited`, and counts nothing, when there is no room for it.
+    func take(_ amount: Int) throws(TrebuchetError) {
+        let limits = quotas.limits
+        guard count < limits.callsToClient else {
+            throw refusal("\(limits.callsToClient) calls to this client are", "callsToClient")
+        }
+        guard bytes + amount <= limits.callBytesToClient else {
+            throw refusal(
+                "\(bytes) bytes, of \(limits.callBytesToClient), in calls to this client are", "callBytesToClient")
+        }
+        guard quotas.calls.take() else {
+            throw refusal("\(limits.callsToClients) calls to clients are", "callsToClients")
+        }
+        guard principal?.quota.take() != false else {
+            quotas.calls.release()
+            let text = "\(limits.callsToClientsPerPrincipal) calls to clients of the same principal are"
+            throw refusal(text, "callsToClientsPerPrincipal")
+        }
+        guard host?.quota.take() != false else {
+            quotas.calls.release()
+            principal?.quota.release()
+            let text = "\(limits.callsToClientsPerHost) calls to clients of the same host are"
+            throw refusal(text, "callsToClientsPerHost")
+        }
+        do throws(MemoryExcess) {
+            try account.take(amount)
+            guard hostBytes?.quota.take(amount) != false else {
+                account.release(amount)
+                throw MemoryExcess(.address, hostBytes?.quota.limit ?? 0)
+            }
+        } catch {
+            release(calls: 1)
+            throw TrebuchetError(.rateLimited, "a call to a client is not held: \(error.reason)")
+        }
+        count += 1
+        bytes += amount
+    }
+
+    func release(_ amount: Int) {
+        release(calls: 1)
+        account.release(amount)
+        hostBytes?.quota.release(amount)
+        count -= 1
+        bytes -= amount
+    }
+
+    private func release(calls: Int) {
+        quotas.calls.release(calls)
+        principal?.quota.release(calls)
+        host?.quota.release(calls)
+    }
+
+    private func refusal(_ what: String, _ setting: String) -> TrebuchetError {
+        TrebuchetError(.rateLimited, "\(what) under way already (ServerLimits.\(setting))")
+    }
+}

@@ -1,0 +1,84 @@
+internal import Networking
+internal import Synchronization
+
+/// The clients that have handed over references to actors of their own, by their identities.
+final class HostingClients: Sendable {
+    /// Characters that an identity has at least: 128 bits in base64.
+    static let shortestIdentity = 22
+
+    /// What is kept of an identity is its hash with a key; who has another principal is another client.
+    struct Key: Hashable, Sendable {
+        fileprivate let digest: [UInt8]
+        fileprivate let principal: String?
+    }
+
+    private struct Entry {
+        let client: HostingClient
+        /// How often it was looked up; each time a connection is about to be attached to it.
+        var lookups = 1
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        var count: UInt64 = 0
+        var isClosed = false
+    }
+
+    let limits: ServerLimits
+    let shares: ShareBook
+    let quotas: ClientCallQuotas
+    let methods = RemoteMethods()
+    let errors = ErrorTypes(registration: "server.register")
+    private let secret = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
+    private let state = Mutex(State())
+
+    init(limits: ServerLimits, shares: ShareBook, quotas: ClientCallQuotas) {
+        self.limits = limits
+        self.shares = shares
+        self.quotas = quotas
+    }
+
+    func key(of identity: String, principal: String?) -> Key {
+        Key(digest: Digest.hmacSHA256(Array(identity.utf8), key: secret), principal: principal)
+    }
+
+    /// The client of a connection that is about to be attached to it: the one of before, as long as it is known.
+    ///
+    /// - Parameter reactor: of the connection.
+    func client(_ key: Key, _ parties: Parties, reactor: Reactor) -> HostingClient {
+        let client = state.withLock { state in
+            if let known = state.entries[key]?.client {
+                state.entries[key]?.lookups += 1
+                return known
+            }
+            state.count += 1
+            let client = HostingClient(key, state.count, self, parties, reactor)
+            if !state.isClosed { state.entries[key] = Entry(client: client) }
+            return client
+        }
+        return client
+    }
+
+    /// Forgets a client; false, and it is kept, when a connection is on its way to it.
+    ///
+    /// - Parameter attached: how many connections have come to it so far; nil to forget it in any case.
+    func forget(_ client: HostingClient, attached: Int?) -> Bool {
+        state.withLock { state in
+            guard let entry = state.entries[client.key], entry.client === client else { return true }
+            if let attached, entry.lookups != attached { return false }
+            state.entries[client.key] = nil
+            return true
+        }
+    }
+
+    /// The server has shut down, or is gone.
+    func close() {
+        let clients = state.withLock { state in
+            state.isClosed = true
+            return state.entries.values.map(\.client)
+        }
+        for client in clients { client.close("is at a server that has shut down") }
+    }
+
+    var count: Int { state.withLock { $0.entries.count } }
+}

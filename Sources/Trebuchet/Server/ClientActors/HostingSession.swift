@@ -1,0 +1,130 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetWire
+
+/// What a session has to do with the actors that live in its client: made when the client says who it is.
+///
+/// `@unchecked Sendable`: touched on the session's reactor alone, but for what is constant.
+final class HostingSession: @unchecked Sendable {
+    let client: HostingClient
+    let reactor: Reactor
+    /// Nil once the connection is gone.
+    private var session: Session?
+    /// Calls that were sent and not answered.
+    private var asked: Set<UInt64> = []
+    private var lastAsked: UInt64 = 0
+    private var isFull = false
+
+    init(_ session: Session, _ client: HostingClient) {
+        self.session = session
+        self.client = client
+        reactor = session.shard.reactor
+    }
+
+    /// Sends a call, unless the connection has gone meanwhile: then it is found out as not sent.
+    func send(_ call: ClientCall) {
+        guard let session else { return }
+        let message = call.message
+        guard message.count <= session.largestMessage else {
+            let error = session.tooLarge(call.target, message.count)
+            let refusal = TrebuchetError(.invalidArguments, error.message)
+            return client.reactor.run { self.client.finish(call.number, .failure(refusal)) }
+        }
+        call.wasSent = true
+        asked.insert(call.number)
+        lastAsked = max(lastAsked, call.number)
+        session.link.send { $0.append(message) }
+        guard !isFull, !session.link.isWritable else { return }
+        isFull = true
+        client.reactor.run { self.client.hold(self) }
+    }
+
+    /// Tells that nobody waits for the answer any more.
+    func cancel(_ number: UInt64) {
+        guard asked.remove(number) != nil else { return }
+        session?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
+    }
+
+    /// Takes a client's answer. Throws when it was never asked.
+    func answer(_ message: borrowing Message) throws(EnvelopeError) {
+        let envelope = message.envelope
+        let callID = String(decoding: message.callID, as: UTF8.self)
+        guard let number = UInt64(callID), number <= lastAsked else {
+            throw EnvelopeError("call '\(callID)' was never made, and needs no answer")
+        }
+        // One that comes late, of which the client could not know.
+        guard asked.remove(number) != nil else { return }
+        let limit = client.limits.clientAnswerSize
+        let outcome: Result<[UInt8]?, any Error>
+        if message.bytes.count > limit {
+            let text =
+                "the answer has \(message.bytes.count) bytes, and \(limit) are taken of a client "
+                + "(ServerLimits.clientAnswerSize)"
+            outcome = .failure(TrebuchetError(.internal, text))
+        } else if envelope.pointee.hasError {
+            outcome = .failure(
+                TrebuchetError(
+                    .init(ErrorCode(rawValue: message.text(envelope.pointee.errorCode))),
+                    message.text(envelope.pointee.errorMessage),
+                    type: envelope.pointee.errorType.isAbsent ? nil : message.text(envelope.pointee.errorType),
+                    data: envelope.pointee.errorData.isAbsent ? nil : Array(message.bytes(envelope.pointee.errorData))))
+        } else {
+            let result = envelope.pointee.result
+            outcome = .success(result.isAbsent ? nil : Array(message.bytes(result)))
+        }
+        client.reactor.run { self.client.finish(number, outcome) }
+    }
+
+    func linkDidBecomeWritable() {
+        guard isFull else { return }
+        isFull = false
+        client.reactor.run { self.client.resume(self) }
+    }
+
+    /// The client has another connection, and so has left this one, of which the server may not know; one that the server has sent
+    /// away still answers.
+    func end() {
+        guard let session, !session.isDraining else { return }
+        session.link.abort()
+        session.linkDidClose()
+    }
+
+    func linkDidClose() {
+        session = nil
+        asked = []
+        client.reactor.run { self.client.lost(self) }
+    }
+}
+
+extension Session {
+    /// The client has said who it is: from now on it may hand over references to actors of its own.
+    func host(_ identity: String) throws(EnvelopeError) {
+        guard (HostingClients.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count) else {
+            throw EnvelopeError(
+                "hello: client must be \(HostingClients.shortestIdentity) to \(ScannedEnvelope.longestIdentifier) characters "
+                    + "that nobody can guess")
+        }
+        let clients = shard.parts.hosting
+        let key = clients.key(of: identity, principal: seat?.memory.id)
+        if let hosting {
+            guard hosting.client.key == key else {
+                throw EnvelopeError("hello: this connection has said before that it is another client's")
+            }
+            return
+        }
+        let hosting = HostingSession(self, clients.client(key, parties, reactor: shard.reactor))
+        self.hosting = hosting
+        hosting.client.reactor.run { hosting.client.attach(hosting) }
+    }
+
+    /// Takes the answer to a call of the server's.
+    func takeAnswer(_ message: borrowing Message) throws(EnvelopeError) {
+        guard let hosting else { throw EnvelopeError("a client that was not called sends no response") }
+        try hosting.answer(message)
+    }
+
+    /// The client is closed, and will not come back.
+    func clientLeaves() {
+        hosting?.client.close("was closed")
+    }
+}

@@ -1,0 +1,268 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+import WebSockets
+
+/// Clients that hand over references, and mean no good.
+@Suite(.timeLimit(.minutes(1))) struct StrangeHostTests {
+    private static let identity = "an-identity-that-nobody-guesses"
+
+    private func withHost(
+        limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
+        options: TrebuchetClient.Options = .init(),
+        _ body: (Host, SocketAddress, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(limits: limits, options: options, access: access) { server in
+            await server.expose(Host(actorSystem: server.actorSystem), as: "host")
+        } body: { client, server in
+            try await body(client.resolve(Host.self, id: "host"), #require(server.address), server)
+        }
+    }
+
+    private func peer(_ address: SocketAddress, as identity: String? = identity, key: String? = nil) async throws
+        -> RawPeer
+    {
+        var headers: HTTPHeaders = [:]
+        if let key { headers.add("X-API-Key", key) }
+        let peer = try await RawPeer.connect(address, headers: headers)
+        if let identity {
+            peer.introduce(identity)
+            #expect(try await peer.next()?.type == "hello")
+        }
+        return peer
+    }
+
+    private func enter(_ peer: RawPeer, _ name: String = "v") async throws -> Message.Payload.Failure? {
+        peer.invoke("1", "host", "enter(_:)", #"[{"client":"\#(name)"}]"#)
+        return try await peer.next()?.payload.error
+    }
+
+    private func answer(_ peer: RawPeer, _ callID: String, _ result: String) {
+        peer.send(#"{"type":"response","payload":{"callID":"\#(callID)","result":\#(result)}}"#)
+    }
+
+    @Test("a reference is taken of a client that has said who it is, and has a name")
+    func introduced() async throws {
+        try await withHost { _, address, server in
+            let stranger = try await peer(address, as: nil)
+            #expect(try await enter(stranger)?.code == "invalidArguments")
+            // An identity that can be guessed is none.
+            stranger.introduce("short")
+            #expect(try await stranger.next()?.type == "error")
+            #expect(try await enter(stranger)?.code == "invalidArguments")
+            let known = try await peer(address)
+            for name in ["", String(repeating: "x", count: 257)] {
+                #expect(try await enter(known, name)?.code == "invalidArguments")
+            }
+            #expect(try await enter(known) == nil)
+            // One connection, one client.
+            known.introduce(Self.identity)
+            #expect(try await known.next()?.type == "hello")
+            known.introduce("another-identity-that-nobody-guesses")
+            #expect(try await known.next()?.type == "error")
+            #expect(server.clientActorCount == 1)
+            for each in [stranger, known] { each.close() }
+        }
+    }
+
+    @Test("who makes up an identity, or is somebody else, gets no call of another client")
+    func madeUp() async throws {
+        let keys = ["a": Principal(id: "Ada"), "b": Principal(id: "Bob")]
+        var options = TrebuchetClient.Options()
+        options.token = { "a" }
+        try await withHost(access: AccessPolicy(authenticate: AccessPolicy.apiKeys(keys)), options: options) {
+            host, address, server in
+            let ada = try await peer(address, key: "a")
+            #expect(try await enter(ada) == nil)
+            // The very same, of another principal, and others.
+            let strangers = [
+                try await peer(address, key: "b"), try await peer(address, as: Self.identity + "x", key: "a"),
+                try await peer(address, as: Self.identity.uppercased(), key: "a"),
+            ]
+            #expect(server.hostingClientCount == 4)
+            let call = Task { try await host.tell("a") }
+            let asked = try #require(await ada.next())
+            #expect(asked.type == "invocation")
+            let callID = try #require(asked.payload.callID)
+            for stranger in strangers {
+                answer(stranger, callID, "666")
+                #expect(try await stranger.next()?.type == "error", "nothing came before, and it was never asked")
+            }
+            answer(ada, callID, "7")
+            #expect(try await call.value == ["7"])
+            for each in strangers + [ada] { each.close() }
+        }
+    }
+
+    @Test("an actor of a client is none of the server's, nor of another client's, whatever it is called")
+    func names() async throws {
+        try await withHost { host, address, server in
+            let first = try await peer(address)
+            let second = try await peer(address, as: "another-identity-that-nobody-guesses")
+            for each in [first, second] { #expect(try await enter(each, "host") == nil) }
+            #expect(server.clientActorCount == 2)
+            let call = Task { try await host.tell("a") }
+            let asked = try #require(await second.next())
+            answer(second, asked.payload.callID ?? "", "2")
+            #expect(try await call.value == ["2"])
+            #expect(first.waitingCount == 0)
+            for each in [first, second] { each.close() }
+        }
+    }
+
+    @Test("answers to calls that were never made end the connection of who sends them, and late ones are nothing")
+    func unasked() async throws {
+        try await withHost { host, address, _ in
+            let peer = try await peer(address)
+            #expect(try await enter(peer) == nil)
+            let late = Task { try await host.tell("a") }
+            #expect(try await peer.next()?.type == "invocation")
+            late.cancel()
+            #expect(try await peer.next()?.type == "cancel")
+            _ = try? await late.value
+            answer(peer, "1", "7")
+            let call = Task { try await host.tell("b") }
+            #expect(try await peer.next()?.payload.callID == "2")
+            for text in ["3", "x", "18446744073709551616", "0x1"] {
+                answer(peer, text, "666")
+                let error = try await peer.next()
+                #expect(error?.type == "error", "\(text)")
+            }
+            answer(peer, "2", "5")
+            #expect(try await call.value == ["5"])
+            // Answered already.
+            answer(peer, "2", "6")
+            for _ in 0..<10 { answer(peer, "99", "666") }
+            while let message = try await peer.next() { #expect(message.type == "error") }
+        }
+    }
+
+    @Test("an answer that is too large or makes no sense ends its call alone")
+    func answers() async throws {
+        var limits = ServerLimits()
+        limits.clientAnswerSize = 1_000
+        try await withHost(limits: limits) { host, address, server in
+            let peer = try await peer(address)
+            #expect(try await enter(peer) == nil)
+            let first = Task { try await host.tell("a") }
+            let callID = try #require(await peer.next()?.payload.callID)
+            answer(peer, callID, #""\#(String(repeating: "x", count: 1_000))""#)
+            let outcome = try await first.value
+            #expect(outcome.first == "internal")
+            #expect(outcome.last?.contains("ServerLimits.clientAnswerSize") == true, "\(outcome)")
+            let second = Task { try await host.tell("b") }
+            answer(peer, try #require(await peer.next()?.payload.callID), #""seven""#)
+            #expect(try await second.value.first == "internal")
+            let third = Task { try await host.tell("c") }
+            answer(peer, try #require(await peer.next()?.payload.callID), "3")
+            #expect(try await third.value == ["3"])
+            peer.close()
+            // One that knows the limit does not send what is too large.
+            let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
+            try await client.connect()
+            let visitor = Visitor(actorSystem: client.actorSystem)
+            try await client.resolve(Host.self, id: "host").enter(visitor)
+            #expect(try await host.ask(100) == ["100"])
+            let refused = try await host.ask(2_000)
+            #expect(refused.first == "internal")
+            #expect(refused.last?.contains("ServerLimits.clientAnswerSize") == true, "\(refused)")
+            await client.close()
+        }
+    }
+
+    @Test("so many references are held for a client, and for all; an error names limit and setting")
+    func references() async throws {
+        var limits = ServerLimits()
+        limits.clientActorsPerClient = 2
+        limits.clientActors = 3
+        try await withHost(limits: limits) { host, address, server in
+            let first = try await peer(address)
+            for name in ["a", "b", "a"] { #expect(try await enter(first, name) == nil) }
+            let refusal = try await enter(first, "c")
+            #expect(refusal?.code == "rateLimited")
+            #expect(
+                refusal?.message.contains("ServerLimits.clientActorsPerClient") == true, "\(refusal?.message ?? "")")
+            let second = try await peer(address, as: "another-identity-that-nobody-guesses")
+            #expect(try await enter(second, "a") == nil)
+            let full = try await enter(second, "b")
+            #expect(full?.message.contains("ServerLimits.clientActors)") == true, "\(full?.message ?? "")")
+            try await host.leaveAll()
+            #expect(await eventually { server.clientActorCount == 0 })
+            #expect(try await enter(first, "c") == nil)
+            for each in [first, second] { each.close() }
+        }
+    }
+
+    @Test(
+        "so many calls, and bytes of them, may be under way to one client, and to all",
+        arguments: [
+            "callsToClient", "callsToClients", "callBytesToClient", "heldBytes",
+        ])
+    func calls(setting: String) async throws {
+        var limits = ServerLimits()
+        switch setting {
+        case "callsToClient": limits.callsToClient = 2
+        case "callsToClients": limits.callsToClients = 2
+        case "callBytesToClient": limits.callBytesToClient = 10_000
+        default:
+            limits.heldBytes = 100_000
+            limits.heldBytesPerAddress = 100_000
+        }
+        try await withHost(limits: limits) { host, address, server in
+            let peer = try await peer(address)
+            #expect(try await enter(peer) == nil)
+            let waiting = (0..<2).map { _ in Task { try await host.tell("a") } }
+            for _ in waiting { #expect(try await peer.next()?.type == "invocation") }
+            let text = setting == "heldBytes" ? String(repeating: "x", count: 60_000) : "b"
+            let outcome = try await host.tell(text)
+            #expect(outcome.first == "rateLimited")
+            #expect(outcome.last?.contains(setting) == true, "\(outcome)")
+            for callID in ["1", "2"] { answer(peer, callID, "7") }
+            for each in waiting { #expect(try await each.value == ["7"]) }
+            #expect(server.callsToClientsCount == 0)
+            peer.close()
+        }
+    }
+
+    @Test("a client that does not read is not sent more than it takes; the calls wait, and end at their deadline")
+    func unread() async throws {
+        var limits = ServerLimits()
+        limits.callsToClient = 40
+        limits.clientCallTimeout = .seconds(1)
+        try await withHost(limits: limits) { host, address, server in
+            let peer = try await peer(address)
+            #expect(try await enter(peer) == nil)
+            await peer.pauseReading()
+            let text = String(repeating: "x", count: 400_000)
+            let calls = (0..<30).map { _ in Task { try await host.tell(text) } }
+            var outcomes: [[String]] = []
+            for call in calls { outcomes.append(try await call.value) }
+            #expect(outcomes.allSatisfy { $0.first == "timeout" })
+            #expect(outcomes.contains { $0.last?.contains("takes no more calls") == true })
+            #expect(server.callsToClientsCount == 0)
+            await peer.resumeReading()
+            let call = Task { try await host.tell("now") }
+            var asked = try await peer.next()
+            while let message = asked, message.type == "cancel" || (Int(message.payload.callID ?? "") ?? 0) <= 30 {
+                asked = try await peer.next()
+            }
+            answer(peer, try #require(asked?.payload.callID), "1")
+            #expect(try await call.value == ["1"])
+            peer.close()
+        }
+    }
+
+    @Test("a client that leaves is not called any more, and hands over nothing")
+    func leaves() async throws {
+        try await withHost { host, address, server in
+            let peer = try await peer(address)
+            #expect(try await enter(peer) == nil)
+            peer.send(#"{"type":"goAway","payload":{"reason":"closed"}}"#)
+            #expect(try await enter(peer)?.code == "unavailable")
+            #expect(try await host.tell("a").first == "unavailable")
+            #expect(server.clientActorCount == 0)
+            peer.close()
+        }
+    }
+}
