@@ -121,10 +121,10 @@ final class OldClient {
             + #""port":9911},"targetIdentifier":"\#(target)"\#(version.map { #","protocolVersion":\#($0)"# } ?? "")\#(more)}}"#
     }
 
-    /// The next message for which a condition holds; fails when none comes for 10 seconds.
+    /// The next message for which a condition holds; fails when none comes for 40 seconds.
     func next(where isWanted: (OldMessage) -> Bool) async throws -> OldMessage {
         while true {
-            try #require(await eventually(within: .seconds(10)) { peer.waitingCount > 0 }, "nothing came")
+            try #require(await eventually { peer.waitingCount > 0 }, "nothing came")
             let message = try OldMessage(
                 try #require(await peer.nextText(), "the connection has ended"))
             received.append(message)
