@@ -16,6 +16,9 @@ public import Trebuchet
 /// and the idle time of actors. Not by it: rates of calls, the time for which answers and missed versions are kept, and what an app
 /// does with clocks of its own. Give the times of a test so long (an hour costs nothing) that they do not pass by themselves.
 ///
+/// A client without the clock, or behind a `FaultyLink`, may answer a ping too late when time is turned on by more than the time for
+/// its answer: set `pingInterval` to nil there.
+///
 /// Servers and clients with one clock live on threads of their own, so that no other test is touched.
 public final class TestClock: Sendable {
     private let servers: ReactorGroup
