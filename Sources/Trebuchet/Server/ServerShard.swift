@@ -44,7 +44,7 @@ final class ServerShard: @unchecked Sendable {
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.
-    var outgoing: [[@Sendable () -> Void]] = []
+    var outgoing: [(reactor: Reactor, answers: [@Sendable () -> Void])] = []
     var hasOutgoing = false
 
     init(states: ReactorShard, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
@@ -81,6 +81,7 @@ final class ServerShard: @unchecked Sendable {
     /// The server has shut down, or is gone: what its parts know of each other is forgotten, so that they can be freed.
     func takeApart() {
         siblings = []
+        states.server = nil
         mayCall = nil
         onConnect = nil
         records = ByteKeyTable()

@@ -80,6 +80,7 @@ public final class TrebuchetServer: Sendable {
         }
         for shard in shards {
             shard.siblings = shards
+            shard.states.server = shard
             shard.principals = principals
             shard.onConnect = access.onConnect
         }

@@ -9,6 +9,8 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     let reactor: Reactor
     /// For the tasks of calls.
     let isolation: ReactorIsolation
+    /// What a server has on this reactor, until it has shut down. Set before it listens.
+    var server: ServerShard?
     /// Writes persisted states, at a server that has a store. Set before actors are exposed.
     var writer: StateWriter?
     /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.

@@ -52,17 +52,21 @@ extension ServerShard {
     ///
     /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
     func deliver(from home: ReactorShard?, _ answer: @escaping @Sendable () -> Void) {
-        guard let home, home.reactor.isCurrent, let there = sibling(on: home) else { return reactor.execute(answer) }
-        there.add(answer, for: index)
+        // Nothing of this shard may be looked at there.
+        guard let home, home.reactor.isCurrent, let there = home.server else { return reactor.execute(answer) }
+        there.add(answer, for: reactor)
     }
 
-    private func add(_ answer: @escaping @Sendable () -> Void, for index: Int) {
+    private func add(_ answer: @escaping @Sendable () -> Void, for reactor: Reactor) {
         states.callDidEnd()
-        if outgoing.isEmpty { outgoing = Array(repeating: [], count: siblings.count) }
-        outgoing[index].append(answer)
+        if let place = outgoing.firstIndex(where: { $0.reactor === reactor }) {
+            outgoing[place].answers.append(answer)
+        } else {
+            outgoing.append((reactor, [answer]))
+        }
         guard !hasOutgoing else { return }
         hasOutgoing = true
-        reactor.atEndOfTurn(self)
+        self.reactor.atEndOfTurn(self)
     }
 }
 
@@ -71,13 +75,14 @@ extension ServerShard: EndOfTurn {
         hasOutgoing = false
         // What the calls changed goes first, so that their callers see it before the answers.
         states.publishMarked()
-        for (index, shard) in siblings.enumerated() where !outgoing[index].isEmpty {
+        for place in outgoing.indices where !outgoing[place].answers.isEmpty {
+            let reactor = outgoing[place].reactor
             var answers: [@Sendable () -> Void] = []
-            swap(&answers, &outgoing[index])
+            swap(&answers, &outgoing[place].answers)
             // In parts, between which that reactor does other work.
             for start in stride(from: 0, to: answers.count, by: Self.answersAtOnce) {
                 let ready = answers[start..<min(start + Self.answersAtOnce, answers.count)]
-                shard.reactor.execute { for answer in ready { answer() } }
+                reactor.execute { for answer in ready { answer() } }
             }
         }
     }
