@@ -188,7 +188,11 @@ struct KeepaliveTests {
     @Test("a peer that reads slowly is there as long as it reads, though its pong is far behind; then it is given up")
     func slowReader() async throws {
         let (sockets, continuation) = AsyncStream.makeStream(of: WebSocket.self)
-        let server = try WebSocketServer(port: 0, accept: { _ in .accept(Torrent(continuation)) })
+        var limits = WebSocketLimits()
+        // The beats are the test's own, however long that takes.
+        limits.pingInterval = .seconds(3_600)
+        limits.pongTimeout = .seconds(3_600)
+        let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(Torrent(continuation)) })
         let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 64 << 10)
         try peer.send(text("all of it"))
         let socket = try #require(await sockets.first { _ in true })
