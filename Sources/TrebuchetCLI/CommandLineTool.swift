@@ -1,3 +1,5 @@
+import Trebuchet
+
 @preconcurrency import Glibc
 
 /// `trebuchet`: serves, calls, observes and measures.
@@ -62,7 +64,7 @@ package enum CommandLineTool {
             Console.error("trebuchet \(command.name): \(error)")
             exit(2)
         } catch {
-            Console.error("trebuchet \(command.name): \(error)")
+            Console.error("trebuchet \(command.name): \(LogLine.of("\(error)"))")
             exit(1)
         }
     }

@@ -318,12 +318,16 @@ import TrebuchetTesting
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
             log: { journal.note($0) })
-        await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
-        let own = try Diary.resolve(id: TrebuchetActorID("diary"), using: server.actorSystem)
+        // A name that nobody reads as a line of its own.
+        let name = "diary\ntrebuchet: \u{1B}[2Jforged"
+        await server.expose(Diary(actorSystem: server.actorSystem), as: name)
+        let own = try Diary.resolve(id: TrebuchetActorID(name), using: server.actorSystem)
         _ = try await own.write(String(repeating: "x", count: 200))
-        await server.unexpose("diary")
+        await server.unexpose(name)
         let line = journal.entries.last ?? ""
-        #expect(line.contains("actor 'diary'") && line.contains("its last change is lost"), "\(line)")
+        #expect(
+            line.contains(#"actor 'diary\ntrebuchet: \u{1B}[2Jforged'"#) && line.contains("its last change is lost"),
+            "\(line)")
         #expect(line.contains("larger than the 100 allowed"), "\(line)")
         await server.shutdown()
     }

@@ -9,3 +9,18 @@ public enum ServerLog {
         _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }
+
+/// A text on one line, without what a terminal takes for commands: nobody writes lines of his own into a log, or changes what
+/// stands there.
+package enum LogLine {
+    package static func of(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator, .format: line += scalar.escaped(asASCII: true)
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+}

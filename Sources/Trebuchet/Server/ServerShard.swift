@@ -204,6 +204,8 @@ final class ServerParts: Sendable {
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
     ) {
         self.limits = limits
+        // Here for all: names and texts of peers are in many of them.
+        let log: @Sendable (String) -> Void = { log(LogLine.of($0)) }
         self.log = log
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         shares = ShareBook(limits: limits)

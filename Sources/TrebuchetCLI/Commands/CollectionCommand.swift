@@ -135,7 +135,7 @@ enum CollectionCommand {
         var lastError: String?
         var printed = 0
         for await value in documents.updates {
-            let error = value.error.map { "\($0)" }
+            let error = value.error.map { LogLine.of("\($0)") }
             if let error, error != lastError { Console.error("trebuchet collection watch: \(error)") }
             lastError = error
             guard !value.isLoading, value.items.elements != shown else { continue }

@@ -64,11 +64,11 @@ enum ObserveCommand {
     private static func tell(_ state: TrebuchetClient.ConnectionState) {
         switch state {
         case .connecting(let attempt, let error):
-            let reason = error.map { ": \($0.message)" } ?? ""
+            let reason = error.map { ": \(LogLine.of($0.message))" } ?? ""
             Console.error("trebuchet observe: connecting, attempt \(attempt)\(reason)")
         case .connected: Console.error("trebuchet observe: connected")
         case .draining: Console.error("trebuchet observe: the server shuts down; another connection will be made")
-        case .disconnected(let error?): Console.error("trebuchet observe: gave up: \(error.message)")
+        case .disconnected(let error?): Console.error("trebuchet observe: gave up: \(LogLine.of(error.message))")
         case .disconnected(nil), .closed: break
         }
     }

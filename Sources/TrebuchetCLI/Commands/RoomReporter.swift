@@ -1,3 +1,5 @@
+import Trebuchet
+
 /// Says on standard error when a room is joined and what is wrong with it, each once.
 struct RoomReporter {
     let command: String
@@ -7,7 +9,7 @@ struct RoomReporter {
     init(command: String) { self.command = command }
 
     mutating func report(isConnected: Bool, _ error: (any Error)?) {
-        let text = error.map { "\($0)" }
+        let text = error.map { LogLine.of("\($0)") }
         if let text, text != lastError { Console.error("trebuchet \(command): \(text)") }
         lastError = text
         if isConnected != wasConnected {

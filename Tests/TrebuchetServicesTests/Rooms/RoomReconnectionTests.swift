@@ -129,7 +129,10 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.grace = .milliseconds(500)
         limits.joins = RateLimit(callsPerSecond: 10_000, burst: 10_000)
-        try await RoomWorld.run(limits) { world in
+        var serverLimits = ServerLimits()
+        serverLimits.pingInterval = .seconds(1)
+        serverLimits.pongTimeout = .seconds(2)
+        try await RoomWorld.run(limits, serverLimits: serverLimits) { world in
             var faults = FaultyLink.Faults.harsh
             faults.cutAfterBytes = 500...6_000
             let link = try FaultyLink(to: world.address, seed: seed, faults: faults)

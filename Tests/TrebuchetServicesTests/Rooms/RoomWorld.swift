@@ -77,7 +77,12 @@ struct RoomWorld {
     /// A client over a WebSocket, which nobody has connected yet.
     func guest(through link: FaultyLink? = nil) -> Guest {
         let address = link?.address ?? address
-        return Guest(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))
+        var options = TrebuchetClient.Options()
+        // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long.
+        options.pingInterval = .seconds(1)
+        options.pongTimeout = .seconds(2)
+        return Guest(
+            TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options))
     }
 
     func roster(_ name: String = "lobby") async throws -> Roster {

@@ -37,11 +37,13 @@ struct CallFailure {
     /// The same, or what is said instead when it is too large for the client.
     func fitting(_ largestMessage: Int) -> CallFailure {
         // A character of a text may take six bytes in JSON.
-        let count = 256 + 6 * (message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
+        let count =
+            256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
         guard count > largestMessage else { return self }
         let start = String(message.prefix(200))
         return CallFailure(
-            code: code, message: "\(start)… (the whole error is larger than the messages that the client takes)",
+            code: code.rawValue.utf8.count > 64 ? .application : code,
+            message: "\(start)… (the whole error is larger than the messages that the client takes)",
             type: nil, data: nil)
     }
 

@@ -18,19 +18,7 @@ struct ErrorDisclosure: Sendable {
         guard !showsText else { return ("\(error)", type) }
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
-        log("error \(number): \(what) threw \(type): \(Self.line("\(error)"))")
+        log("error \(number): \(what) threw \(type): \("\(error)".prefix(Self.longestText))")
         return ("\(what) failed (error \(number); the server's log has the text)", nil)
-    }
-
-    /// On one line, so that nobody writes lines of his own into the log.
-    private static func line(_ text: String) -> String {
-        var line = ""
-        for scalar in text.unicodeScalars.prefix(longestText) {
-            switch scalar.properties.generalCategory {
-            case .control, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
-            default: line.unicodeScalars.append(scalar)
-            }
-        }
-        return line
     }
 }

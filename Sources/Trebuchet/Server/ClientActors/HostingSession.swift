@@ -64,7 +64,7 @@ final class HostingSession: @unchecked Sendable {
         } else if envelope.pointee.hasError {
             outcome = .failure(
                 TrebuchetError(
-                    .init(ErrorCode(rawValue: message.text(envelope.pointee.errorCode))),
+                    Self.code(message.text(envelope.pointee.errorCode)),
                     message.text(envelope.pointee.errorMessage),
                     type: envelope.pointee.errorType.isAbsent ? nil : message.text(envelope.pointee.errorType),
                     data: envelope.pointee.errorData.isAbsent ? nil : Array(message.bytes(envelope.pointee.errorData))))
@@ -73,6 +73,16 @@ final class HostingSession: @unchecked Sendable {
             outcome = .success(result.isAbsent ? nil : Array(message.bytes(result)))
         }
         client.reactor.run { self.client.finish(number, outcome) }
+    }
+
+    /// What a client's actor may say has gone wrong. The rest are words of a server to its clients, to whom such an error may be
+    /// handed on.
+    private static func code(_ text: String) -> TrebuchetError.Code {
+        let codes: [ErrorCode] = [
+            .actorNotFound, .methodNotFound, .invalidArguments, .rateLimited, .timeout, .cancelled, .unavailable,
+            .internal,
+        ]
+        return .init(codes.first { $0.rawValue == text } ?? .application)
     }
 
     func linkDidBecomeWritable() {
