@@ -65,7 +65,8 @@ public struct TimeSlice {
         guard start > 0 else {
             start = now
             if now &- lastLook > budget / 2 { stride = 1 }
-            return false
+            // They may all have been long, or the thread has slept before: then it costs one more turn.
+            return now &- lastLook >= budget
         }
         let took = max(1, now &- last)
         stride = max(1, min(Self.longestStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))

@@ -83,7 +83,8 @@ public final class WebSocket: @unchecked Sendable {
         var keepalive = Keepalive()
         /// What was counted of the memory for input.
         var heldBytes = 0
-        var stride = UInt8(TimeSlice.longestStride)
+        /// Of a connection of which nothing is known yet, the first pieces may be long ones.
+        var stride: UInt8 = 1
     }
 
     var keepalive: Keepalive {

@@ -30,9 +30,10 @@ extension ServerShard {
         inBatches(plan) { session in
             session.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
-            // What a client sent before it knew is done too; what it sends later goes to another server.
-            let heard = min(deadline, MonotonicClock.now &+ Self.hearing.nanoseconds)
+            // What a client sent before it knew is done too; what it sends later is refused.
+            let heard = min(deadline, self.reactor.now &+ Self.hearing.nanoseconds)
             self.wait(until: heard, { !self.sessions.values.contains(where: \.isLeaving) }) {
+                for session in self.sessions.values { session.dismiss() }
                 self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
                     self.close(done)
                 }

@@ -14,6 +14,8 @@ final class Session: @unchecked Sendable {
     private(set) var version: ProtocolVersion
     private(set) var isOpen = true
     private var departure = Departure.none
+    /// Whether nothing is begun any more: else a client that goes on calling would hold up the end of its server.
+    private var isDismissed = false
     private var isBehind = false
     private var wasGreeted = false
     /// Whether answers of its calls are kept.
@@ -92,10 +94,10 @@ final class Session: @unchecked Sendable {
         let kind = message.kind
         if kind == .invocation {
             malformedInRow = 0
-            return invoke(message)
+            return isDismissed ? dismiss(message) : invoke(message)
         }
         switch kind {
-        case .repeat: receiveRepeat(message)
+        case .repeat: if isDismissed { dismiss(message) } else { receiveRepeat(message) }
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
         case .streamResume: resume(message)
@@ -321,7 +323,19 @@ final class Session: @unchecked Sendable {
     }
 
     /// The client knows that it is to go, and what it had sent before has come.
-    func linkDidHear() { if isLeaving { departure = .heard } }
+    func linkDidHear() {
+        guard isLeaving else { return }
+        departure = .heard
+        isDismissed = true
+    }
+
+    /// The time is over in which calls of who may not know yet are taken.
+    func dismiss() { isDismissed = true }
+
+    @inline(never)
+    private func dismiss(_ message: borrowing Message) {
+        fail(message, TrebuchetError(.unavailable, "the server is shutting down"))
+    }
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
 

@@ -351,7 +351,12 @@ import TrebuchetTesting
         await large.shutdown(drain: .zero)
     }
 
-    @Test("a server that shuts down begins no streams")
+    private func call(_ peer: RawPeer, _ number: Int) async throws -> Message.Payload {
+        peer.invoke("\(number)", "lobby", "enter()")
+        return try await message(peer)
+    }
+
+    @Test("a server that shuts down begins no streams, and no calls of who knows of it")
     func drain() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in
             peer.invoke("1", "lobbies/1", "enter()")
@@ -360,8 +365,12 @@ import TrebuchetTesting
             #expect(try await peer.next()?.type == "goAway")
             peer.invoke("2", "lobby", "observeVisits")
             #expect(try await message(peer).error?.code == "unavailable")
+            // Nor calls, once the client has shown that it knows: else it could hold up the end for as long as it likes.
+            var answer = try await call(peer, 3)
+            for number in 4..<10_000 where answer.error == nil { answer = try await call(peer, number) }
+            #expect(answer.error?.code == "unavailable")
             journal.note("go")
-            #expect(try await message(peer).result == 1)
+            #expect(try await message(peer).callID == "1")
             await shutdown.value
         }
     }

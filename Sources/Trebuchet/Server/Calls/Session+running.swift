@@ -19,8 +19,8 @@ struct CallLoad {
     private var shortInTransit: Int32 = 0
     private var shortBytesInTransit: Int32 = 0
     var isPaused = false
-    /// Microseconds that a call takes there, of late.
-    private(set) var timeInTransit: UInt16 = 0
+    /// Microseconds that a call takes there, of late; before anything is known as much as lets a few go.
+    private(set) var timeInTransit: UInt16 = 125
 
     /// Calls that take time: those that wait for their actor, or run in a task.
     var count: Int {
