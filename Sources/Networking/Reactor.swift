@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// A thread with one epoll set that is also an executor: connections, actors and timers live on it without a lock.
 ///
-/// A turn of its loop handles every descriptor that is ready, then those connections that had more to say than one turn has
-/// room for, then what other threads sent, jobs of actors and tasks, then timers; at its end what was written leaves, one
+/// A turn of its loop handles every descriptor that is ready, then what other threads sent, then those connections that had more
+/// to say than one turn has room for, jobs of actors and tasks, then timers; at its end what was written leaves, one
 /// `send` per connection. Each of these parts has some milliseconds; what is left of it goes on in the next turn, in its order,
 /// after the sockets were looked at. A reactor lives as long as the process, because actors name it as their executor without
 /// holding it.
@@ -287,6 +287,8 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
             watchdog.noteTurn()
             let begun = jobs.isEmpty && sent.isEmpty ? 0 : MonotonicClock.now
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+            // Before those in line, to which it may add: calls of other reactors' connections are as good as this one's own.
+            runSent(turnBegan: begun)
             // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
             // turn, for many messages together, would else be done for few.
             if !line.isEmpty {
@@ -298,7 +300,6 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
                     runLine()
                 }
             }
-            runSent(turnBegan: begun)
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()

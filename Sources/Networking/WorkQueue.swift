@@ -1,5 +1,5 @@
 /// What is to be done in its order; taking the first costs the same however many wait.
-struct WorkQueue<Element> {
+package struct WorkQueue<Element> {
     /// Memory for so many is kept when nothing waits.
     private static var most: Int { 1024 }
 
@@ -7,15 +7,17 @@ struct WorkQueue<Element> {
     private var elements: [Element?] = []
     private var first = 0
 
-    var count: Int { elements.count - first }
-    var isEmpty: Bool { first == elements.count }
+    package init() {}
 
-    mutating func append(_ element: Element) { elements.append(element) }
+    package var count: Int { elements.count - first }
+    package var isEmpty: Bool { first == elements.count }
 
-    mutating func append(contentsOf more: [Element]) { for element in more { elements.append(element) } }
+    package mutating func append(_ element: Element) { elements.append(element) }
+
+    package mutating func append(contentsOf more: [Element]) { for element in more { elements.append(element) } }
 
     /// There is one.
-    mutating func removeFirst() -> Element {
+    package mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("done twice") }
         elements[first] = nil
         first += 1

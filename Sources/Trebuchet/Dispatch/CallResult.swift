@@ -7,14 +7,20 @@ public struct CallResult: Sendable {
 
     /// Nil for a method without a result.
     let write: Write?
+    /// Of a result that was encoded already; 0 for another.
+    let byteCount: Int
 
     public static let void = CallResult(write: nil)
 
-    private init(write: Write?) { self.write = write }
+    private init(write: Write?, byteCount: Int = 0) {
+        self.write = write
+        self.byteCount = byteCount
+    }
 
     /// A result that was encoded already; nothing at all for a method without one.
     init(encoded bytes: [UInt8]) {
-        self.init(write: bytes.isEmpty ? nil : { @Sendable (_, buffer) in buffer.append(bytes) })
+        self.init(
+            write: bytes.isEmpty ? nil : { @Sendable (_, buffer) in buffer.append(bytes) }, byteCount: bytes.count)
     }
 
     public init<Value: Encodable & Sendable>(_ value: Value) throws {

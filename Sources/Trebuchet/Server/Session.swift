@@ -31,6 +31,8 @@ final class Session: @unchecked Sendable {
     var running: [[UInt8]: RunningCall] = [:]
     /// Of these, what counts: how many, and the bytes of their messages.
     var load = CallLoad()
+    /// Those that go to actors of other reactors; one for each reactor, from the first call on.
+    var crossings: [CrossingCalls] = []
     /// Streams by streamID.
     var streams = SessionStreams()
     /// Names of streams that are being begun: the actor may be on another reactor.
@@ -301,6 +303,7 @@ final class Session: @unchecked Sendable {
 
     func linkDidBecomeWritable() {
         hosting?.linkDidBecomeWritable()
+        for crossing in crossings { crossing.take() }
         guard isBehind else { return }
         isBehind = false
         for subscription in streams.values { subscription.node.catchUp(subscription) }
@@ -352,6 +355,7 @@ final class Session: @unchecked Sendable {
         // Calls whose answers are kept go on with this session, and must not reach what carried it.
         link = ClosedLink(host: link.host)
         hosting?.linkDidClose()
+        for crossing in crossings { crossing.take() }
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = SessionStreams()

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the session's reactor alone, and so is `run` once the call has been handed
-/// to others; the rest is atomic or behind a lock.
+/// `@unchecked Sendable`: what can change is touched on the session's reactor alone, `crossing` is set before the call goes to
+/// another one, and so is `run`; the rest is behind a lock.
 final class RunningCall: @unchecked Sendable {
     let callID: [UInt8]
     /// By the clock of its session's reactor, in nanoseconds.
@@ -21,11 +21,8 @@ final class RunningCall: @unchecked Sendable {
     var run: RunningCall?
     /// Whether it runs in place on another reactor, and so ends soon.
     var isInTransit = false
-    /// Whether it is measured how long it takes there.
-    var isSample = false
-    /// How long it took there; 0 until it is known.
-    private let took = Atomic<UInt64>(0)
-    var nanoseconds: UInt64 { took.load(ordering: .relaxed) }
+    /// In which it does. Set before it goes there.
+    var crossing: CrossingCalls?
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
     /// Set for a stream that waits to begin.
@@ -61,15 +58,6 @@ final class RunningCall: @unchecked Sendable {
         let actor: ActorName
         /// Nil for an actor that is not there, or lives on no reactor.
         let home: ReactorShard?
-    }
-
-    /// Notes how long it takes from now to its outcome, before that is handed on. From anywhere.
-    func timing(_ completion: @escaping CallCompletion) -> CallCompletion {
-        let begun = MonotonicClock.now
-        return { outcome in
-            self.took.store(MonotonicClock.now &- begun, ordering: .relaxed)
-            completion(outcome)
-        }
     }
 
     /// The task that runs the call; cancelled at once when the call was cancelled before it began.

@@ -173,10 +173,10 @@ extension Session {
         }
         let kept = KeptMessage(message)
         let session = self
-        let isSample = call.isSample
         let hosting = hosting
-        there.reactor.execute {
-            let completion = isSample ? call.timing(completion) : completion
+        let crossing = crossing(to: there.reactor)
+        if call.isInTransit { call.crossing = crossing }
+        crossing.add {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = session.asCaller(hosting) {
@@ -189,6 +189,13 @@ extension Session {
                 session.wait(for: record.name, method, kept, call, completion)
             }
         }
+    }
+
+    private func crossing(to reactor: Reactor) -> CrossingCalls {
+        if let crossing = crossings.first(where: { $0.reactor === reactor }) { return crossing }
+        let crossing = CrossingCalls(on: reactor)
+        crossings.append(crossing)
+        return crossing
     }
 
     // MARK: Refusals

@@ -7,8 +7,6 @@ struct CallLoad {
     /// Calls that run in place on another reactor at once; then the connection is not read from until half of them are back.
     static let mostInTransit = 256
     static let mostBytesInTransit = 1 << 20
-    /// Microseconds of work that these calls may make there, by what earlier ones took: others' calls stand behind them.
-    static let mostTimeInTransit = 500
     /// What a call that takes time weighs beside its message: its timer, its place in queues, what was found in the message.
     static let overhead = ServerTerms.callOverhead
 
@@ -19,8 +17,6 @@ struct CallLoad {
     private var shortInTransit: Int32 = 0
     private var shortBytesInTransit: Int32 = 0
     var isPaused = false
-    /// Microseconds that a call takes there, of late; before anything is known as much as lets a few go.
-    private(set) var timeInTransit: UInt16 = 125
 
     /// Calls that take time: those that wait for their actor, or run in a task.
     var count: Int {
@@ -38,22 +34,8 @@ struct CallLoad {
         set { shortBytesInTransit = Int32(newValue) }
     }
 
-    private var callsAllowedInTransit: Int {
-        max(1, min(Self.mostInTransit, Self.mostTimeInTransit / max(1, Int(timeInTransit))))
-    }
-
-    var isFull: Bool { inTransit >= callsAllowedInTransit || bytesInTransit >= Self.mostBytesInTransit }
-    var isHalfEmpty: Bool { inTransit * 2 <= callsAllowedInTransit && bytesInTransit * 2 <= Self.mostBytesInTransit }
-
-    /// Whether it is to be measured how long the call takes that was noted last.
-    var isSample: Bool { inTransit & 15 == 1 }
-
-    /// Notes how long one took: at once when that is more than before, and slowly when it is less.
-    mutating func note(nanoseconds: UInt64) {
-        let time = min(nanoseconds / 1_000, UInt64(UInt16.max))
-        let before = UInt64(timeInTransit)
-        timeInTransit = UInt16(time >= before ? time : (before * 3 + time) / 4)
-    }
+    var isFull: Bool { inTransit >= Self.mostInTransit || bytesInTransit >= Self.mostBytesInTransit }
+    var isHalfEmpty: Bool { inTransit * 2 <= Self.mostInTransit && bytesInTransit * 2 <= Self.mostBytesInTransit }
 }
 
 /// Calls under way: from when they are noted to their answer, their deadline or the end of the connection.
@@ -91,7 +73,6 @@ extension Session {
         if isInTransit {
             load.inTransit += 1
             load.bytesInTransit += bytes
-            call.isSample = load.isSample
             if load.isFull, !load.isPaused {
                 load.isPaused = true
                 link.pauseReading()
@@ -132,7 +113,6 @@ extension Session {
         if call.isInTransit {
             load.inTransit -= 1
             load.bytesInTransit -= call.byteCount
-            if call.nanoseconds > 0 { load.note(nanoseconds: call.nanoseconds) }
             if load.isPaused, load.isHalfEmpty {
                 load.isPaused = false
                 link.resumeReading()
@@ -155,7 +135,16 @@ extension Session {
     /// - Parameter home: the reactor's shard on which it ran in place or in a task, if that is the one of now.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: ReactorShard?) {
         if shard.reactor.isCurrent { return finish(call, outcome) }
-        shard.deliver(from: home) { self.finish(call, outcome) }
+        guard let crossing = call.crossing, case .success(let result) = outcome else {
+            return shard.deliver(from: home) { self.finish(call, outcome) }
+        }
+        crossing.note(result.byteCount)
+        shard.deliver(from: home) {
+            self.finish(call, outcome)
+            crossing.untaken += result.byteCount
+            // As for calls that run here: none goes on while nobody takes the answers.
+            if self.link.isWritable || !self.isOpen { crossing.take() }
+        }
     }
 
     func finish(_ call: RunningCall, _ outcome: CallOutcome) {

@@ -1,0 +1,63 @@
+import Synchronization
+import Testing
+
+@testable import Networking
+@testable import Trebuchet
+
+@Suite(.timeLimit(.minutes(1))) struct CrossingCallsTests {
+    private final class Log: Sendable {
+        let entries = Mutex<[String]>([])
+        func note(_ entry: String) { entries.withLock { $0.append(entry) } }
+    }
+
+    /// Longer than a connection's share of a turn.
+    private static func burn() {
+        let end = MonotonicClock.now + 200_000
+        while MonotonicClock.now < end {}
+    }
+
+    @Test("long calls of one connection do not stand before those of another, and each keep their order")
+    func share() async throws {
+        let reactor = try Reactor(name: "test-crossing")
+        let log = Log()
+        let (one, other) = (CrossingCalls(on: reactor), CrossingCalls(on: reactor))
+        let begin = ThreadGate()
+        reactor.execute { begin.wait() }
+        for number in 0..<50 {
+            one.add {
+                Self.burn()
+                log.note("one \(number)")
+            }
+        }
+        for number in 0..<3 { other.add { log.note("other \(number)") } }
+        begin.open()
+        await withCheckedContinuation { last in one.add { last.resume() } }
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0.hasPrefix("one") } == (0..<50).map { "one \($0)" })
+        #expect(entries.filter { $0.hasPrefix("other") } == (0..<3).map { "other \($0)" })
+        #expect(try #require(entries.firstIndex(of: "other 2")) < 10)
+    }
+
+    @Test("while answers of a megabyte are on their way, the next call waits")
+    func unread() async throws {
+        let reactor = try Reactor(name: "test-crossing")
+        let log = Log()
+        let crossing = CrossingCalls(on: reactor)
+        crossing.add {
+            log.note("first")
+            crossing.note(CrossingCalls.mostUnread + 5)
+        }
+        crossing.add { log.note("second") }
+        // As many turns as it would need.
+        for _ in 0..<10 { await reactor.perform {} }
+        #expect(log.entries.withLock { $0 } == ["first"])
+        crossing.untaken = 5
+        crossing.take()
+        for _ in 0..<10 { await reactor.perform {} }
+        #expect(log.entries.withLock { $0 } == ["first"])
+        crossing.untaken = CrossingCalls.mostUnread
+        crossing.take()
+        await withCheckedContinuation { last in crossing.add { last.resume() } }
+        #expect(log.entries.withLock { $0 } == ["first", "second"])
+    }
+}
