@@ -138,7 +138,10 @@ let package = Package(
         test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
         test(
             "TrebuchetServicesTests",
-            ["TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "Bytes", "Relays"]),
+            [
+                "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
+                "Bytes", "Relays",
+            ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
             name: "ServicesClient",

@@ -2,7 +2,7 @@
 extension JSONCursor {
     /// The name of the next member of an object whose brace was taken, with the colon behind it; nil at the end.
     @inline(__always)
-    mutating func name(_ isFirst: inout Bool) throws(EnvelopeError) -> ByteRange? {
+    package mutating func name(_ isFirst: inout Bool) throws(EnvelopeError) -> ByteRange? {
         if isFirst {
             isFirst = false
             if take(0x7D) { return nil }
@@ -17,7 +17,7 @@ extension JSONCursor {
 
     /// Whether another element of an array follows, whose bracket was taken; at the end that bracket is taken too.
     @inline(__always)
-    mutating func hasElement(_ isFirst: inout Bool) throws(EnvelopeError) -> Bool {
+    package mutating func hasElement(_ isFirst: inout Bool) throws(EnvelopeError) -> Bool {
         if isFirst {
             isFirst = false
             return !take(0x5D)
@@ -29,7 +29,10 @@ extension JSONCursor {
 
     /// The bytes of a range that this cursor gave.
     @inline(__always)
-    func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer {
+    package func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base + Int(range.offset), count: Int(range.count))
     }
+
+    /// The text of a string that this cursor gave the range of.
+    package func text(_ range: ByteRange) -> String { JSONString.text(bytes(range), isEscaped: range.isEscaped) }
 }

@@ -3,29 +3,29 @@ internal import Glibc
 /// Walks through JSON text (RFC 8259) without building anything of it.
 ///
 /// It points into the message, which outlives it: a cursor lives for one scan.
-struct JSONCursor {
+package struct JSONCursor {
     let base: UnsafePointer<UInt8>
     let end: Int
-    var at = 0
+    package var at = 0
 
     /// How deep values may nest.
-    static let deepest = 64
+    package static let deepest = 64
 
-    init(_ message: UnsafeRawBufferPointer) {
+    package init(_ message: UnsafeRawBufferPointer) {
         // The base of an empty buffer may be nil; it is never read, since `end` is 0 then.
         base = message.baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) } ?? UnsafePointer(bitPattern: 1)!
         end = message.count
     }
 
-    func error(_ text: String) -> EnvelopeError { EnvelopeError("\(text) at byte \(at)") }
+    package func error(_ text: String) -> EnvelopeError { EnvelopeError("\(text) at byte \(at)") }
 
-    func tooDeep() -> EnvelopeError { error("values nest deeper than \(Self.deepest)") }
+    package func tooDeep() -> EnvelopeError { error("values nest deeper than \(Self.deepest)") }
 
     // MARK: Marks
 
     /// The next byte that is not white space; 0 at the end.
     @inline(__always)
-    mutating func peek() -> UInt8 {
+    package mutating func peek() -> UInt8 {
         while at < end {
             let byte = base[at]
             if byte > 0x20 { return byte }
@@ -36,19 +36,19 @@ struct JSONCursor {
     }
 
     @inline(__always)
-    mutating func take(_ byte: UInt8) -> Bool {
+    package mutating func take(_ byte: UInt8) -> Bool {
         guard peek() == byte else { return false }
         at += 1
         return true
     }
 
     @inline(__always)
-    mutating func expect(_ byte: UInt8) throws(EnvelopeError) {
+    package mutating func expect(_ byte: UInt8) throws(EnvelopeError) {
         guard take(byte) else { throw error("expected '\(Character(UnicodeScalar(byte)))'") }
     }
 
     /// Nothing but white space may follow.
-    mutating func expectEnd() throws(EnvelopeError) {
+    package mutating func expectEnd() throws(EnvelopeError) {
         guard peek() == 0, at == end else { throw error("text after the end of the message") }
     }
 
@@ -56,7 +56,7 @@ struct JSONCursor {
 
     /// A string; the range has no quotes.
     @inline(__always)
-    mutating func string() throws(EnvelopeError) -> ByteRange {
+    package mutating func string() throws(EnvelopeError) -> ByteRange {
         try expect(0x22)
         let start = at
         while true {
@@ -153,7 +153,7 @@ struct JSONCursor {
 
     /// Skips a value of any kind, checking it, and gives its range.
     @inline(__always)
-    mutating func value(depth: Int = 0) throws(EnvelopeError) -> ByteRange {
+    package mutating func value(depth: Int = 0) throws(EnvelopeError) -> ByteRange {
         let first = peek()
         let start = at
         switch first {

@@ -1,7 +1,7 @@
 /// Numbers of JSON.
-enum JSONNumber {
+package enum JSONNumber {
     /// The number, when the bytes are one without fraction and exponent that fits; nil otherwise.
-    static func int(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    package static func int(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var at = 0
         let isNegative = bytes.first == 0x2D
         if isNegative { at = 1 }

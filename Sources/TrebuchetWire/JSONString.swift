@@ -72,6 +72,20 @@ package enum JSONString {
         buffer.append(0x22)
     }
 
+    /// Bytes that a string has in JSON, with its quotes and escapes.
+    package static func byteCount(_ text: String) -> Int {
+        var text = text
+        return text.withUTF8 { bytes in
+            bytes.reduce(2) { count, byte in
+                switch byte {
+                case 0x22, 0x5C, 0x0A, 0x0D, 0x09: count + 2
+                case 0..<0x20: count + 6
+                default: count + 1
+                }
+            }
+        }
+    }
+
     private static func appendEscape(_ byte: UInt8, to buffer: inout ByteBuffer) {
         switch byte {
         case 0x22: buffer.append("\\\"" as StaticString)

@@ -8,8 +8,8 @@ package import Bytes
 
 /// Writes and reads the values of arguments, results and states.
 ///
-/// Numbers, strings and the like are written and read here; everything else goes through Foundation's coders, which it
-/// keeps.
+/// Numbers, strings and the like are written and read here, what is `DirectJSON` by itself; everything else goes through
+/// Foundation's coders, which it keeps.
 ///
 /// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
 /// and given back.
@@ -32,6 +32,7 @@ package final class ValueCoder: @unchecked Sendable {
         if Value.self == String.self { return encode(value as! String, into: &buffer) }
         if Value.self == Bool.self { return encode(value as! Bool, into: &buffer) }
         if Value.self == Double.self { return try encode(value as! Double, into: &buffer) }
+        if let direct = value as? any DirectJSON { return try direct.write(json: &buffer) }
         try encoder.encode(value).withUnsafeBytes { buffer.append($0) }
     }
 
@@ -62,21 +63,21 @@ package final class ValueCoder: @unchecked Sendable {
         if type == Int.self { return try decode(Int.self, from: bytes) as! Value }
         if type == String.self { return try decode(String.self, from: bytes) as! Value }
         if type == Bool.self { return try decode(Bool.self, from: bytes) as! Value }
-        return try decodeWithFoundation(type, from: bytes)
+        return try decodeAsType(type, from: bytes)
     }
 
     package func decode(_ type: Int.Type, from bytes: UnsafeRawBufferPointer) throws -> Int {
         if let value = JSONNumber.int(bytes) { return value }
-        return try decodeWithFoundation(type, from: bytes)
+        return try decodeAsType(type, from: bytes)
     }
 
     package func decode(_ type: String.Type, from bytes: UnsafeRawBufferPointer) throws -> String {
         guard bytes.count >= 2, bytes[0] == 0x22, bytes[bytes.count - 1] == 0x22 else {
-            return try decodeWithFoundation(type, from: bytes)
+            return try decodeAsType(type, from: bytes)
         }
         let inner = UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1])
         guard !inner.contains(0x5C), inner.allSatisfy({ $0 >= 0x20 && $0 != 0x22 }) else {
-            return try decodeWithFoundation(type, from: bytes)
+            return try decodeAsType(type, from: bytes)
         }
         return String(decoding: inner, as: UTF8.self)
     }
@@ -84,18 +85,19 @@ package final class ValueCoder: @unchecked Sendable {
     package func decode(_ type: Bool.Type, from bytes: UnsafeRawBufferPointer) throws -> Bool {
         if bytes.equals("true") { return true }
         if bytes.equals("false") { return false }
-        return try decodeWithFoundation(type, from: bytes)
+        return try decodeAsType(type, from: bytes)
     }
 
     package func decode(_ type: Double.Type, from bytes: UnsafeRawBufferPointer) throws -> Double {
         if let value = JSONNumber.int(bytes), value.magnitude < 1 << 53, bytes[0] != 0x2D { return Double(value) }
-        return try decodeWithFoundation(type, from: bytes)
+        return try decodeAsType(type, from: bytes)
     }
 
-    private func decodeWithFoundation<Value: Decodable>(
+    private func decodeAsType<Value: Decodable>(
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer
     ) throws -> Value {
         guard let base = bytes.baseAddress, bytes.count > 0 else { throw ValueError("there is no value") }
+        if let direct = type as? any DirectJSON.Type { return try direct.init(json: bytes) as! Value }
         // The decoder does not keep the data, so it may point into the message.
         let data = Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)

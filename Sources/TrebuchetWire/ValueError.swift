@@ -2,7 +2,7 @@
 package struct ValueError: Error, Sendable, CustomStringConvertible {
     package let description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 
     /// Says which part of the value is wrong, and shows the beginning of the value.
     init(_ error: DecodingError, expected type: Any.Type, _ bytes: UnsafeRawBufferPointer) {

@@ -14,13 +14,13 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
         self.value = value
     }
 
-    static func fields(_ value: JSONValue) throws(UsageError) -> [String: JSONValue] {
+    static func fields(_ value: JSONValue) throws(UsageError) -> JSONObject {
         guard case .object(let fields) = value else { throw UsageError("give a JSON object, as '{\"id\":\"1\"}'") }
         return fields
     }
 
     /// Null takes a field away.
-    mutating func set(_ changes: [String: JSONValue]) {
+    mutating func set(_ changes: JSONObject) {
         guard case .object(var fields) = value else { return }
         for (name, change) in changes { fields[name] = change == .null ? nil : change }
         value = .object(fields)

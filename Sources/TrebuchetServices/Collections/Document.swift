@@ -2,7 +2,7 @@
 public struct Document: Codable, Sendable, Identifiable, Hashable {
     public let id: String
     /// What the app has put into it; null is the same as no field.
-    public internal(set) var fields: [String: JSONValue]
+    public internal(set) var fields: JSONObject
     /// The id of the principal who created it; nil for somebody who was not signed in.
     public let creator: String?
     /// The number of the write that created it: the order of documents where a query asks for none.
@@ -10,9 +10,9 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     /// The number of the last write to it. Writes to a collection are counted.
     public internal(set) var revision: Int
 
-    public init(id: String, fields: [String: JSONValue], creator: String? = nil, created: Int = 0, revision: Int = 0) {
+    public init(id: String, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0) {
         self.id = id
-        self.fields = fields.filter { $0.value != .null }
+        self.fields = fields.keeping { _, value in value != .null }
         self.creator = creator
         self.created = created
         self.revision = revision
@@ -25,7 +25,7 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     var byteCount: Int { id.utf8.count + value.byteCount }
 
     /// Sets fields; null removes one. The others stay, so that of two writes to one field the last counts.
-    mutating func set(_ changes: [String: JSONValue]) {
+    mutating func set(_ changes: JSONObject) {
         for (name, value) in changes { fields[name] = value == .null ? nil : value }
     }
 

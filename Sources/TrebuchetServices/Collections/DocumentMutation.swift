@@ -1,9 +1,9 @@
 /// What is to be done with one document.
 public enum DocumentCommand: Codable, Sendable, Hashable {
     /// Fails with `alreadyExists` when there is one with the id.
-    case create(id: String, fields: [String: JSONValue])
+    case create(id: String, fields: JSONObject)
     /// Sets these fields and leaves the others; null removes one. Fails with `notFound`.
-    case update(id: String, fields: [String: JSONValue])
+    case update(id: String, fields: JSONObject)
     /// Does nothing when there is none.
     case delete(id: String)
     /// Adds a value to the array in a field, unless it is there. Fails with `notFound`. Whether there is a document that the

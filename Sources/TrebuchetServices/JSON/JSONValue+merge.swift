@@ -3,7 +3,7 @@ extension JSONValue {
     /// This value as the patch makes it.
     func merging(_ patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
-        var members: [String: JSONValue] = [:]
+        var members = JSONObject()
         if case .object(let own) = self { members = own }
         for (name, change) in changes {
             members[name] = change == .null ? nil : (members[name] ?? .null).merging(change)
@@ -15,7 +15,7 @@ extension JSONValue {
     /// members that can stay.
     func mergePatch(to other: JSONValue) -> JSONValue? {
         guard case .object(let before) = self, case .object(let after) = other else { return nil }
-        var changes: [String: JSONValue] = [:]
+        var changes = JSONObject()
         for (name, value) in after where before[name] != value {
             if let old = before[name], case .object = old, case .object = value {
                 guard let change = old.mergePatch(to: value) else { return nil }
@@ -25,7 +25,7 @@ extension JSONValue {
                 changes[name] = value
             }
         }
-        for name in before.keys where after[name] == nil { changes[name] = .null }
+        for name in before.names where after[name] == nil { changes[name] = .null }
         return .object(changes)
     }
 

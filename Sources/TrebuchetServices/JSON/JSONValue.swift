@@ -3,15 +3,43 @@ internal import TrebuchetWire
 
 /// Any JSON: what a service keeps and hands on without knowing its type.
 ///
-/// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles.
-public enum JSONValue: Sendable, Hashable {
+/// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles. Texts and names are equal when their bytes
+/// are.
+public enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
     case number(Double)
     case string(String)
     case array([JSONValue])
-    case object([String: JSONValue])
+    case object(JSONObject)
+}
+
+extension JSONValue: Hashable {
+    public static func == (one: Self, other: Self) -> Bool {
+        switch (one, other) {
+        case (.null, .null): true
+        case (.bool(let one), .bool(let other)): one == other
+        case (.integer(let one), .integer(let other)): one == other
+        case (.number(let one), .number(let other)): one == other
+        case (.string(let one), .string(let other)): one.isSameBytes(as: other)
+        case (.array(let one), .array(let other)): one == other
+        case (.object(let one), .object(let other)): one == other
+        default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let bool): hasher.combine(bool)
+        case .integer(let integer): hasher.combine(integer)
+        case .number(let number): hasher.combine(number)
+        case .string(let text): text.hashBytes(into: &hasher)
+        case .array(let elements): hasher.combine(elements)
+        case .object(let members): hasher.combine(members)
+        }
+    }
 }
 
 extension JSONValue: Codable {
@@ -23,12 +51,19 @@ extension JSONValue: Codable {
         init?(intValue: Int) { nil }
     }
 
+    /// For coders that are not Trebuchet's, as part of a type that is written by them.
     public init(from decoder: any Decoder) throws {
         // Containers first: they fail fast on anything else, and most values are objects.
         if let object = try? decoder.container(keyedBy: Name.self) {
-            var members: [String: JSONValue] = [:]
+            var members = JSONObject()
             for name in object.allKeys { members[name.stringValue] = try object.decode(JSONValue.self, forKey: name) }
             self = .object(members)
+            return
+        }
+        if var array = try? decoder.unkeyedContainer() {
+            var elements: [JSONValue] = []
+            while !array.isAtEnd { elements.append(try array.decode(JSONValue.self)) }
+            self = .array(elements)
             return
         }
         let value = try decoder.singleValueContainer()
@@ -40,10 +75,8 @@ extension JSONValue: Codable {
             self = .bool(bool)
         } else if let integer = try? value.decode(Int64.self) {
             self = .integer(integer)
-        } else if let number = try? value.decode(Double.self) {
-            self = .number(number)
         } else {
-            self = .array(try value.decode([JSONValue].self))
+            self = .number(try value.decode(Double.self))
         }
     }
 
@@ -51,9 +84,7 @@ extension JSONValue: Codable {
         if case .object(let members) = self {
             var object = encoder.container(keyedBy: Name.self)
             // In order: an encoder that is given the same writes the same, and differences stay small.
-            for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-                try object.encode(value, forKey: Name(stringValue: name))
-            }
+            for (name, value) in members.sorted { try object.encode(value, forKey: Name(stringValue: name)) }
             return
         }
         var container = encoder.singleValueContainer()
@@ -71,32 +102,17 @@ extension JSONValue: Codable {
 
 extension JSONValue {
     /// What a value is in JSON. Throws `EncodingError`.
-    public init(encoding value: some Encodable) throws {
-        self = try Self.bytes(of: value).withUnsafeBytes {
-            try ValueCoder(version: .v3).decode(JSONValue.self, from: $0)
-        }
-    }
+    public init(encoding value: some Encodable) throws { self = try Self(json: Self.bytes(of: value)) }
 
     /// The value that this JSON is. Throws when it is not one of that type.
     public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let same = self as? Value { return same }
-        return try Self.bytes(of: self).withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+        return try json.withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
     }
 
     private static func bytes(of value: some Encodable) throws -> [UInt8] {
         var buffer = ByteBuffer()
         try ValueCoder(version: .v3).encode(value, into: &buffer)
         return Array(buffer.bytes)
-    }
-
-    /// About how many bytes the JSON has: escapes of strings are not counted, and numbers as 8.
-    var byteCount: Int {
-        switch self {
-        case .null, .bool: 5
-        case .integer, .number: 8
-        case .string(let text): text.utf8.count + 2
-        case .array(let elements): elements.reduce(2) { $0 + $1.byteCount + 1 }
-        case .object(let members): members.reduce(2) { $0 + $1.key.utf8.count + $1.value.byteCount + 4 }
-        }
     }
 }

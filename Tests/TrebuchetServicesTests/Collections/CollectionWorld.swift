@@ -96,14 +96,22 @@ func shows<Value>(
     for await value in shared.updates where condition(value) { return }
 }
 
+extension JSONObject {
+    func with(_ name: String, _ value: JSONValue) -> JSONObject {
+        var changed = self
+        changed[name] = value
+        return changed
+    }
+}
+
 extension Document {
-    static func todo(_ id: String, _ fields: [String: JSONValue] = [:], created: Int = 0) -> Document {
-        Document(id: id, fields: fields.merging(["id": .string(id)]) { $1 }, created: created)
+    static func todo(_ id: String, _ fields: JSONObject = [:], created: Int = 0) -> Document {
+        Document(id: id, fields: fields.with("id", .string(id)), created: created)
     }
 }
 
 extension DocumentCommand {
-    static func add(_ id: String, _ fields: [String: JSONValue] = [:]) -> DocumentCommand {
-        .create(id: id, fields: fields.merging(["id": .string(id)]) { $1 })
+    static func add(_ id: String, _ fields: JSONObject = [:]) -> DocumentCommand {
+        .create(id: id, fields: fields.with("id", .string(id)))
     }
 }

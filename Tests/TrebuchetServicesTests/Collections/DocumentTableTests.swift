@@ -29,7 +29,7 @@ import Trebuchet
     @Test("commands on documents that are there, and on those that are not")
     func commands() {
         let there = DocumentCommand.add("a", ["title": .string("Milk"), "tags": .array([.string("x")])])
-        let table: [(DocumentCommand, CollectionError?, [String: JSONValue]?)] = [
+        let table: [(DocumentCommand, CollectionError?, JSONObject?)] = [
             (.add("a"), .alreadyExists(id: "a"), nil),
             (.update(id: "a", fields: ["title": .string("Tea")]), nil, ["title": .string("Tea")]),
             (.update(id: "a", fields: ["title": .null]), nil, ["title": .null]),

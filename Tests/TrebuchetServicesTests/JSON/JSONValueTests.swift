@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TrebuchetWire
 
 @testable import TrebuchetServices
 
@@ -58,5 +59,69 @@ import Testing
         #expect(try before.mergePatch(to: json(#"{"new":{"a":{"b":null}}}"#)) == nil)
         #expect(try before.mergePatch(to: json("1")) == nil)
         #expect(before.mergePatch(to: before) == .object([:]))
+    }
+
+    @Test(
+        "values are read in one pass and written as short as they go, each of exactly so many bytes",
+        arguments: [
+            ("[ 1 , -2.5, 1.0, 10e-1, 1e300 ]", "[1,-2.5,1,1,1e+300]"),
+            (#"{"b":1,"a":{"é":[],"\u00e9x":"\n\u0001\"/"}}"#, #"{"a":{"é":[],"éx":"\n\u0001\"/"},"b":1}"#),
+            (
+                "[9223372036854775807,-9223372036854775808,null,true,false]",
+                "[9223372036854775807,-9223372036854775808,null,true,false]"
+            ),
+            ("\"\"", "\"\""), ("{}", "{}"), ("-0.0", "0"), ("123456789012345678", "123456789012345678"),
+        ])
+    func text(read: String, written: String) throws {
+        let value = try JSONValue(json: Array(read.utf8))
+        #expect(String(decoding: value.json, as: UTF8.self) == written)
+        #expect(value.byteCount == written.utf8.count)
+        #expect(try JSONValue(json: value.json) == value)
+        #expect(try json(read) == value)
+    }
+
+    @Test(
+        "what no value is gets an error",
+        arguments: [
+            #"{"a":1,"a":2}"#, "1e999", "[1", "[1]x", "", "nul",
+            String(repeating: "[", count: 65) + String(repeating: "]", count: 65),
+        ])
+    func refused(text: String) {
+        #expect(throws: (any Error).self) { try JSONValue(json: Array(text.utf8)) }
+    }
+
+    @Test("texts and names are what their bytes are")
+    func bytes() throws {
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        #expect(composed == decomposed)
+        #expect(JSONValue.string(composed) != .string(decomposed))
+        #expect(Set([JSONValue.string(composed), .string(decomposed)]).count == 2)
+        let both: JSONObject = [composed: .integer(1), decomposed: .integer(2)]
+        #expect(both.count == 2)
+        #expect(both[composed] == .integer(1))
+        let value = JSONValue.object(both)
+        #expect(try JSONValue(json: value.json) == value)
+        #expect(JSONOrder.compare(.string(composed), .string(decomposed)) != 0)
+    }
+
+    @Test("JSON that is handed on is neither changed nor looked into, and knows its depth")
+    func encoded() throws {
+        let text = #"[ {"a":"[[\"[["} , [[]] ]"#
+        let encoded = try EncodedJSON(json: Array(text.utf8))
+        #expect(encoded.bytes == Array(text.utf8))
+        #expect(encoded.depth == 3)
+        #expect(try encoded.value().depth == 3)
+        #expect(try encoded.json() == Array(text.utf8))
+        #expect(try EncodedJSON(json: Array(#"{"a":1,"a":2}"#.utf8)).byteCount == 13)
+    }
+
+    /// By Foundation's decoder and with attempts at each type in turn it takes half a minute.
+    @Test("a megabyte of arrays in arrays is read at once", .timeLimit(.minutes(1)))
+    func nested() throws {
+        let row = String(repeating: "[", count: 60) + String(repeating: "]", count: 60)
+        let text = Array(("[" + Array(repeating: row, count: 16_000).joined(separator: ",") + "]").utf8)
+        let value = try text.withUnsafeBytes { try ValueCoder(version: .v3).decode(JSONValue.self, from: $0) }
+        #expect(value.byteCount == text.count)
+        #expect(value.depth == 61)
     }
 }

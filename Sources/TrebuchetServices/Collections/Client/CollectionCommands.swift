@@ -1,7 +1,7 @@
 /// How an app's elements become documents.
 enum CollectionCommands {
     /// The fields of an element: the members of its JSON.
-    static func fields(of element: some Encodable) throws -> [String: JSONValue] {
+    static func fields(of element: some Encodable) throws -> JSONObject {
         guard case .object(let fields) = try JSONValue(encoding: element) else {
             throw CollectionError.invalidDocument("it is no object in JSON")
         }
@@ -9,10 +9,10 @@ enum CollectionCommands {
     }
 
     /// The fields that differ; null for one that is gone.
-    static func changes(from before: some Encodable, to after: some Encodable) throws -> [String: JSONValue] {
+    static func changes(from before: some Encodable, to after: some Encodable) throws -> JSONObject {
         let (old, new) = (try fields(of: before), try fields(of: after))
-        var changes = new.filter { $0.value != old[$0.key] }
-        for name in old.keys where new[name] == nil { changes[name] = .null }
+        var changes = new.keeping { $1 != old[$0] }
+        for name in old.names where new[name] == nil { changes[name] = .null }
         return changes
     }
 

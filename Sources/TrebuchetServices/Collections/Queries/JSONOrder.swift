@@ -7,7 +7,7 @@ enum JSONOrder {
         case (.integer(let one), .number(let other)): sign(Double(one), other)
         case (.number(let one), .integer(let other)): sign(one, Double(other))
         case (.number(let one), .number(let other)): sign(one, other)
-        case (.string(let one), .string(let other)): sign(one, other)
+        case (.string(let one), .string(let other)): compare(one, other)
         case (.bool(let one), .bool(let other)): sign(one ? 1 : 0, other ? 1 : 0)
         case (.array(let one), .array(let other)): compare(one, other)
         case (.object(let one), .object(let other)): compare(one, other)
@@ -29,15 +29,19 @@ enum JSONOrder {
         return sign(one.count, other.count)
     }
 
-    private static func compare(_ one: [String: JSONValue], _ other: [String: JSONValue]) -> Int {
-        let (left, right) = (one.sorted { $0.key < $1.key }, other.sorted { $0.key < $1.key })
+    private static func compare(_ one: JSONObject, _ other: JSONObject) -> Int {
+        let (left, right) = (one.sorted, other.sorted)
         for (left, right) in zip(left, right) {
-            let names = sign(left.key, right.key)
+            let names = compare(left.name, right.name)
             if names != 0 { return names }
             let values = compare(left.value, right.value)
             if values != 0 { return values }
         }
         return sign(left.count, right.count)
+    }
+
+    private static func compare(_ one: String, _ other: String) -> Int {
+        one.isSameBytes(as: other) ? 0 : one.precedesInBytes(other) ? -1 : 1
     }
 
     private static func sign<Value: Comparable>(_ one: Value, _ other: Value) -> Int {

@@ -1,0 +1,27 @@
+/// A text that is what its bytes are: equal, and ordered, by them. Swift's own equality takes different texts for one (é in one
+/// character or in two), which a store does not.
+struct ByteText: Hashable, Sendable, Comparable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
+
+    static func < (one: Self, other: Self) -> Bool { one.text.precedesInBytes(other.text) }
+
+    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+}
+
+extension String {
+    func isSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+
+    func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
+
+    func hashBytes(into hasher: inout Hasher) {
+        var copy = self
+        copy.withUTF8 {
+            hasher.combine($0.count)
+            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        }
+    }
+}

@@ -1,0 +1,53 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// JSON that is handed on, or looked at later: the bytes of one value, which are known to be JSON and nothing more. Reading it
+/// costs a look at its bytes, so that rates and sizes can be checked before anything is made of them.
+struct EncodedJSON: Sendable, Hashable {
+    let bytes: [UInt8]
+
+    init(_ value: JSONValue) { bytes = value.json }
+
+    var byteCount: Int { bytes.count }
+
+    /// Throws `ValueError` for what no `JSONValue` is: a name twice in an object, a number beyond all doubles.
+    func value() throws -> JSONValue { try JSONValue(json: bytes) }
+
+    /// How many arrays and objects stand in each other.
+    var depth: Int {
+        var (depth, deepest, isText, isEscaped) = (0, 0, false, false)
+        for byte in bytes {
+            if isText {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == 0x5C {
+                    isEscaped = true
+                } else if byte == 0x22 {
+                    isText = false
+                }
+                continue
+            }
+            switch byte {
+            case 0x22: isText = true
+            case 0x5B, 0x7B:
+                depth += 1
+                deepest = max(deepest, depth)
+            case 0x5D, 0x7D: depth -= 1
+            default: break
+            }
+        }
+        return deepest
+    }
+}
+
+extension EncodedJSON: DirectJSON {
+    init(json: inout JSONCursor, depth: Int) throws { bytes = Array(json.bytes(try json.value(depth: depth))) }
+
+    func write(json: inout ByteBuffer) { json.append(bytes) }
+}
+
+extension EncodedJSON: Codable {
+    init(from decoder: any Decoder) throws { self.init(try JSONValue(from: decoder)) }
+
+    func encode(to encoder: any Encoder) throws { try value().encode(to: encoder) }
+}

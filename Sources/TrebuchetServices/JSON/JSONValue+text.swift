@@ -1,0 +1,111 @@
+package import Bytes
+package import TrebuchetWire
+
+/// JSON as text: read in one pass, and written without white space, the members of objects by the bytes of their names, so that the
+/// same value is the same text.
+extension JSONValue: DirectJSON {
+    package init(json: inout JSONCursor, depth: Int) throws {
+        switch json.peek() {
+        case UInt8(ascii: "{"): self = .object(try Self.object(&json, depth: depth))
+        case UInt8(ascii: "["): self = .array(try [JSONValue](json: &json, depth: depth))
+        case UInt8(ascii: "\""): self = .string(json.text(try json.string()))
+        default: self = try Self.scalar(json.bytes(try json.value()))
+        }
+    }
+
+    private static func object(_ json: inout JSONCursor, depth: Int) throws -> JSONObject {
+        guard depth < JSONCursor.deepest else { throw json.tooDeep() }
+        try json.expect(UInt8(ascii: "{"))
+        var members = JSONObject()
+        var isFirst = true
+        while let range = try json.name(&isFirst) {
+            let name = json.text(range)
+            guard members[name] == nil else { throw ValueError("the member '\(name.prefix(64))' is there twice") }
+            members[name] = try JSONValue(json: &json, depth: depth + 1)
+        }
+        return members
+    }
+
+    /// A number, or one of the three words.
+    private static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
+        switch bytes.first {
+        case UInt8(ascii: "n"): return .null
+        case UInt8(ascii: "t"): return .bool(true)
+        case UInt8(ascii: "f"): return .bool(false)
+        default: break
+        }
+        if let short = JSONNumber.int(bytes) { return .integer(Int64(short)) }
+        let text = String(decoding: bytes, as: UTF8.self)
+        if let long = Int64(text) { return .integer(long) }
+        guard let number = Double(text), number.isFinite else {
+            throw ValueError("the number \(text.prefix(32)) is beyond what a double can be")
+        }
+        // 1.0 and 1 are one number, and so one value.
+        if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 { return .integer(whole) }
+        return .number(number)
+    }
+
+    package func write(json: inout ByteBuffer) {
+        switch self {
+        case .null: json.append("null" as StaticString)
+        case .bool(true): json.append("true" as StaticString)
+        case .bool(false): json.append("false" as StaticString)
+        case .integer(let integer): json.append(decimal: integer)
+        // No number in JSON: as what most make of it.
+        case .number(let number): json.append(utf8: number.isFinite ? number.description : "null")
+        case .string(let text): JSONString.append(text, to: &json)
+        case .array(let elements):
+            json.append(UInt8(ascii: "["))
+            for index in elements.indices {
+                if index > 0 { json.append(UInt8(ascii: ",")) }
+                elements[index].write(json: &json)
+            }
+            json.append(UInt8(ascii: "]"))
+        case .object(let members):
+            json.append(UInt8(ascii: "{"))
+            var isFirst = true
+            for (name, value) in members.sorted {
+                if !isFirst { json.append(UInt8(ascii: ",")) }
+                isFirst = false
+                JSONString.append(name, to: &json)
+                json.append(UInt8(ascii: ":"))
+                value.write(json: &json)
+            }
+            json.append(UInt8(ascii: "}"))
+        }
+    }
+
+    var json: [UInt8] {
+        var buffer = ByteBuffer()
+        write(json: &buffer)
+        return Array(buffer.bytes)
+    }
+
+    /// Bytes of its text.
+    var byteCount: Int {
+        switch self {
+        case .null, .bool(true): 4
+        case .bool(false): 5
+        case .integer(let integer): integer.description.utf8.count
+        case .number(let number): number.isFinite ? number.description.utf8.count : 4
+        case .string(let text): JSONString.byteCount(text)
+        case .array(let elements): elements.reduce(2 + max(0, elements.count - 1)) { $0 + $1.byteCount }
+        case .object(let members):
+            members.reduce(2 + max(0, members.count - 1)) {
+                $0 + JSONString.byteCount($1.name) + 1 + $1.value.byteCount
+            }
+        }
+    }
+
+    /// How many arrays and objects stand in each other; 0 for a number or text.
+    var depth: Int {
+        switch self {
+        case .array(let elements): 1 + (elements.lazy.map(\.depth).max() ?? 0)
+        case .object(let members): 1 + (members.values.lazy.map(\.depth).max() ?? 0)
+        default: 0
+        }
+    }
+
+    /// How deep what a service keeps may nest: it goes to clients within other things, in messages of 64 levels.
+    static let deepest = 48
+}
