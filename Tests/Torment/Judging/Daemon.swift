@@ -16,8 +16,9 @@ final class Daemon: Sendable {
         var resident: Int
         /// What the program has asked the allocator for and not given back.
         var inUse: Int
-        /// Buffers that reactors keep for what comes next, as large as what came last up to a limit.
-        private static let scratch = 2 << 10
+        /// Buffers that reactors keep for what comes next, as large as what came last up to a limit, and the answers of the last
+        /// minute, of which there are now more and now fewer.
+        private static let scratch = 4 << 10
 
         func lowest(_ other: Memory) -> Memory {
             Memory(resident: min(resident, other.resident), inUse: min(inUse, other.inUse))
