@@ -140,6 +140,7 @@ let package = Package(
             "TrebuchetServicesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
+                "Deltas",
                 "Bytes", "Relays",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.

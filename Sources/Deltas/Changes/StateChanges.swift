@@ -56,6 +56,12 @@ public struct StateChanges: Sendable {
     /// Removes a value at one place and puts it in at another, as it is called when the value has been removed.
     public mutating func move(from: String..., to path: String...) { append(.move, path, from: from) }
 
+    package mutating func add(_ value: some Encodable, atPath path: [String]) { append(.add, path, encoding: value) }
+    package mutating func replace(_ value: some Encodable, atPath path: [String]) {
+        append(.replace, path, encoding: value)
+    }
+    package mutating func remove(atPath path: [String]) { append(.remove, path) }
+
     /// Appends the changes of a part, which is a member of this value. Without changes, none are known of the whole.
     public mutating func append(_ part: StateChanges?, at member: String) {
         guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.mostOperations else {

@@ -18,6 +18,7 @@ public final class CallerConnection: Sendable, Hashable {
         var isOpen = true
         var handlers: [UInt64: @Sendable () -> Void] = [:]
         var lastHandler: UInt64 = 0
+        var endStreams: (@Sendable (ActorName, TrebuchetError) -> Void)?
     }
 
     /// The address of the other end; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is
@@ -71,13 +72,24 @@ public final class CallerConnection: Sendable, Hashable {
         _ = removed
     }
 
+    func endsStreams(_ body: @escaping @Sendable (ActorName, TrebuchetError) -> Void) {
+        state.withLock { $0.endStreams = body }
+    }
+
+    /// Ends the streams that it has of an actor which is a `StreamGate`, with an error. From anywhere.
+    package func endStreams(ofActor name: String, _ error: TrebuchetError) {
+        state.withLock { $0.endStreams }?(ActorName(name), error)
+    }
+
     /// The session has lost its connection.
     func didClose() {
-        let handlers = state.withLock { state in
+        let (handlers, ended) = state.withLock { state in
             state.isOpen = false
-            defer { state.handlers = [:] }
-            return state.handlers
+            defer { (state.handlers, state.endStreams) = ([:], nil) }
+            return (state.handlers, state.endStreams)
         }
+        // Freed outside of the lock, and not before the session has come to its end.
+        defer { withExtendedLifetime(ended) {} }
         for (_, body) in handlers.sorted(by: { $0.key < $1.key }) { body() }
     }
 

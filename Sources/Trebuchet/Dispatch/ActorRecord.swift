@@ -87,6 +87,16 @@ class ActorRecord: @unchecked Sendable {
         fatalError("abstract")
     }
 
+    /// The same for a stream that is to begin, when the connection may observe it.
+    ///
+    /// - Parameter connection: nil at a server that does not identify its callers.
+    func beginStream(
+        _ stream: String, for connection: CallerConnection?,
+        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+    ) {
+        executeStreamingTarget(stream) { body(.success($0)) }
+    }
+
     /// Whether nothing would be lost with the actor: no state of it has changed, but for those that a store keeps, and nobody
     /// observes one. In its isolation.
     func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }

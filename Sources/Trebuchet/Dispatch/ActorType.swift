@@ -29,6 +29,8 @@ class ActorType: @unchecked Sendable {
     private let methods: [ActorMethod]
     private let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     let streamNames: [String]
+    /// Whether its actors look at who observes them.
+    let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
         name = String(String(reflecting: type).prefix { $0 != "<" })
@@ -37,6 +39,7 @@ class ActorType: @unchecked Sendable {
         for method in methods { table[method.name] = .passUnretained(method) }
         methodsByName = table
         self.streamNames = streamNames
+        isGated = (type as? any TrebuchetActor.Type)?._looksAtObservers ?? false
     }
 
     /// The method of this name; the type keeps it alive.

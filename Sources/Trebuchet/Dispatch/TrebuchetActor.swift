@@ -4,6 +4,21 @@ public import Distributed
 public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
     /// What can be called and observed, by name. It is built anew at each use; `dispatch` is kept.
     static var _dispatch: DispatchTable<Self> { get }
+    /// Whether its actors look at who observes them; false by default. Such actors live on a reactor.
+    static var _looksAtObservers: Bool { get }
+    /// Why a connection may not observe a stream; nil, the default, when it may. Asked when a stream begins, and when one is taken up
+    /// again over another connection; a connection that loses its right later has its streams ended.
+    ///
+    /// - Parameters:
+    ///   - stream: `observeState`
+    ///   - connection: nil at a server that does not identify its callers.
+    func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)?
+}
+
+extension TrebuchetActor {
+    public static var _looksAtObservers: Bool { false }
+
+    public func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? { nil }
 }
 
 extension TrebuchetActor {

@@ -118,6 +118,29 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         _ = try await actor.whenLocal { try await deactivate($0) }
     }
 
+    override func beginStream(
+        _ stream: String, for connection: CallerConnection?,
+        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+    ) {
+        guard type.isGated, let actor = held ?? referred else {
+            return executeStreamingTarget(stream) { body(.success($0)) }
+        }
+        guard let home else {
+            return body(.failure(TrebuchetError(.internal, "actor '\(name)' looks at observers and has no reactor")))
+        }
+        let found = table.streams.first { $0.name == stream }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            actor.assumeIsolated { actor in
+                if let refusal = actor._refusal(ofStream: stream, to: connection) {
+                    body(.failure(refusal))
+                } else {
+                    body(.success(found?.source(actor, home)))
+                }
+            }
+        }
+    }
+
     override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
     {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {

@@ -35,6 +35,8 @@ final class Session: @unchecked Sendable {
     var crossings: [CrossingCalls] = []
     /// Streams by streamID.
     var streams = SessionStreams()
+    /// Streams of actors that look at who observes them, by streamID.
+    var gated: [[UInt8]: ActorName] = [:]
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
     /// Who is at the other end, at a server that asks.
@@ -73,7 +75,10 @@ final class Session: @unchecked Sendable {
         seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
         if let seat { link.memory?.join(seat.memory.budget) }
         shard.add(self)
-        if let caller { shard.onConnect?(caller.connection) }
+        guard let caller else { return }
+        // Held until the connection closes, and then let go.
+        caller.connection.endsStreams { self.endStreams(of: $0, $1) }
+        shard.onConnect?(caller.connection)
     }
 
     // MARK: Messages in

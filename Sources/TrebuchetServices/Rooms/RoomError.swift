@@ -20,6 +20,16 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case tooManyRooms(limit: Int)
     /// The server has as many rooms as it may.
     case serverFull(limit: Int)
+    /// What all members show has as many bytes as it may.
+    case roomTooLarge(limit: Int)
+    /// One principal, or one host, has as many sessions in the room as it may.
+    case tooManySessions(limit: Int)
+    /// A presence or an event nests arrays and objects deeper than it may.
+    case tooDeep(limit: Int)
+    /// A presence or an event is no JSON that can be kept: a member is there twice, or a number is too large.
+    case invalidValue(String)
+    /// The rules do not allow it.
+    case forbidden
     case presenceTooLarge(bytes: Int, limit: Int)
     case payloadTooLarge(bytes: Int, limit: Int)
     /// More joins, presence updates or publishes than a connection may make.
@@ -30,6 +40,16 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case eventsMissed(count: Int)
     /// There is no `TrebuchetBackend` that the key could use.
     case noBackend
+}
+
+extension RoomError {
+    /// Whether the room takes its member, and not what that shows.
+    var isAboutPresence: Bool {
+        switch self {
+        case .presenceTooLarge, .roomTooLarge, .tooDeep, .invalidValue: true
+        default: false
+        }
+    }
 }
 
 extension RoomError: CustomStringConvertible {
@@ -47,6 +67,11 @@ extension RoomError: CustomStringConvertible {
         case .roomFull(let limit): "the room has \(limit) members already"
         case .tooManyRooms(let limit): "this connection is in \(limit) rooms already; leave one first"
         case .serverFull(let limit): "the server has \(limit) rooms already"
+        case .roomTooLarge(let limit): "what the members of the room show has \(limit) bytes already"
+        case .tooManySessions(let limit): "\(limit) sessions of one user or host are in the room already"
+        case .tooDeep(let limit): "arrays and objects may stand \(limit) deep in each other"
+        case .invalidValue(let reason): "the value cannot be kept: \(reason)"
+        case .forbidden: "the rules of the server do not allow it"
         case .presenceTooLarge(let bytes, let limit): "a presence of \(bytes) bytes is too large; \(limit) are allowed"
         case .payloadTooLarge(let bytes, let limit): "an event of \(bytes) bytes is too large; \(limit) are allowed"
         case .rateLimited(let wait): "too many in too short a time; try again in \(wait) ms"

@@ -1,32 +1,230 @@
-/// What the members of a room show, in the order in which they began to: the state that clients observe.
-struct Roster: Codable, Sendable, Equatable {
-    struct Member: Codable, Sendable, Equatable {
+internal import Bytes
+internal import Trebuchet
+internal import TrebuchetWire
+
+/// What the members of a room show, in the order in which they began to: the state that they observe.
+///
+/// In JSON it is an object with one member for each, under its number: `{"members":{"7":{"id":"…","data":{…}}}}`. A change of a part
+/// of what somebody shows is sent as that part.
+struct Roster: Sendable, Equatable {
+    struct Member: Sendable, Equatable {
         /// The session.
         let id: String
-        /// Grows with each change, over all members: who has seen it need not look again.
-        var version: Int
+        /// Who is signed in over its connection; nil for nobody.
+        let principal: String?
         var data: JSONValue
+        /// Grows with each change: who has seen it need not look again. Not sent.
+        fileprivate(set) var version = 0
+
+        /// With a different version it is still the same.
+        static func == (one: Self, other: Self) -> Bool {
+            one.id == other.id && one.principal == other.principal && one.data == other.data
+        }
     }
 
-    private(set) var members: [Member] = []
-    private var version = 0
+    private var byNumber: [Int: Member] = [:]
+    private var numbers: [String: Int] = [:]
+    private var lastNumber = 0
+    private var lastVersion = 0
+    /// Of what its observers were sent: what members showed then, for those who have changed since; nil for new ones.
+    private var sent: [Int: JSONValue?] = [:]
+    /// Nobody asked for so long that it is less to send all of it.
+    private var isForgotten = false
+
+    static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
+
+    /// By their numbers.
+    var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
     /// What a session shows; nil when nothing.
-    subscript(session: String) -> JSONValue? { members.first { $0.id == session }?.data }
+    subscript(session: String) -> JSONValue? { numbers[session].flatMap { byNumber[$0]?.data } }
+
+    /// Whether nothing would change.
+    func shows(_ data: JSONValue?, of session: String, _ principal: String?) -> Bool {
+        let member = numbers[session].flatMap { byNumber[$0] }
+        return member?.data == data && (data == nil || member?.principal == principal)
+    }
 
     /// Shows this for a session; nil takes it away.
-    mutating func set(_ data: JSONValue?, of session: String) {
-        let index = members.firstIndex { $0.id == session }
+    mutating func set(_ data: JSONValue?, of session: String, principal: String? = nil) {
+        let known = numbers[session]
         guard let data else {
-            if let index { members.remove(at: index) }
+            guard let known else { return }
+            note(known)
+            byNumber[known] = nil
+            numbers[session] = nil
+            // Nobody has heard of it.
+            if case .some(.none) = sent[known] { sent[known] = nil }
             return
         }
-        version += 1
-        if let index {
-            members[index].version = version
-            members[index].data = data
-        } else {
-            members.append(Member(id: session, version: version, data: data))
+        lastVersion += 1
+        // Somebody who has signed in since begins anew: who it is does not change.
+        if let known, byNumber[known]?.principal != principal { set(nil, of: session) }
+        let number = numbers[session] ?? lastNumber + 1
+        note(number)
+        lastNumber = max(lastNumber, number)
+        numbers[session] = number
+        byNumber[number] = Member(id: session, principal: principal, data: data, version: lastVersion)
+    }
+
+    private mutating func note(_ number: Int) {
+        guard !isForgotten, sent[number] == nil else { return }
+        sent[number] = .some(byNumber[number]?.data)
+        guard sent.count > 64 + 2 * byNumber.count else { return }
+        (sent, isForgotten) = ([:], true)
+    }
+}
+
+extension Roster: DeltaState {
+    mutating func takeChanges() -> StateChanges? {
+        guard !isForgotten else {
+            isForgotten = false
+            return nil
+        }
+        var changes = StateChanges()
+        for (number, before) in sent.sorted(by: { $0.key < $1.key }) {
+            let path = ["members", String(number)]
+            switch (before, byNumber[number]) {
+            case (nil, nil): break
+            case (nil, let member?): changes.add(member, atPath: path)
+            case (_?, nil): changes.remove(atPath: path)
+            case (let before?, let member?): changes.change(before, to: member.data, at: path + ["data"])
+            }
+        }
+        sent = [:]
+        return changes
+    }
+
+    mutating func apply(_ changes: StateChanges) throws {
+        var changed = self
+        for operation in changes.operations { try changed.apply(operation) }
+        self = changed
+    }
+
+    private mutating func apply(_ operation: StateChanges.Operation) throws {
+        let path = operation.path
+        guard !path.isEmpty else {
+            guard operation.kind == .replace else { throw operation.error("the whole can only be replaced") }
+            return self = try operation.value(as: Roster.self)
+        }
+        guard path.count >= 2, path[0] == "members", let number = Int(path[1]) else {
+            throw operation.error("there is no such place")
+        }
+        lastVersion += 1
+        if path.count == 2 {
+            let member = operation.kind == .remove ? nil : try operation.value(as: Member.self)
+            if let before = byNumber[number] { numbers[before.id] = nil }
+            byNumber[number] = member
+            byNumber[number]?.version = lastVersion
+            if let member { numbers[member.id] = number }
+            lastNumber = max(lastNumber, number)
+            return
+        }
+        guard path[2] == "data", byNumber[number] != nil else { throw operation.error("there is no such place") }
+        let value = operation.kind == .remove ? nil : try operation.value(as: JSONValue.self)
+        guard byNumber[number]?.data.set(value, at: path[3...]) == true else {
+            throw operation.error("there is no such place")
+        }
+        byNumber[number]?.version = lastVersion
+    }
+}
+
+extension StateChanges {
+    /// What turns one value into another: the members of objects that differ, and whole values where there are none.
+    fileprivate mutating func change(_ before: JSONValue, to after: JSONValue, at path: [String]) {
+        guard before != after else { return }
+        guard case .object(let old) = before, case .object(let new) = after else {
+            return replace(after, atPath: path)
+        }
+        for (name, _) in old.sorted where new[name] == nil { remove(atPath: path + [name]) }
+        for (name, value) in new.sorted {
+            if let present = old[name] {
+                change(present, to: value, at: path + [name])
+            } else {
+                add(value, atPath: path + [name])
+            }
         }
     }
 }
+
+extension JSONValue {
+    /// Puts a value at a place within objects, or takes it away; false when there is no such place.
+    fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
+        guard let name = path.first else {
+            guard let value else { return false }
+            self = value
+            return true
+        }
+        guard case .object(var members) = self else { return false }
+        if path.count == 1 {
+            if value == nil, members[name] == nil { return false }
+            members[name] = value
+        } else {
+            guard var part = members[name], part.set(value, at: path.dropFirst()) else { return false }
+            members[name] = part
+        }
+        self = .object(members)
+        return true
+    }
+}
+
+extension Roster.Member: DirectJSON {
+    init(json: inout JSONCursor, depth: Int) throws {
+        var (id, principal, data): (String?, String?, JSONValue?)
+        try json.eachMember(depth: depth) { json, name in
+            switch name {
+            case "id": id = try JSONValue(json: &json, depth: depth + 1).text
+            case "principal": principal = try JSONValue(json: &json, depth: depth + 1).text
+            case "data": data = try JSONValue(json: &json, depth: depth + 1)
+            default: _ = try json.value(depth: depth + 1)
+            }
+        }
+        guard let id, let data else { throw ValueError("a member of a room has an id and data") }
+        self.init(id: id, principal: principal, data: data)
+    }
+
+    func write(json: inout ByteBuffer) {
+        json.append(#"{"id":"# as StaticString)
+        JSONString.append(id, to: &json)
+        if let principal {
+            json.append(#","principal":"# as StaticString)
+            JSONString.append(principal, to: &json)
+        }
+        json.append(#","data":"# as StaticString)
+        data.write(json: &json)
+        json.append(UInt8(ascii: "}"))
+    }
+}
+
+extension Roster: DirectJSON {
+    init(json: inout JSONCursor, depth: Int) throws {
+        var roster = Roster()
+        try json.eachMember(depth: depth) { json, name in
+            guard name == "members" else { return _ = try json.value(depth: depth + 1) }
+            try json.eachMember(depth: depth + 1) { json, name in
+                guard let number = Int(name) else { throw ValueError("'\(name.prefix(32))' is no number of a member") }
+                let member = try Member(json: &json, depth: depth + 2)
+                roster.byNumber[number] = member
+                roster.numbers[member.id] = number
+                roster.lastNumber = max(roster.lastNumber, number)
+            }
+        }
+        self = roster
+    }
+
+    func write(json: inout ByteBuffer) {
+        json.append(#"{"members":{"# as StaticString)
+        var isFirst = true
+        for (number, member) in byNumber.sorted(by: { $0.key < $1.key }) {
+            json.append((isFirst ? "\"" : ",\"") as StaticString)
+            json.append(decimal: Int64(number))
+            json.append("\":" as StaticString)
+            member.write(json: &json)
+            isFirst = false
+        }
+        json.append("}}" as StaticString)
+    }
+}
+
+extension Roster.Member: Codable {}
+extension Roster: Codable {}

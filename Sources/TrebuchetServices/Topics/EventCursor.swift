@@ -1,31 +1,27 @@
-/// How far a reader of an ``EventWindow`` has come: makes of its states each event once, in order.
+/// How far a client has come in the events of a room: makes of what it hears each event once, in order.
 struct EventCursor: Equatable {
-    /// What a state has brought.
-    struct Progress: Equatable {
-        var events: [RoomEvent] = []
-        /// Numbers that have left the window before they were seen.
-        var missed: Range<Int>?
+    private var epoch: String?
+    /// The number of the last event that was seen; nil as long as it is not known where to begin.
+    private(set) var last: Int?
+
+    /// The room was joined, perhaps again, in this epoch.
+    mutating func joined(_ epoch: String) {
+        // The room was made anew meanwhile: all of its events are news.
+        if self.epoch != nil, self.epoch != epoch { last = 0 }
+        self.epoch = epoch
     }
 
-    private var epoch: String?
-    private var last = 0
+    /// What was published up to this event was not for this client.
+    mutating func begin(after number: Int) {
+        if last == nil { last = number }
+    }
 
-    /// The first state only tells where to begin: its events were published before.
-    mutating func advance(to window: EventWindow) -> Progress {
-        guard let epoch else {
-            self.epoch = window.epoch
-            last = window.last
-            return Progress()
-        }
-        if epoch != window.epoch {
-            // The room was made anew meanwhile: all of its events are news.
-            self.epoch = window.epoch
-            last = 0
-        }
-        let new = window.events.filter { $0.number > last }
-        let first = new.first?.number ?? window.last + 1
-        let missed = first > last + 1 ? last + 1..<first : nil
-        last = max(last, window.last)
-        return Progress(events: new, missed: missed)
+    /// Of events in their order, those that are new; and how many before them were missed.
+    mutating func advance(over events: [RoomEvent]) -> (events: [RoomEvent], missed: Int) {
+        guard let last else { return ([], 0) }
+        let new = events.filter { $0.number > last }
+        guard let first = new.first, let newest = new.last else { return ([], 0) }
+        self.last = newest.number
+        return (new, first.number - last - 1)
     }
 }

@@ -1,3 +1,6 @@
+internal import Bytes
+internal import TrebuchetWire
+
 /// One event of a room, as it goes over the wire.
 struct RoomEvent: Codable, Sendable, Equatable {
     /// Counted from 1, over all topics of the room.
@@ -5,5 +8,38 @@ struct RoomEvent: Codable, Sendable, Equatable {
     let topic: String
     /// The session that published it.
     let peer: String
-    let payload: JSONValue
+    let payload: EncodedJSON
+}
+
+extension RoomEvent: DirectJSON {
+    init(json: inout JSONCursor, depth: Int) throws {
+        var (number, topic, peer, payload): (Int?, String?, String?, EncodedJSON?)
+        try json.eachMember(depth: depth) { json, name in
+            switch name {
+            case "number":
+                guard case .integer(let value) = try JSONValue(json: &json, depth: depth + 1) else { return }
+                number = Int(value)
+            case "topic": topic = try JSONValue(json: &json, depth: depth + 1).text
+            case "peer": peer = try JSONValue(json: &json, depth: depth + 1).text
+            case "payload": payload = try EncodedJSON(json: &json, depth: depth + 1)
+            default: _ = try json.value(depth: depth + 1)
+            }
+        }
+        guard let number, let topic, let peer, let payload else {
+            throw ValueError("an event of a room has a number, a topic, a peer and a payload")
+        }
+        self.init(number: number, topic: topic, peer: peer, payload: payload)
+    }
+
+    func write(json: inout ByteBuffer) {
+        json.append(#"{"number":"# as StaticString)
+        json.append(decimal: Int64(number))
+        json.append(#","topic":"# as StaticString)
+        JSONString.append(topic, to: &json)
+        json.append(#","peer":"# as StaticString)
+        JSONString.append(peer, to: &json)
+        json.append(#","payload":"# as StaticString)
+        payload.write(json: &json)
+        json.append(UInt8(ascii: "}"))
+    }
 }

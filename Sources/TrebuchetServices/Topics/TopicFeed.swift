@@ -33,7 +33,7 @@ final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
 
     /// An event of another type is left out.
     func receive(_ event: RoomEvent) {
-        guard let data = try? event.payload.decode(Payload.self) else { return }
+        guard let data = try? event.payload.value().decode(Payload.self) else { return }
         let received = TopicEvent(peerId: event.peer, data: data)
         subscriber.update { $0.addEvent(received) }
     }

@@ -56,14 +56,15 @@ struct RoomWorld {
     let address: SocketAddress
 
     static func run(
-        _ limits: RoomLimits = RoomLimits(), serverLimits: ServerLimits = ServerLimits(),
+        _ limits: RoomLimits = RoomLimits(), rules: any RoomRules = OpenRooms(),
+        serverLimits: ServerLimits = ServerLimits(),
         isolation: isolated (any Actor)? = #isolation, _ body: (RoomWorld) async throws -> Void
     ) async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: serverLimits, access: access)
-        let host = RoomHost.expose(on: server, limits: limits)
+        let host = RoomHost.expose(on: server, rules: rules, limits: limits)
         let address = try await server.start()
         do {
             try await body(RoomWorld(server: server, host: host, address: address))
@@ -86,12 +87,21 @@ struct RoomWorld {
     }
 
     func roster(_ name: String = "lobby") async throws -> Roster {
-        let client = TrebuchetClient(transport: .local(server))
-        try await client.connect()
-        let room = try client.resolve(Room.self, id: "rooms/chat-\(name)")
-        let roster = await room.observeRoster().first { _ in true }
-        await client.close()
-        return try #require(roster)
+        let room = try #require(host.room("rooms/chat-\(name)"))
+        return try #require(await room.whenLocal { $0.roster })
+    }
+}
+
+/// Past everything that a client does.
+extension Room {
+    nonisolated func join(presence: JSONValue, token: String?, attempt: String?) async throws -> RoomTicket {
+        try await join(presence: EncodedJSON(presence), token: token, attempt: attempt)
+    }
+    nonisolated func setPresence(_ presence: JSONValue) async throws { try await setPresence(EncodedJSON(presence)) }
+    nonisolated func patchPresence(_ patch: JSONValue) async throws { try await patchPresence(EncodedJSON(patch)) }
+    @discardableResult
+    nonisolated func publish(topic: String, payload: JSONValue) async throws -> Int {
+        try await publish(topic: topic, payload: EncodedJSON(payload))
     }
 }
 

@@ -175,11 +175,13 @@ extension Session {
             return refuse(
                 request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
+        if record.type.isGated { gated[request.streamID] = request.name.actor }
         let session = self
         beginning.insert(request.streamID)
         guard record.life.enter() else { return beginAgain(request, of: record) }
-        record.executeStreamingTarget(request.name.target) { source in
-            let outcome = Result { try source.map { try session.view(of: $0, through: request.filter) } }
+        record.beginStream(request.name.target, for: caller?.connection) { found in
+            let source = try? found.get()
+            let outcome = Result { try found.get().map { try session.view(of: $0, through: request.filter) } }
             let position = (source as? any PositionedSource)?.position(keptFor: session.shard.limits.resumeTime)
             session.shard.reactor.run {
                 session.subscribe(request, to: outcome, at: position, record)
@@ -227,11 +229,17 @@ extension Session {
         switch outcome {
         case .success(let found?): source = found
         case .success(nil): return refuse(request, record.gone)
-        case .failure(let error): return refuse(request, error)
+        case .failure(let error):
+            if record.type.isGated { gated[request.streamID] = nil }
+            return refuse(request, error)
         }
         guard isOpen, !isDraining else {
             (source as? FilteredSource)?.endIfUnused()
             return
+        }
+        // It may have lost its place since.
+        if record.type.isGated, gated[request.streamID] == nil {
+            return refuse(request, TrebuchetError(.unauthorized, "the stream may not be observed any more"))
         }
         let (stream, streamID, seen) = (request.name.target, request.streamID, request.seen)
         if let old = streams[streamID] { forget(old) }
@@ -272,6 +280,18 @@ extension Session {
 
     // MARK: Ending
 
+    /// Ends the streams of an actor that looks at who observes it: this connection may not any more. From anywhere.
+    func endStreams(of actor: ActorName, _ error: TrebuchetError) {
+        shard.reactor.run {
+            for (streamID, name) in self.gated where name == actor {
+                self.gated[streamID] = nil
+                if let subscription = self.streams[streamID] {
+                    self.endStream(subscription, reason: .error, error: error)
+                }
+            }
+        }
+    }
+
     /// The client does not want a stream any more.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
@@ -281,6 +301,7 @@ extension Session {
 
     private func forget(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
+        if !gated.isEmpty { gated[subscription.streamID] = nil }
         subscription.node.remove(subscription)
         giveBackStream(isFiltered: subscription.isFiltered)
     }

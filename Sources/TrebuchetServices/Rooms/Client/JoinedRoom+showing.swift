@@ -8,7 +8,8 @@ extension JoinedRoom {
     /// Observes what the room's values need, and no more.
     func adjustReaders(_ room: Room) {
         let needless = contents.withLock { contents -> [Task<Void, Never>?] in
-            guard contents.plan.isJoined else { return [] }
+            guard contents.plan.isJoined, let ticket = contents.plan.ticket else { return [] }
+            let joins = contents.joins
             var needless: [Task<Void, Never>?] = []
             if !contents.wantsRoster {
                 needless.append(contents.rosterReader.take())
@@ -17,7 +18,7 @@ extension JoinedRoom {
                 contents.rosterReader = Task { [weak self] in
                     let rosters = await room.observeRoster()
                     for await roster in rosters { self?.heard(roster) }
-                    self?.readerEnded(rosters.outcome)
+                    self?.readerEnded(rosters.outcome, begunAfter: joins)
                 }
             }
             if !contents.wantsEvents {
@@ -25,10 +26,18 @@ extension JoinedRoom {
                 contents.cursor = EventCursor()
                 contents.hasEvents = false
             } else if contents.eventReader == nil {
+                contents.cursor.joined(ticket.epoch)
                 contents.eventReader = Task { [weak self] in
-                    let windows = await room.observeEvents()
-                    for await window in windows { await self?.heard(window, room) }
-                    self?.readerEnded(windows.outcome)
+                    var outcome: StreamOutcome?
+                    do throws(TrebuchetError) {
+                        let events = await room.observeEvents()
+                        // Calls keep their order: this one is answered when the stream has begun.
+                        _ = await self?.catchUp(room)
+                        for try await event in events { await self?.heard(event, room) }
+                    } catch {
+                        outcome = .failed(error)
+                    }
+                    self?.readerEnded(outcome, begunAfter: joins)
                 }
             }
             return needless
@@ -42,12 +51,21 @@ extension JoinedRoom {
     }
 
     /// The room has gone, or may not be observed.
-    private func readerEnded(_ outcome: StreamOutcome?) {
+    ///
+    /// - Parameter joins: how often the room had been joined when the reader began.
+    private func readerEnded(_ outcome: StreamOutcome?, begunAfter joins: Int) {
         guard !Task.isCancelled else { return }
         stopReaders()
-        let error: any Error = if case .failed(let error)? = outcome { error } else { RoomError.roomClosed }
-        retry(after: change { $0.plan.lost(error) })
+        guard case .failed(let error)? = outcome else { return joinAgain(after: RoomError.roomClosed) }
+        // Events came faster than they were read: the room still has them, or says how many it has not.
+        if error.code == .overflow { return wake() }
+        // A stream that began over an earlier connection went on over this one before the room was joined: it begins anew.
+        let (isJoined, isOld) = contents.withLock { ($0.plan.isJoined, $0.joins != joins) }
+        guard isJoined else { return }
+        if isOld { wake() } else { joinAgain(after: error) }
     }
+
+    private func joinAgain(after error: any Error) { retry(after: change { $0.plan.lost(error) }) }
 
     private func heard(_ roster: Roster) {
         guard !Task.isCancelled else { return }
@@ -57,37 +75,37 @@ extension JoinedRoom {
         }
     }
 
-    private func heard(_ window: EventWindow, _ room: Room) async {
-        let progress = contents.withLock { $0.cursor.advance(to: window) }
-        var events = progress.events
-        var lost = 0
-        if let missed = progress.missed {
-            // The room remembers more than it streams. Before the others: these are older.
-            let known = await remembered(after: missed.lowerBound - 1, room).filter { missed.contains($0.number) }
-            events.insert(contentsOf: known, at: 0)
-            lost = missed.count - known.count
-        }
-        guard !Task.isCancelled else { return }
-        let (arrived, missed) = (events, lost)
-        change { contents in
-            contents.hasEvents = true
-            if missed > 0 { contents.arrived.append(.missed(missed)) }
-            contents.arrived += arrived.map { .event($0) }
+    private func heard(_ event: RoomEvent, _ room: Room) async {
+        // The stream begins somewhere in the course of events: what lies between is asked for.
+        let isNext = contents.withLock { event.number <= ($0.cursor.last ?? 0) + 1 }
+        // Without an answer the connection has gone: then the reader begins anew, and asks again.
+        guard isNext ? true : await catchUp(room) else { return }
+        take([event])
+    }
+
+    /// Asks the room for what has not been seen; at first for where to begin. False when it does not answer.
+    private func catchUp(_ room: Room) async -> Bool {
+        let last = contents.withLock { $0.cursor.last }
+        do {
+            let events = try await room.history(topic: nil, after: last, limit: last == nil ? 1 : nil)
+            if last == nil { change { $0.cursor.begin(after: events.last?.number ?? 0) } } else { take(events) }
+            change { $0.hasEvents = true }
+            return true
+        } catch RoomError.rateLimited(let milliseconds) {
+            try? await Task.sleep(for: .milliseconds(milliseconds))
+            return Task.isCancelled ? false : await catchUp(room)
+        } catch {
+            return false
         }
     }
 
-    /// What the room remembers. Only members are told: after a reconnect the stream may go on before the room is joined.
-    private func remembered(after number: Int, _ room: Room) async -> [RoomEvent] {
-        for await _ in changes.stream where contents.withLock({ $0.plan.isJoined }) {
-            do {
-                return try await room.history(topic: nil, after: number, limit: nil)
-            } catch let error as RoomError where error != .notJoined {
-                return []
-            } catch {
-                // The connection was another one, or has gone: the next change tells.
-            }
+    private func take(_ events: [RoomEvent]) {
+        guard !Task.isCancelled else { return }
+        change { contents in
+            let (new, missed) = contents.cursor.advance(over: events)
+            if missed > 0 { contents.arrived.append(.missed(missed)) }
+            contents.arrived += new.map { .event($0) }
         }
-        return []
     }
 
     // MARK: Showing

@@ -59,20 +59,22 @@ extension JoinedRoom {
         switch step {
         case .join(let shown, let token):
             let attempt = contents.withLock { $0.plan.attempt }
-            let ticket = try await room.join(presence: shown, token: token, attempt: attempt)
+            let ticket = try await room.join(
+                presence: shown.map { EncodedJSON($0) }, token: token, attempt: attempt)
             change { contents in
+                contents.joins += 1
                 contents.sessions.insert(ticket.session)
                 contents.plan.joined(ticket, showing: shown)
             }
         case .set(let shown):
-            try await room.setPresence(shown)
+            try await room.setPresence(shown.map { EncodedJSON($0) })
             change { $0.plan.showed(shown) }
         case .patch(let patch):
-            try await room.patchPresence(patch)
+            try await room.patchPresence(EncodedJSON(patch))
             change { $0.plan.showed(presence) }
         case .publish:
             guard let publication else { return }
-            try await room.publish(topic: publication.topic, payload: publication.payload)
+            try await room.publish(topic: publication.topic, payload: EncodedJSON(publication.payload))
             publication.settle(.success(()))
             change { $0.plan.published() }
         case .leave(let token):
@@ -93,7 +95,7 @@ extension JoinedRoom {
             }
         }
         let delay = change { $0.plan.failed(step, with: error) }
-        if case .presenceTooLarge? = error as? RoomError { settleSaves(refusedWith: error) }
+        if (error as? RoomError)?.isAboutPresence == true { settleSaves(refusedWith: error) }
         if let delay { retry(after: delay) }
     }
 
@@ -175,10 +177,12 @@ extension JoinedRoom {
                 change { $0.plan.connected() }
             case .connecting(_, let error):
                 change { $0.plan.disconnected(error) }
+                stopReaders()
             case .draining:
                 break
             case .disconnected(let error):
                 change { $0.plan.disconnected(error) }
+                stopReaders()
                 if failures > 0 { try? await Task.sleep(for: .milliseconds(100 << min(failures, 7))) }
                 failures += 1
                 // What it fails with comes as the next state.

@@ -16,6 +16,8 @@ final class JoinedRoom: Sendable {
 
     struct Contents {
         var plan = RoomPlan(attempt: RoomSecret.make())
+        /// How often the room has been joined.
+        var joins = 0
         var feeds: [Int: any RoomFeed] = [:]
         var presenceFeeds: Set<Int> = []
         var lastFeed = 0

@@ -30,7 +30,9 @@ final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
                 if let before = known[member.id], before.version == member.version {
                     next[member.id] = before
                 } else {
-                    let peer = (try? member.data.decode(Presence.self)).map { Peer(id: member.id, data: $0) }
+                    let peer = (try? member.data.decode(Presence.self)).map {
+                        Peer(id: member.id, data: $0, principal: member.principal)
+                    }
                     next[member.id] = Known(version: member.version, peer: peer)
                 }
             }

@@ -144,7 +144,7 @@ struct RoomPlan {
         case (_, .roomClosed?):
             ticket = nil
             isJoined = false
-        case (_, .presenceTooLarge?):
+        case (_, let problem?) where problem.isAboutPresence:
             refused = presence
             self.error = error
             return nil

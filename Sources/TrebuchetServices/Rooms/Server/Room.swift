@@ -5,18 +5,21 @@ internal import Trebuchet
 ///
 /// A session belongs to the connection that joined; the server makes its id, and no argument ever names one. A connection
 /// that goes leaves its session behind for the grace: who then joins with the session's token has it again, and the others
-/// notice nothing.
+/// notice nothing. Only connections with a session observe the room.
 @Trebuchet
 distributed actor Room {
     /// What the members show each other.
     @StreamedState var roster: Roster = Roster()
-    /// What was published last.
-    @StreamedState var events: EventWindow = EventWindow(maximumEvents: 32, maximumBytes: 32 << 10)
+    /// What they tell each other.
+    @StreamedEvents var events: RoomEvent
 
     private let name: String
     private let host: RoomHost
+    /// Those with a session.
+    private var observers: Set<CallerConnection> = []
     private var membership: RoomMembership<RoomGuest>
-    private var history: EventWindow
+    private var history: EventHistory
+    private var showing: PresenceBatch
     private var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     private var timer: Task<Void, Never>?
     private var isClosed = false
@@ -25,8 +28,11 @@ distributed actor Room {
         self.name = name
         self.host = host
         let limits = host.limits
-        membership = RoomMembership(limit: limits.membersPerRoom, grace: limits.grace.nanoseconds)
-        history = EventWindow(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
+        membership = RoomMembership(
+            limit: limits.membersPerRoom, grace: limits.grace.nanoseconds, perPrincipal: limits.membersPerPrincipal,
+            perHost: limits.membersPerHost)
+        history = EventHistory(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
+        showing = PresenceBatch(limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds)
         self.actorSystem = actorSystem
     }
 
@@ -42,27 +48,34 @@ distributed actor Room {
     ///   - attempt: a secret of the caller's making, at least 16 bytes, the same each time it tries: a join whose answer was
     ///     lost made a session of which it has no token. Nil for none.
     distributed func join(
-        presence: JSONValue?, token: String?, attempt: String?
+        presence: EncodedJSON?, token: String?, attempt: String?
     ) throws(RoomError) -> RoomTicket {
         guard (16...RoomLimits.longestName).contains(attempt?.utf8.count ?? 16) else { throw .invalidName }
         let guest = try host.guest()
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
         try guest.take(.join)
-        try check(presence)
+        let principal = guest.connection.principal
+        guard host.rules.mayJoin(principal, host.shortName(name)) else { throw .forbidden }
+        let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.session(of: guest)) != nil
         if !isHere { try guest.enter() }
         let joined: RoomMembership<RoomGuest>.Joined
         do {
+            // Before the session: who finds no room for what it shows is not there.
+            let known = token.flatMap { try? membership.session(provedBy: $0) } ?? (try? membership.session(of: guest))
+            try showing.check(shown, of: known)
             joined = try membership.join(
-                guest, principal: guest.connection.principal?.id, token: token, attempt: attempt,
-                makeIdentity: Self.makeIdentity)
+                guest, principal: principal?.id,
+                holder: RoomMembership.Holder(principal: principal?.id, host: guest.host), token: token,
+                attempt: attempt, makeIdentity: Self.makeIdentity)
         } catch {
             if !isHere { guest.leave() }
             throw error
         }
         let session = joined.identity.session
-        joined.replaced?.leave()
+        if let replaced = joined.replaced { leave(replaced) }
+        observers.insert(guest.connection)
         if !isHere {
             closeHandlers[session]?.cancel()
             closeHandlers[session] = guest.connection.onClose { [weak self, weak guest] in
@@ -72,8 +85,9 @@ distributed actor Room {
                 }
             }
         }
-        show(presence, of: session)
-        return RoomTicket(session: session, token: joined.identity.token)
+        show(shown, of: session)
+        host.didChange(name, members: membership.count)
+        return RoomTicket(session: session, token: joined.identity.token, epoch: history.epoch)
     }
 
     /// Ends a session at once: the caller's, or the one of the token.
@@ -88,34 +102,37 @@ distributed actor Room {
     }
 
     /// Replaces what the others see of the caller; nil for nothing.
-    distributed func setPresence(_ presence: JSONValue?) throws(RoomError) {
+    distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
         let session = try self.session(for: .presence)
-        try check(presence)
-        show(presence, of: session)
+        let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
+        try showing.check(shown, of: session)
+        show(shown, of: session)
     }
 
     /// Changes parts of what the others see of the caller: a merge patch (RFC 7396).
-    distributed func patchPresence(_ patch: JSONValue) throws(RoomError) {
+    distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
         let session = try self.session(for: .presence)
-        let presence = (roster[session] ?? .object([:])).merging(patch)
-        try check(presence)
+        let presence = (showing.wanted(session, in: roster) ?? .object([:])).merging(try value(patch))
+        try check(presence.byteCount)
+        try showing.check(presence, of: session)
         show(presence, of: session)
     }
 
     // MARK: Topics
 
-    /// Hands an event to the other members and to those that observe the room; returns its number.
+    /// Hands an event to the other members; returns its number.
     @discardableResult
-    distributed func publish(topic: String, payload: JSONValue) throws(RoomError) -> Int {
+    distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
         let session = try self.session(for: .publish)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.longestName else { throw .invalidName }
         let bytes = payload.byteCount
         guard bytes <= host.limits.payloadBytes else {
             throw .payloadTooLarge(bytes: bytes, limit: host.limits.payloadBytes)
         }
-        let number = events.append(topic: topic, peer: session, payload: payload, bytes: bytes)
-        history.append(topic: topic, peer: session, payload: payload, bytes: bytes)
-        return number
+        guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
+        let event = history.append(topic: topic, peer: session, payload: payload)
+        $events.send(event)
+        return event.number
     }
 
     /// The last events that the room remembers, the oldest first. Counts as a publish of the connection.
@@ -126,7 +143,9 @@ distributed actor Room {
     distributed func history(topic: String?, after: Int?, limit: Int?) throws(RoomError) -> [RoomEvent] {
         // It answers with a lot: as often as one may publish.
         _ = try self.session(for: .publish)
-        let found = history.events.filter { $0.number > after ?? 0 && (topic == nil || $0.topic == topic) }
+        let found = history.events.filter {
+            $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
+        }
         return Array(found.suffix(max(0, limit ?? .max)))
     }
 
@@ -139,25 +158,52 @@ distributed actor Room {
         return try membership.session(of: guest)
     }
 
-    private func check(_ presence: JSONValue?) throws(RoomError) {
-        guard let bytes = presence?.byteCount, bytes > host.limits.presenceBytes else { return }
+    /// Its size first: larger ones are not looked into.
+    private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
+        try check(encoded.byteCount)
+        guard encoded.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
+        do {
+            return try encoded.value()
+        } catch {
+            throw .invalidValue("\(error)")
+        }
+    }
+
+    private func check(_ bytes: Int) throws(RoomError) {
+        guard bytes > host.limits.presenceBytes else { return }
         throw .presenceTooLarge(bytes: bytes, limit: host.limits.presenceBytes)
     }
 
-    /// A session that comes back with what it showed before changes nothing.
+    /// At once, or together with what others change within the interval.
     private func show(_ presence: JSONValue?, of session: String) {
-        if roster[session] != presence { roster.set(presence, of: session) }
+        showing.show(presence, of: session, principal: membership.principal(of: session))
+        guard let wait = showing.timeToWait(at: MonotonicClock.now) else { return }
+        guard wait > 0 else { return showAll() }
+        Task { [weak self] in
+            try? await Task.sleep(for: .nanoseconds(wait))
+            await self?.whenLocal { $0.showAll() }
+        }
     }
 
+    private func showAll() { showing.bring(into: &roster, at: MonotonicClock.now) }
+
     private func end(_ session: String) {
-        membership.end(session)?.leave()
+        if let guest = membership.end(session) { leave(guest) }
         closeHandlers.removeValue(forKey: session)?.cancel()
         show(nil, of: session)
+        host.didChange(name, members: membership.count)
+    }
+
+    private func leave(_ guest: RoomGuest) {
+        guest.leave()
+        guard observers.remove(guest.connection) != nil else { return }
+        guest.connection.endStreams(
+            ofActor: name, TrebuchetError(.unauthorized, "the connection is not in the room any more"))
     }
 
     private func lost(_ guest: RoomGuest) {
         guard let session = membership.lost(guest, at: MonotonicClock.now) else { return }
-        guest.leave()
+        leave(guest)
         closeHandlers[session] = nil
         watchForEnds()
     }
@@ -177,6 +223,7 @@ distributed actor Room {
     private func endOverdue() {
         timer = nil
         for session in membership.endOverdue(at: MonotonicClock.now) { show(nil, of: session) }
+        host.didChange(name, members: membership.count)
         watchForEnds()
         closeIfEmpty()
     }
@@ -190,5 +237,14 @@ distributed actor Room {
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
         RoomMembership.Identity(session: RoomSecret.make(), token: RoomSecret.make())
+    }
+}
+
+extension Room {
+    static var _looksAtObservers: Bool { true }
+
+    func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
+        guard let connection, observers.contains(connection) else { return RoomError.notJoined }
+        return nil
     }
 }

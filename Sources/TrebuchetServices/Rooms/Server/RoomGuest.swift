@@ -14,11 +14,13 @@ final class RoomGuest: Sendable {
     }
 
     let connection: CallerConnection
+    let host: CallerHost?
     private let roomLimit: Int
     private let usage: Mutex<Usage>
 
     init(_ connection: CallerConnection, limits: RoomLimits) {
         self.connection = connection
+        host = connection.host
         roomLimit = limits.roomsPerConnection
         let now = MonotonicClock.now
         usage = Mutex(

@@ -7,42 +7,75 @@ public final class RoomHost: Sendable {
     /// The name of the service, and the beginning of its rooms' names.
     public static let name = "rooms"
 
+    private struct Entry {
+        weak var room: Room?
+        var members = 0
+    }
+
     private struct Contents {
-        var rooms = 0
+        /// By the names of their actors.
+        var rooms: [ByteText: Entry] = [:]
         var guests: [CallerConnection: RoomGuest] = [:]
     }
 
     public let limits: RoomLimits
+    let rules: any RoomRules
     private weak let server: TrebuchetServer?
     private let contents = Mutex(Contents())
 
-    private init(_ server: TrebuchetServer, _ limits: RoomLimits) {
+    private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.server = server
+        self.rules = rules
         self.limits = limits
     }
 
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
     /// `RoomError.unknownCaller`.
+    ///
+    /// - Parameter rules: who may join and list rooms. Default: everybody joins every room, and nobody lists them.
     @discardableResult
-    public static func expose(on server: TrebuchetServer, limits: RoomLimits = RoomLimits()) -> RoomHost {
-        let host = RoomHost(server, limits)
+    public static func expose(
+        on server: TrebuchetServer, rules: any RoomRules = OpenRooms(), limits: RoomLimits = RoomLimits()
+    ) -> RoomHost {
+        let host = RoomHost(server, rules, limits)
         let system = server.actorSystem
         server.expose(Room.self, as: "\(name)/*") { try host.makeRoom($0, in: system) }
+        server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: .seconds(60)) {
+            RoomList($0, host: host, actorSystem: system)
+        }
         return host
     }
 
     /// Rooms that there are now.
-    public var roomCount: Int { contents.withLock { $0.rooms } }
+    public var roomCount: Int { contents.withLock { $0.rooms.count } }
+
+    /// `chat-lobby` of `rooms/chat-lobby`.
+    func shortName(_ name: String) -> String { String(name.dropFirst(Self.name.count + 1)) }
+
+    func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
+
+    func didChange(_ name: String, members: Int) { contents.withLock { $0.rooms[ByteText(name)]?.members = members } }
+
+    func summaries(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
+        let rooms = contents.withLock { $0.rooms }
+        let found = rooms.lazy.filter { $0.value.members > 0 }
+            .map { RoomSummary(name: self.shortName($0.key.text), members: $0.value.members) }
+            .filter { summary in
+                summary.name.utf8.starts(with: prefix.utf8) && (after.map { $0.precedesInBytes(summary.name) } ?? true)
+            }
+        return Array(found.sorted { $0.name.precedesInBytes($1.name) }.prefix(limit))
+    }
 
     private func makeRoom(_ name: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
         guard name.utf8.count <= RoomLimits.longestName else { throw .invalidName }
         let isAllowed = contents.withLock { contents in
-            guard contents.rooms < limits.rooms else { return false }
-            contents.rooms += 1
+            guard contents.rooms.count < limits.rooms else { return false }
+            contents.rooms[ByteText(name)] = Entry()
             return true
         }
         guard isAllowed else { throw .serverFull(limit: limits.rooms) }
         let room = Room(name: name, host: self, actorSystem: system)
+        contents.withLock { $0.rooms[ByteText(name)]?.room = room }
         let time = limits.unjoinedTime
         Task { [weak room] in
             try? await Task.sleep(for: time)
@@ -53,7 +86,8 @@ public final class RoomHost: Sendable {
 
     /// A room has closed, once.
     func didClose(_ name: String) {
-        contents.withLock { $0.rooms -= 1 }
+        let closed = contents.withLock { $0.rooms.removeValue(forKey: ByteText(name)) }
+        withExtendedLifetime(closed) {}
         Task { [weak server] in await server?.unexpose(name) }
     }
 

@@ -14,6 +14,16 @@ public struct RoomLimits: Sendable {
     public var roomsPerConnection = 100
     /// Sessions of one room at once, those within their grace too. Default 1,000.
     public var membersPerRoom = 1_000
+    /// Of these, those of one principal. Default 100.
+    public var membersPerPrincipal = 100
+    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 250.
+    public var membersPerHost = 250
+    /// Bytes of what all members of one room show, each counted with 256 more; a join or a presence beyond it is refused with
+    /// `roomTooLarge`. Default 4 MiB: who joins gets it as one message.
+    public var rosterBytes = 4 << 20
+    /// The least time between two messages that tell a member what others have changed; what is changed within it leaves together.
+    /// Default 50 ms.
+    public var presenceInterval = Duration.milliseconds(50)
     /// Bytes of one member's presence. Default 64 KiB.
     public var presenceBytes = 64 << 10
     /// Bytes of one event. Default 16 KiB.
@@ -28,6 +38,12 @@ public struct RoomLimits: Sendable {
     public var presenceUpdates = RateLimit(callsPerSecond: 100, burst: 200)
     /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
     public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
+
+    /// How deep a presence or an event may nest arrays and objects: it goes to the others within other things, in messages of 64
+    /// levels.
+    static let deepest = JSONValue.deepest
+    /// What a member counts beside what it shows.
+    static let memberOverhead = 256
 
     public init() {}
 }

@@ -1,3 +1,5 @@
+internal import Trebuchet
+
 /// Who is in a room: sessions, the connections that have them, and how long they live without one.
 ///
 /// Pure: the time is given, in nanoseconds, and so are the identities of new sessions.
@@ -21,6 +23,8 @@ struct RoomMembership<Guest: Hashable> {
         /// What its client can show besides the token, which it may never have got.
         let attempt: String?
         var principal: String?
+        /// Whose share it uses.
+        var holder: Holder?
         /// Nil within the grace.
         var guest: Guest?
         var leavesAt: UInt64?
@@ -28,15 +32,55 @@ struct RoomMembership<Guest: Hashable> {
 
     let limit: Int
     let grace: UInt64
+    private var shares: Shares
     private var sessions: [String: Session] = [:]
     /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
     private var sessionsBySecret: [String: String] = [:]
     private var sessionsByGuest: [Guest: String] = [:]
 
-    init(limit: Int, grace: UInt64) {
+    init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
         self.limit = limit
         self.grace = grace
+        shares = Shares(perPrincipal: perPrincipal, perHost: perHost)
     }
+
+    /// Whose share a session uses: that of somebody who is signed in, and that of a host.
+    struct Holder: Hashable {
+        var principal: String?
+        var host: CallerHost?
+    }
+
+    private struct Shares {
+        let perPrincipal: Int
+        let perHost: Int
+        var principals: [String: Int] = [:]
+        var hosts: [CallerHost: Int] = [:]
+
+        func check(_ holder: Holder?) throws(RoomError) {
+            if let principal = holder?.principal, principals[principal, default: 0] >= perPrincipal {
+                throw .tooManySessions(limit: perPrincipal)
+            }
+            if let host = holder?.host, hosts[host, default: 0] >= perHost { throw .tooManySessions(limit: perHost) }
+        }
+
+        mutating func count(_ holder: Holder?, _ change: Int) {
+            if let principal = holder?.principal {
+                let count = principals[principal, default: 0] + change
+                principals[principal] = count > 0 ? count : nil
+            }
+            if let host = holder?.host {
+                let count = hosts[host, default: 0] + change
+                hosts[host] = count > 0 ? count : nil
+            }
+        }
+    }
+
+    private mutating func take(_ holder: Holder?) -> Holder? {
+        shares.count(holder, 1)
+        return holder
+    }
+
+    private mutating func release(_ holder: Holder?) { shares.count(holder, -1) }
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
@@ -50,21 +94,28 @@ struct RoomMembership<Guest: Hashable> {
         return session
     }
 
+    /// Who is signed in over the connection of a session.
+    func principal(of session: String) -> String? { sessions[session]?.principal }
+
     /// Gives a connection its session: the one that it has, the one that its token proves, the one that it made with the same
     /// attempt, or a new one.
     mutating func join(
-        _ guest: Guest, principal: String?, token: String?, attempt: String? = nil, makeIdentity: () -> Identity
+        _ guest: Guest, principal: String?, holder: Holder? = nil, token: String?, attempt: String? = nil,
+        makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
         let own = sessionsByGuest[guest]
         if let secret = token ?? attempt.flatMap({ sessionsBySecret[$0] == nil ? nil : $0 }) {
             guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
-            if let before = session.principal, let principal, before != principal { throw .notYours }
+            // What belongs to somebody is nobody else's, not even with the token.
+            if let before = session.principal, before != principal { throw .notYours }
             let replaced = session.guest == guest ? nil : session.guest
             if let replaced { sessionsByGuest[replaced] = nil }
             session.guest = guest
             session.leavesAt = nil
             session.principal = principal ?? session.principal
+            release(session.holder)
+            session.holder = take(holder)
             sessions[id] = session
             sessionsByGuest[guest] = id
             return Joined(identity: session.identity, isNew: false, replaced: replaced)
@@ -73,9 +124,10 @@ struct RoomMembership<Guest: Hashable> {
             return Joined(identity: session.identity, isNew: false, replaced: nil)
         }
         guard sessions.count < limit else { throw .roomFull(limit: limit) }
+        try shares.check(holder)
         let identity = makeIdentity()
         sessions[identity.session] = Session(
-            identity: identity, attempt: attempt, principal: principal, guest: guest)
+            identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
         sessionsBySecret[identity.token] = identity.session
         if let attempt { sessionsBySecret[attempt] = identity.session }
         sessionsByGuest[guest] = identity.session
@@ -92,6 +144,7 @@ struct RoomMembership<Guest: Hashable> {
     @discardableResult
     mutating func end(_ id: String) -> Guest? {
         guard let session = sessions.removeValue(forKey: id) else { return nil }
+        release(session.holder)
         sessionsBySecret[session.identity.token] = nil
         if let attempt = session.attempt { sessionsBySecret[attempt] = nil }
         if let guest = session.guest { sessionsByGuest[guest] = nil }

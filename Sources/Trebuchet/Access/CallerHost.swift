@@ -1,0 +1,16 @@
+internal import WebSockets
+
+/// The host that a connection comes from, as shares and rates count it: an IPv4 address, or a /64 network of IPv6.
+package struct CallerHost: Hashable, Sendable {
+    private let key: AddressKey
+
+    fileprivate init(_ key: AddressKey) { self.key = key }
+}
+
+extension CallerConnection {
+    /// Nil for this machine itself and for clients in this process, which have no share as a host.
+    package var host: CallerHost? {
+        guard let key = remoteAddress.flatMap({ AddressKey($0) }), !key.isLoopback else { return nil }
+        return CallerHost(key)
+    }
+}

@@ -1,0 +1,31 @@
+package import TrebuchetWire
+
+/// A `DirectJSON` within what other coders read and write.
+extension DirectJSON where Self: Codable {
+    package init(from decoder: any Decoder) throws { self = try Self(json: JSONValue(from: decoder).json) }
+
+    package func encode(to encoder: any Encoder) throws { try JSONValue(json: json()).encode(to: encoder) }
+}
+
+extension JSONCursor {
+    /// Reads an object, member by member: `body` reads the value.
+    mutating func eachMember(depth: Int, _ body: (inout JSONCursor, _ name: String) throws -> Void) throws {
+        guard depth < JSONCursor.deepest else { throw tooDeep() }
+        try expect(UInt8(ascii: "{"))
+        var isFirst = true
+        while let name = try name(&isFirst) { try body(&self, text(name)) }
+    }
+}
+
+extension JSONValue {
+    /// The text that it is; nil for null. Throws for anything else.
+    var text: String? {
+        get throws {
+            switch self {
+            case .null: nil
+            case .string(let text): text
+            default: throw ValueError("expected a text")
+            }
+        }
+    }
+}

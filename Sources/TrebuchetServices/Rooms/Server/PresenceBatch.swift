@@ -1,0 +1,65 @@
+/// What members of a room have changed and the others have not been told: all of it leaves together, once in an interval. Pure:
+/// times are nanoseconds.
+struct PresenceBatch {
+    private struct Change {
+        var presence: JSONValue?
+        var principal: String?
+    }
+
+    private let limit: Int
+    private let interval: UInt64
+    private var changes: [String: Change] = [:]
+    /// Bytes of what each shows, or will.
+    private var sizes: [String: Int] = [:]
+    private var bytes = 0
+    private var lastTime: UInt64 = 0
+    private var isAwaited = false
+
+    init(limit: Int, interval: UInt64) {
+        self.limit = limit
+        self.interval = interval
+    }
+
+    /// Throws when there is no room for what a session, or one that is still to come, wants to show.
+    func check(_ presence: JSONValue?, of session: String?) throws(RoomError) {
+        let before = session.flatMap { sizes[$0] } ?? 0
+        let after = Self.size(presence)
+        guard after <= before || bytes - before + after <= limit else { throw .roomTooLarge(limit: limit) }
+    }
+
+    private static func size(_ presence: JSONValue?) -> Int {
+        presence.map { $0.byteCount + RoomLimits.memberOverhead } ?? 0
+    }
+
+    /// What a session shows when all has been told.
+    func wanted(_ session: String, in roster: Roster) -> JSONValue? {
+        if let change = changes[session] { return change.presence }
+        return roster[session]
+    }
+
+    mutating func show(_ presence: JSONValue?, of session: String, principal: String?) {
+        let size = Self.size(presence)
+        bytes += size - (sizes[session] ?? 0)
+        sizes[session] = size > 0 ? size : nil
+        changes[session] = Change(presence: presence, principal: principal)
+    }
+
+    /// How long to wait until the others are told; nil when somebody waits for that already.
+    mutating func timeToWait(at now: UInt64) -> UInt64? {
+        guard !isAwaited else { return nil }
+        let next = lastTime &+ interval
+        guard lastTime > 0, now < next else { return 0 }
+        isAwaited = true
+        return next - now
+    }
+
+    /// A session that shows again what it showed before changes nothing.
+    mutating func bring(into roster: inout Roster, at now: UInt64) {
+        isAwaited = false
+        lastTime = now
+        for (session, change) in changes where !roster.shows(change.presence, of: session, change.principal) {
+            roster.set(change.presence, of: session, principal: change.principal)
+        }
+        changes = [:]
+    }
+}

@@ -1,0 +1,37 @@
+internal import Trebuchet
+
+/// A room, as it is listed.
+struct RoomSummary: Codable, Sendable, Equatable {
+    /// `chat-lobby`
+    let name: String
+    let members: Int
+}
+
+/// `room-lists/<type>`: which rooms of a type there are, for those who may know.
+@Trebuchet
+distributed actor RoomList {
+    static let prefix = "room-lists/"
+    static let longestPage = 1_000
+
+    private let host: RoomHost
+    /// `chat-`, with which their names begin.
+    private let prefix: String
+
+    init(_ name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
+        prefix = name.dropFirst(Self.prefix.count) + "-"
+        self.host = host
+        self.actorSystem = actorSystem
+    }
+
+    /// Rooms that somebody is in, by the bytes of their names.
+    ///
+    /// - Parameters:
+    ///   - after: the last name of the page before; nil for the first page.
+    ///   - limit: at most, and at most 1,000; nil for as many.
+    distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
+        let guest = try host.guest()
+        try guest.take(.join)
+        guard host.rules.mayList(guest.connection.principal) else { throw .forbidden }
+        return host.summaries(prefix: prefix, after: after, limit: min(max(0, limit ?? .max), Self.longestPage))
+    }
+}

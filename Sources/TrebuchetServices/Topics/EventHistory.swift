@@ -1,0 +1,32 @@
+/// The last events of a room, with increasing numbers.
+struct EventHistory: Sendable {
+    /// Another one when the counting has begun anew.
+    let epoch: String
+    /// The number of the last event; 0 before the first.
+    private(set) var last = 0
+    private(set) var events: [RoomEvent] = []
+    private let maximumEvents: Int
+    private let maximumBytes: Int
+    private var bytes = 0
+
+    init(maximumEvents: Int, maximumBytes: Int, epoch: String = RoomSecret.make()) {
+        self.maximumEvents = maximumEvents
+        self.maximumBytes = maximumBytes
+        self.epoch = epoch
+    }
+
+    /// Adds an event and drops the oldest that are too many; the newest stays in any case.
+    mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {
+        last += 1
+        let event = RoomEvent(number: last, topic: topic, peer: peer, payload: payload)
+        events.append(event)
+        bytes += payload.byteCount
+        var dropped = 0
+        while events.count - dropped > max(1, maximumEvents) || bytes > maximumBytes && events.count - dropped > 1 {
+            bytes -= events[dropped].payload.byteCount
+            dropped += 1
+        }
+        events.removeFirst(dropped)
+        return event
+    }
+}

@@ -1,0 +1,139 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct RoomShareTests {
+    private func connected(_ world: RoomWorld) async throws -> Guest {
+        let guest = world.guest()
+        try await guest.client.connect()
+        return guest
+    }
+
+    @Test("only members observe a room, and only as long as they are in it")
+    func observers() async throws {
+        try await RoomWorld.run { world in
+            let (ada, eve) = (try await connected(world), try await connected(world))
+            _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
+            for await _ in try await eve.room().observeRoster() { Issue.record("a stranger sees who is there") }
+            let events = try await eve.room().observeEvents()
+            let refusal = await #expect(throws: TrebuchetError.self) { for try await _ in events {} }
+            #expect(refusal?.message.contains("not in the room") == true)
+            _ = try await eve.room().join(presence: .integer(2), token: nil, attempt: nil)
+            let rosters = try await eve.room().observeRoster()
+            var seen = rosters.makeAsyncIterator()
+            #expect(await seen.next() != nil)
+            try await eve.room().leave(token: nil)
+            while await seen.next() != nil {}
+            #expect(
+                rosters.outcome == .failed(TrebuchetError(.unauthorized, "the connection is not in the room any more")))
+        }
+    }
+
+    @Test("the session of somebody who is signed in is nobody else's, not even with its token")
+    func stolenToken() throws {
+        var membership = RoomMembership<Int>(limit: 10, grace: 1)
+        let make = { RoomMembership<Int>.Identity(session: "s", token: "t") }
+        _ = try membership.join(1, principal: "ada", token: nil, makeIdentity: make)
+        #expect(throws: RoomError.notYours) {
+            try membership.join(2, principal: nil, token: "t", makeIdentity: make)
+        }
+        #expect(throws: RoomError.notYours) {
+            try membership.join(2, principal: "eve", token: "t", makeIdentity: make)
+        }
+        #expect(try membership.join(3, principal: "ada", token: "t", makeIdentity: make).replaced == 1)
+    }
+
+    @Test("one user has a share of a room's places, and gets it back")
+    func places() throws {
+        var membership = RoomMembership<Int>(limit: 10, grace: 1, perPrincipal: 2)
+        let ada = RoomMembership<Int>.Holder(principal: "ada")
+        func join(_ guest: Int, _ holder: RoomMembership<Int>.Holder?) throws {
+            _ = try membership.join(guest, principal: holder?.principal, holder: holder, token: nil) {
+                RoomMembership<Int>.Identity(session: "s\(guest)", token: "t\(guest)")
+            }
+        }
+        try join(1, ada)
+        try join(2, ada)
+        #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(3, ada) }
+        try join(4, RoomMembership<Int>.Holder(principal: "bob"))
+        membership.end("s1")
+        try join(5, ada)
+        _ = membership.lost(5, at: 0)
+        #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(6, ada) }
+        _ = membership.endOverdue(at: 10)
+        try join(6, ada)
+    }
+
+    @Test("what nests too deep, or is together too much, is refused where it is shown, and hurts nobody")
+    func bounds() async throws {
+        var limits = RoomLimits()
+        limits.rosterBytes = 3_000
+        try await RoomWorld.run(limits) { world in
+            let bob = world.guest().presence("Bob")
+            await wait(for: bob) { $0.isConnected }
+            let eve = try await connected(world)
+            let room = try eve.room()
+            var deep = JSONValue.integer(1)
+            for _ in 0..<49 { deep = .array([deep]) }
+            await #expect(throws: RoomError.tooDeep(limit: 48)) {
+                try await room.join(presence: deep, token: nil, attempt: nil)
+            }
+            _ = try await room.join(presence: .integer(1), token: nil, attempt: nil)
+            await #expect(throws: RoomError.tooDeep(limit: 48)) { try await room.publish(topic: "t", payload: deep) }
+            await #expect(throws: RoomError.tooDeep(limit: 48)) { try await room.patchPresence(deep) }
+            let large = JSONValue.string(String(repeating: "x", count: 3_000))
+            await #expect(throws: RoomError.roomTooLarge(limit: 3_000)) { try await room.setPresence(large) }
+            await #expect(throws: RoomError.self) {
+                try await room.setPresence(EncodedJSON(json: Array(#"{"a":1,"a":2}"#.utf8)))
+            }
+            guard case .array(let inner) = deep else { return }
+            try await room.setPresence(inner[0])
+            let ada = world.guest().presence("Ada")
+            await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob"] }
+            #expect(bob.wrappedValue.error == nil)
+        }
+    }
+
+    private struct Listed: RoomRules {
+        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { room != "chat-secret" }
+        func mayList(_ principal: Principal?) -> Bool { true }
+    }
+
+    @Test("rooms are joined and listed by whom the rules allow", arguments: [true, false])
+    func rules(areListed: Bool) async throws {
+        try await RoomWorld.run(rules: areListed ? Listed() : OpenRooms()) { world in
+            let ada = try await connected(world)
+            for name in ["b", "a", "c"] { _ = try await ada.room(name).join(presence: nil, token: nil, attempt: nil) }
+            let list = try ada.client.resolve(RoomList.self, id: "room-lists/chat")
+            guard areListed else {
+                await #expect(throws: RoomError.forbidden) { try await list.list(after: nil, limit: nil) }
+                return
+            }
+            let secret = try ada.room("secret")
+            await #expect(throws: RoomError.forbidden) {
+                try await secret.join(presence: nil, token: nil, attempt: nil)
+            }
+            #expect(try await list.list(after: nil, limit: 2).map(\.name) == ["chat-a", "chat-b"])
+            #expect(
+                try await list.list(after: "chat-b", limit: nil)
+                    == [RoomSummary(name: "chat-c", members: 1)])
+            let others = try ada.client.resolve(RoomList.self, id: "room-lists/other")
+            #expect(try await others.list(after: nil, limit: nil) == [])
+        }
+    }
+
+    @Test("connections of one user are one when they are asked for as users")
+    func users() {
+        let presence = RoomPresence<Int>(
+            user: 0,
+            peers: [
+                Peer(id: "1", data: 1, principal: "ada"), Peer(id: "2", data: 2),
+                Peer(id: "3", data: 3, principal: "ada"),
+                Peer(id: "4", data: 4), Peer(id: "5", data: 5, principal: "bob"),
+            ])
+        #expect(presence.users.map(\.id) == ["2", "3", "4", "5"])
+    }
+}

@@ -1,0 +1,111 @@
+import Bytes
+import Deltas
+import Testing
+import TrebuchetWire
+
+@testable import TrebuchetServices
+
+@Suite struct RosterTests {
+    private func json(_ text: String) throws -> JSONValue { try JSONValue(json: Array(text.utf8)) }
+
+    private func patch(_ changes: StateChanges?) throws -> String {
+        var buffer = ByteBuffer()
+        try #require(changes).write(into: &buffer)
+        return String(decoding: buffer.bytes, as: UTF8.self)
+    }
+
+    @Test("what is sent of a change is that change, whatever else there is, and an observer comes to the same")
+    func changes() throws {
+        var roster = Roster()
+        roster.set(try json(#"{"name":"Ada","at":{"x":1,"y":2},"old":1}"#), of: "a", principal: "u")
+        roster.set(try json(#"{"name":"Bob"}"#), of: "b")
+        var observer = try Roster(json: roster.json())
+        #expect(observer == roster)
+        _ = roster.takeChanges()
+        roster.set(try json(#"{"name":"Ada","at":{"x":1,"y":3},"new":[null]}"#), of: "a", principal: "u")
+        roster.set(nil, of: "b")
+        roster.set(.integer(5), of: "c")
+        let taken = roster.takeChanges()
+        let changes = try #require(taken)
+        #expect(
+            try patch(changes)
+                == #"[{"op":"remove","path":"/members/1/data/old"},{"op":"replace","path":"/members/1/data/at/y","value":3},"#
+                + #"{"op":"add","path":"/members/1/data/new","value":[null]},{"op":"remove","path":"/members/2"},"#
+                + #"{"op":"add","path":"/members/3","value":{"id":"c","data":5}}]"#)
+        try observer.apply(changes)
+        #expect(observer == roster)
+        #expect(observer.members.map(\.id) == ["a", "c"])
+        #expect(observer["a"] == roster["a"])
+        #expect(try patch(roster.takeChanges()) == "[]")
+        #expect(try Roster(json: observer.json()) == roster)
+    }
+
+    @Test("a session whose user has become known, or who comes and goes unseen, is told rightly")
+    func identity() throws {
+        var roster = Roster()
+        roster.set(.integer(1), of: "a")
+        var observer = try Roster(json: roster.json())
+        _ = roster.takeChanges()
+        roster.set(.integer(1), of: "a", principal: "u")
+        roster.set(.integer(2), of: "b")
+        roster.set(nil, of: "b")
+        let taken = roster.takeChanges()
+        try observer.apply(try #require(taken))
+        #expect(observer == roster)
+        #expect(observer.members.map(\.principal) == ["u"])
+        // Nobody asks, and it does not grow without end.
+        for number in 0..<1_000 {
+            roster.set(.integer(1), of: "\(number)")
+            roster.set(nil, of: "\(number)")
+            roster.set(.integer(Int64(number)), of: "a", principal: number % 2 == 0 ? "u" : "v")
+        }
+        #expect(roster.takeChanges() == nil)
+        #expect(try patch(roster.takeChanges()) == "[]")
+    }
+
+    @Test(
+        "changes that are none of a roster are refused",
+        arguments: [
+            #"[{"op":"add","path":"/x","value":1}]"#, #"[{"op":"replace","path":"/members/9/data","value":1}]"#,
+            #"[{"op":"remove","path":"/members/1/data/none"}]"#,
+            #"[{"op":"add","path":"/members/2","value":{"id":"x"}}]"#,
+            #"[{"op":"remove","path":""}]"#, #"[{"op":"add","path":"/members/1/data/a/b","value":1}]"#,
+        ])
+    func refused(patch: String) throws {
+        var roster = Roster()
+        roster.set(try json(#"{"a":1}"#), of: "a")
+        let before = roster
+        #expect(throws: (any Error).self) {
+            try Array(patch.utf8).withUnsafeBytes { try roster.apply(StateChanges(patch: $0)) }
+        }
+        #expect(roster == before)
+    }
+
+    @Test("what members change within the interval leaves together; all they show together is bounded")
+    func batches() throws {
+        var roster = Roster()
+        var batch = PresenceBatch(limit: 1_000, interval: 50)
+        batch.show(.integer(1), of: "a", principal: nil)
+        #expect(batch.timeToWait(at: 1_000) == 0)
+        batch.bring(into: &roster, at: 1_000)
+        batch.show(.integer(2), of: "a", principal: nil)
+        #expect(batch.timeToWait(at: 1_010) == 40)
+        batch.show(.integer(3), of: "b", principal: nil)
+        #expect(batch.timeToWait(at: 1_020) == nil)
+        batch.show(.integer(4), of: "a", principal: nil)
+        #expect(batch.wanted("a", in: roster) == .integer(4))
+        #expect(roster["a"] == .integer(1))
+        batch.bring(into: &roster, at: 1_050)
+        #expect(roster["a"] == .integer(4))
+        #expect(roster["b"] == .integer(3))
+        #expect(throws: RoomError.roomTooLarge(limit: 1_000)) {
+            try batch.check(.string(String(repeating: "x", count: 300)), of: nil)
+        }
+        try batch.check(.string(String(repeating: "x", count: 200)), of: nil)
+        try batch.check(.string(String(repeating: "x", count: 300)), of: "a")
+        batch.show(nil, of: "a", principal: nil)
+        try batch.check(.string(String(repeating: "x", count: 300)), of: nil)
+        batch.bring(into: &roster, at: 2_000)
+        #expect(roster.members.map(\.id) == ["b"])
+    }
+}

@@ -1,0 +1,55 @@
+import Testing
+
+@testable import TrebuchetServices
+
+@Suite struct EventHistoryTests {
+    private func history(_ count: Int, maximum: Int = 4) -> EventHistory {
+        var history = EventHistory(maximumEvents: maximum, maximumBytes: 100)
+        for number in 0..<count { append(&history, .integer(Int64(number % 10))) }
+        return history
+    }
+
+    private func append(_ history: inout EventHistory, _ payload: JSONValue) {
+        _ = history.append(topic: "t", peer: "p", payload: EncodedJSON(payload))
+    }
+
+    @Test("a room keeps the newest events, by number and by bytes, and always the last")
+    func bounds() {
+        #expect(history(6).events.map(\.number) == [3, 4, 5, 6])
+        var history = history(2)
+        append(&history, .string(String(repeating: "x", count: 97)))
+        #expect(history.events.map(\.number) == [2, 3])
+        append(&history, .string(String(repeating: "x", count: 1_000)))
+        #expect(history.events.map(\.number) == [4])
+        append(&history, .null)
+        #expect(history.events.map(\.number) == [5])
+    }
+
+    private func numbers(_ progress: (events: [RoomEvent], missed: Int)) -> [Int] { progress.events.map(\.number) }
+
+    @Test("a reader begins with what is published next, gets each event once, and knows how many it has missed")
+    func cursor() {
+        var cursor = EventCursor()
+        cursor.joined("e")
+        #expect(numbers(cursor.advance(over: history(2).events)) == [])
+        cursor.begin(after: 2)
+        #expect(numbers(cursor.advance(over: history(3).events)) == [3])
+        #expect(numbers(cursor.advance(over: history(3).events)) == [])
+        cursor.joined("e")
+        cursor.begin(after: 100)
+        let progress = cursor.advance(over: history(9).events)
+        #expect(numbers(progress) == [6, 7, 8, 9])
+        #expect(progress.missed == 2)
+    }
+
+    @Test("a room that was made anew counts anew: all of its events are news")
+    func epoch() {
+        var cursor = EventCursor()
+        cursor.joined("e")
+        cursor.begin(after: 5)
+        cursor.joined("f")
+        let progress = cursor.advance(over: history(2).events)
+        #expect(numbers(progress) == [1, 2])
+        #expect(progress.missed == 0)
+    }
+}
