@@ -37,6 +37,7 @@ extension TrebuchetActorSystem {
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: [UInt8]]
         do throws(StateStoreError) {
+            try writer.claim.take()
             stored = try await writer.store.get(keys)
         } catch {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")

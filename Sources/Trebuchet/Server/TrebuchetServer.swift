@@ -25,6 +25,9 @@ public final class TrebuchetServer: Sendable {
     let shards: [ServerShard]
     private let access: AccessPolicy
     private let owner: (any AnyObject & Sendable)?
+    private let claim: StoreClaim?
+    /// Of what services keep.
+    let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
     private let nextLocal = Atomic<Int>(0)
@@ -35,7 +38,8 @@ public final class TrebuchetServer: Sendable {
     ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
     ///   - access: who may connect; anybody by default.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
-    ///     they live in memory as all others. The server does not close it.
+    ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
+    ///     one of this process has it, `start` and calls of actors with such states fail.
     ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
     ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
     ///     `TrebuchetError`, are for callers in any case.
@@ -66,11 +70,14 @@ public final class TrebuchetServer: Sendable {
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
         system.serve(parts.directory, as: parts.answers.names.instance)
-        if let store {
+        let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
+        if let store, let claim {
             for shard in system.shards {
-                shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
+                shard.writer = StateWriter(
+                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize, reactor: shard.reactor)
             }
         }
+        self.claim = claim
         actorSystem = system
         self.parts = parts
         shards = system.shards.enumerated().map { index, states in
@@ -92,6 +99,8 @@ public final class TrebuchetServer: Sendable {
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
+        claim?.giveBack()
+        for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
     }
 
     private var directory: ActorDirectory { parts.directory }
@@ -230,7 +239,8 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
+    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one; `StateStoreError` of code
+    /// `inUse` while another server of this process has the store.
     @discardableResult
     public func start() async throws -> SocketAddress {
         guard case .webSocket(let host, let port, let security) = transport.kind else {
@@ -248,7 +258,9 @@ public final class TrebuchetServer: Sendable {
             if let address { return address }
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
+        var hasTakenStore = false
         do {
+            hasTakenStore = try claim?.take() ?? false
             let listener = try WebSocketSessions.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access)
@@ -258,6 +270,7 @@ public final class TrebuchetServer: Sendable {
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
+            if hasTakenStore { claim?.giveBack(forGood: false) }
             throw error
         }
     }

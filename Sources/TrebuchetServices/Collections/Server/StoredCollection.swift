@@ -17,8 +17,9 @@ struct StoredCollection: Sendable {
         namespace = "collection.\(name)"
     }
 
-    func load(_ limits: CollectionLimits) async throws(CollectionError) -> DocumentTable {
+    func load(_ limits: CollectionLimits, at server: TrebuchetServer) async throws(CollectionError) -> DocumentTable {
         do {
+            try server.take(store, for: "collections")
             let documents = try await load(Document.self, Self.documents)
             let clients = try await load(MutationWindow.self, Self.clients)
             let revision = try await store.get(StateKey(namespace, Self.revision)).map { try Self.decode(Int.self, $0) }
