@@ -88,7 +88,7 @@ final class ClientCore: @unchecked Sendable {
         let limit = options.serverMessageSize
         if isIdempotent {
             let count = request.arguments.reduce(0) { $0 + $1.count }
-            if count > limit { throw MessageSizes.tooLarge(target, count, limit: limit) }
+            if count > limit { throw MessageSizes.tooLarge(target, count, own: limit, told: nil) }
             message = .repeatable(
                 RepeatableCall(number: number, actorID: actorID, target: target, request: request, deadline: asked))
         } else {
@@ -96,7 +96,7 @@ final class ClientCore: @unchecked Sendable {
                 number: number, actorID: actorID, target: target, request: request,
                 timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
             ).bytes
-            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, limit: limit) }
+            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, own: limit, told: nil) }
             message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
@@ -117,7 +117,9 @@ final class ClientCore: @unchecked Sendable {
             return call.finish(.failure(notConnected))
         }
         guard pending.count < options.callsInFlight else {
-            let text = "\(options.callsInFlight) calls of this client are under way already"
+            let text =
+                "\(options.callsInFlight) calls of this client wait for their answers already "
+                + "(TrebuchetClient.Options.callsInFlight)"
             return call.finish(.failure(TrebuchetError(.rateLimited, text)))
         }
         pending[call.number] = call
@@ -163,7 +165,12 @@ final class ClientCore: @unchecked Sendable {
 
     private func endTooLarge(_ call: PendingCall, _ count: Int) {
         pending[call.number] = nil
-        call.finish(.failure(MessageSizes.tooLarge(call.name, count, limit: messageLimit)))
+        call.finish(.failure(tooLarge(call.name, count)))
+    }
+
+    private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
+        MessageSizes.tooLarge(
+            what, count, own: options.serverMessageSize, told: toldMessageSize == .max ? nil : toldMessageSize)
     }
 
     private var notConnected: TrebuchetError {
@@ -265,8 +272,7 @@ final class ClientCore: @unchecked Sendable {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
-            let error = MessageSizes.tooLarge("to observe", message.count, limit: messageLimit)
-            return streams.fail(callNumber: number, error: error)
+            return streams.fail(callNumber: number, error: tooLarge("to observe", message.count))
         }
         link.send(message)
     }
