@@ -199,6 +199,8 @@ final class ServerParts: Sendable {
     let principalMemory: PrincipalMemory
     let hosting: HostingClients
     let idleClock = IdleClock()
+    /// Of `AccessPolicy.authenticate`.
+    let failedHooks: RefusalLog
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
@@ -208,6 +210,7 @@ final class ServerParts: Sendable {
         let log: @Sendable (String) -> Void = { log(LogLine.of($0)) }
         self.log = log
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
+        failedHooks = RefusalLog(log)
         shares = ShareBook(limits: limits)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)

@@ -351,8 +351,12 @@ public final class TrebuchetServer: Sendable {
             let headers = try await core.options.requestHeaders
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
-            } catch let denied as AccessDenied {
-                throw TransportError(.handshake, "the server refuses the client: \(denied)")
+            } catch {
+                // As a client at the other end of a socket would hear of it.
+                let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
+                throw TransportError(
+                    .handshake, "the server refuses the client (\(response.status)): \(reason)",
+                    cause: UnexpectedStatus(response.status))
             }
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
