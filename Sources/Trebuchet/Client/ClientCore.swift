@@ -150,7 +150,9 @@ final class ClientCore: @unchecked Sendable {
         case .repeatable(var repeatable):
             guard let bytes = repeatable.next(over: link.session, at: reactor.now) else {
                 pending[call.number] = nil
-                let text = "\(call.name) was not answered, and the server of now keeps no answers"
+                let text =
+                    "\(call.name) was sent, and its connection broke before the answer came; the server of now keeps no answers, "
+                    + "so it cannot be asked again. It may have run: look at what it would have changed"
                 return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
             }
             // With the session's name it may have become too large.
@@ -237,11 +239,20 @@ final class ClientCore: @unchecked Sendable {
 
     private func lateness(of call: PendingCall) -> String {
         guard call.isUnsent else { return "\(call.name) was not answered before its deadline" }
-        let reason =
-            link == nil
-            ? "there was no connection to \(peerName)"
-            : "\(line.underWay) calls were under way, and the server takes no more at once"
-        return "\(call.name) was not sent before its deadline: \(reason)"
+        return "\(call.name) was not sent before its deadline: \(waitingReason(of: call))"
+    }
+
+    private func waitingReason(of call: PendingCall) -> String {
+        if isSentAway { return "\(peerName) ends and takes no more calls, and there was no other connection yet" }
+        guard link == nil else { return line.reason(for: call) }
+        let why =
+            switch connection.states.currentValue {
+            case .connecting(let attempt, let error?):
+                ": attempt \(attempt) to connect is under way after \(error.message)"
+            case .connecting(let attempt, nil): ": attempt \(attempt) to connect is under way"
+            default: ""
+            }
+        return "there was no connection to \(peerName)\(why)"
     }
 
     // MARK: Streams
@@ -455,7 +466,8 @@ extension ClientCore: ClientConnectionDelegate {
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {
         pending[call.number] = nil
-        call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
+        let text = "\(call.name) was sent and not answered, so it may have run: \(error.message)"
+        call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
     }
 
     func callsUnderWay(number: Int) -> Int {

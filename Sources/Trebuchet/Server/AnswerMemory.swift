@@ -156,7 +156,7 @@ struct AnswerMemory<Call> {
             return name.number <= session.forgotten ? .refused(Self.forgotten) : nil
         }
         guard entry.digest == request.digest else {
-            let text = "call \(name.number) of this session was another one: other target or arguments"
+            let text = "call \(name.number) of that connection was another one: other target or arguments"
             return .refused(TrebuchetError(.invalidArguments, text))
         }
         switch entry.state {
@@ -194,7 +194,10 @@ struct AnswerMemory<Call> {
     private static var mostWaiting: Int { 16 }
 
     private static var forgotten: TrebuchetError {
-        TrebuchetError(.unknownOutcome, "the server does not know any more whether it has run")
+        TrebuchetError(
+            .unknownOutcome,
+            "the call was sent over an earlier connection, and what became of it is forgotten after ServerLimits.answerTime: look at "
+                + "what it would have changed, and call again if it has not")
     }
 
     private static func size(_ answer: Answer) -> Int {

@@ -149,9 +149,14 @@ extension Session {
         let isRepeat = message.kind == .repeat
         let text = message.text(message.envelope.pointee.session)
         guard let session = shard.answers.names.name(text, own: self.name) else {
-            let text = "'session' is none of this server's"
-            let code: TrebuchetError.Code = isRepeat ? .unknownOutcome : .invalidArguments
-            refuse(TrebuchetError(code, isRepeat ? "\(text): another one may have run the call" : text), message)
+            let error =
+                isRepeat
+                ? TrebuchetError(
+                    .unknownOutcome,
+                    "the call was sent to a server that was here before this one, which cannot know whether it ran: look at what "
+                        + "it would have changed, and call again if it has not")
+                : TrebuchetError(.invalidArguments, "'session' is none of this server's")
+            refuse(error, message)
             return nil
         }
         guard isRepeat || session == name else {
