@@ -41,6 +41,8 @@ final class ServerShard: @unchecked Sendable {
     var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
+    /// Whether the server shuts down, which lets all actors go.
+    var isEnding = false
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.

@@ -30,6 +30,8 @@ public final class TrebuchetServer: Sendable {
     let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
+    /// Set when it shuts down.
+    let deactivation = Mutex<Task<Void, Never>?>(nil)
     private let nextLocal = Atomic<Int>(0)
 
     /// A server that does not listen yet.
@@ -173,6 +175,7 @@ public final class TrebuchetServer: Sendable {
     /// declaration has one (`func deactivate() async throws`, for at most 5 seconds; what it throws is logged), then its persisted
     /// states are written. Calls that come meanwhile wait for the next actor of that name, and streams find that it was made
     /// anew. Code of the server that keeps such an actor for itself keeps it from being freed, not from being replaced.
+    /// `shutdown` runs the `deactivate()` of all actors made on demand, with `idle` or without.
     ///
     /// - Parameters:
     ///   - idle: kept to within an eighth, at most 5 seconds. Nil, the default: actors stay.
@@ -286,8 +289,9 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
-    /// at most 10 seconds, and returns. A second signal meanwhile ends the process at once, with 130. A server that was shut
-    /// down before has nothing to run.
+    /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
+    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. A server that was
+    /// shut down before has nothing to run.
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
     /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
@@ -302,8 +306,14 @@ public final class TrebuchetServer: Sendable {
         await shutdown(drain: drain)
     }
 
+    /// What a second signal costs, for the log.
+    package static let givenUpAtOnce =
+        "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
+        + "be written"
+
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most
-    /// `drain`, and closes the connections with 1001.
+    /// `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and have one,
+    /// for at most 5 seconds, and states are written.
     public func shutdown(drain: Duration = .seconds(10)) async {
         let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
@@ -313,7 +323,12 @@ public final class TrebuchetServer: Sendable {
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
             }
-            for shard in shards { await shard.states.writer?.flush() }
+            await deactivateActors()
+            for shard in shards {
+                await shard.states.writer?.flush()
+                // What is changed from now on was promised to nobody, and the store may be the next server's.
+                await shard.reactor.perform { shard.states.writer?.abandon() }
+            }
             takeApart()
             stopped.update(true)
         }.value
