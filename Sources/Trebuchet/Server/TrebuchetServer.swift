@@ -297,7 +297,8 @@ public final class TrebuchetServer: Sendable {
     /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
     public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
         // Before it listens: a signal that comes early ends it in order too.
-        let signals = signals.isEmpty ? nil : ShutdownSignals(signals)
+        let signals =
+            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
         let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
         if address == nil, !isStopping { try await start() }
