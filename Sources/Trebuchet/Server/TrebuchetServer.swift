@@ -342,6 +342,8 @@ public final class TrebuchetServer: Sendable {
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
             for shard in shards { await shard.reactor.perform { shard.cut() } }
+            // Sockets are closed when a turn ends.
+            for shard in shards { await shard.reactor.perform {} }
             takeApart()
             stopped.update(true)
         }.value
