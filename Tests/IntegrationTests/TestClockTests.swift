@@ -189,6 +189,7 @@ private distributed actor Oracle {
     func clientCalls() async throws {
         var limits = ServerLimits()
         limits.clientCallTimeout = .seconds(3_600)
+        limits.longestCallTimeout = .seconds(36_000)
         limits.callTimeout = .seconds(36_000)
         var options = TrebuchetClient.Options()
         options.callTimeout = nil
