@@ -155,7 +155,7 @@ let package = Package(
             "TrebuchetCLITests",
             [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "ServicesClient", "ServicesClientTool", "TestCertificates",
+                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates",
             ]),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
