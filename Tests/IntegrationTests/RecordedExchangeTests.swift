@@ -69,7 +69,9 @@ import Trebuchet
 
     @Test("an app's session: values of many kinds, and a state with each of its versions")
     func todos() async throws {
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        // The actor on the connection's own reactor: from another one the first value may come together with the next, and is
+        // left out then.
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1)
         let ids = try ["3D30E1BE-3E6F-4B4F-9D00-83AB373CF819", "D5DD68EF-FB82-4F30-951A-BCBD6258736A"].map {
             try #require(UUID(uuidString: $0))
         }
