@@ -235,7 +235,11 @@ import TrebuchetTesting
             await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let link = try FaultyLink(to: #require(server.address), seed: 3, faults: faults)
-            let client = TrebuchetClient(transport: .webSocket(host: link.address.host, port: link.address.port))
+            var options = TrebuchetClient.Options()
+            // A handshake is a hundred pieces, and each waits for the reactor that all tests of the process use.
+            options.connectTimeout = .seconds(40)
+            let client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             try await client.connect()
             let board = try client.resolve(Board.self, id: "board")
             for count in 1...50 { #expect(try await board.add() == count) }

@@ -32,6 +32,7 @@ import Trebuchet
             let callID = try #require(sent.callID)
             let answer = try await client.ask(request)
             if let recorded = try exchange.answer(to: callID) {
+                if try !exchange.values(of: recorded.streamID).isEmpty { try await client.firstValue(of: answer) }
                 #expect(answer.kind == recorded.kind, "\(request)")
                 #expect(answer.target == recorded.target)
                 #expect(answer.value == recorded.value, "\(request)")
@@ -69,9 +70,7 @@ import Trebuchet
 
     @Test("an app's session: values of many kinds, and a state with each of its versions")
     func todos() async throws {
-        // The actor on the connection's own reactor: from another one the first value may come together with the next, and is
-        // left out then.
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1)
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let ids = try ["3D30E1BE-3E6F-4B4F-9D00-83AB373CF819", "D5DD68EF-FB82-4F30-951A-BCBD6258736A"].map {
             try #require(UUID(uuidString: $0))
         }
@@ -104,6 +103,7 @@ import Trebuchet
             let exchange = try Exchange("streams")
             let requests = exchange.requests
             let counted = try await client.ask(requests[0])
+            try await client.firstValue(of: counted)
             try await client.call("counter", "increment()")
             let callID = try #require(counted.callID)
             let recorded = try #require(try exchange.answer(to: callID))
