@@ -155,7 +155,7 @@ let package = Package(
             "TrebuchetCLITests",
             [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates",
+                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
             ]),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
@@ -164,6 +164,10 @@ let package = Package(
                 "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
+        // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
+        .executableTarget(
+            name: "Consistency", dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking"],
+            path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

@@ -343,6 +343,10 @@ final class ClientCore: @unchecked Sendable {
                 reason: StreamEndReason(rawValue: text(envelope.reason, message)))
         case .streamError:
             let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
+            if code == .unavailable, connection.isBeingReplaced {
+                // It was taken up too late for this connection, and is again with the next one.
+                return streams.handleStreamEnd(streamID: text(envelope.streamID, message), reason: .serverDraining)
+            }
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message), retryAfter: retryAfter))

@@ -4,6 +4,6 @@ struct RoomTicket: Codable, Sendable, Equatable {
     let session: String
     /// Shown when joining again, so that the session goes on. A secret.
     let token: String
-    /// Another one when the room has been made anew since, and its events are counted from 1 again.
-    var epoch = ""
+    /// Where the events of the room are: what comes after it is for the client, whenever it begins to observe them.
+    let events: EventPosition
 }

@@ -1,17 +1,29 @@
+/// A place in the events of a room: behind the last one so far.
+struct EventPosition: Codable, Sendable, Equatable {
+    /// Another one when the room has been made anew since, and its events are counted from 1 again.
+    let epoch: String
+    /// The number of the last event; 0 before the first.
+    let last: Int
+}
+
 /// How far a client has come in the events of a room: makes of what it hears each event once, in order.
 struct EventCursor: Equatable {
     private var epoch: String?
     /// The number of the last event that was seen; nil as long as it is not known where to begin.
     private(set) var last: Int?
 
-    /// The room was joined, perhaps again, in this epoch.
-    mutating func joined(_ epoch: String) {
+    /// The room was joined, perhaps again. From the first time on others know of the client, and what they publish is for it too.
+    mutating func joined(at position: EventPosition) {
+        switch epoch {
+        case nil: last = position.last
+        case position.epoch: break
         // The room was made anew meanwhile: all of its events are news.
-        if self.epoch != nil, self.epoch != epoch { last = 0 }
-        self.epoch = epoch
+        default: last = 0
+        }
+        epoch = position.epoch
     }
 
-    /// What was published up to this event was not for this client.
+    /// The room had been joined before its events were of interest: those up to this one are not.
     mutating func begin(after number: Int) {
         if last == nil { last = number }
     }

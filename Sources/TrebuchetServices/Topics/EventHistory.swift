@@ -15,6 +15,9 @@ struct EventHistory: Sendable {
         self.epoch = epoch
     }
 
+    /// Where it is now.
+    var position: EventPosition { EventPosition(epoch: epoch, last: last) }
+
     /// Adds an event and drops the oldest that are too many; the newest stays in any case.
     mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {
         last += 1

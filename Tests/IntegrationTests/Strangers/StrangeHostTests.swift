@@ -301,7 +301,13 @@ import WebSockets
             let waiting = (0..<2).map { _ in Task { try await host.tell("a") } }
             for _ in waiting { #expect(try await peer.next()?.type == "invocation") }
             let text = setting == "heldBytes" ? String(repeating: "x", count: 60_000) : "b"
-            let outcome = try await host.tell(text)
+            let outcome: [String]
+            do {
+                outcome = try await host.tell(text)
+            } catch let error as TrebuchetError where setting == "heldBytes" {
+                // A message that comes in pieces is held while it is not whole, and may be what is refused.
+                outcome = [error.code.description, error.message]
+            }
             #expect(outcome.first == "rateLimited")
             #expect(outcome.last?.contains(setting) == true, "\(outcome)")
             for callID in ["1", "2"] { answer(peer, callID, "7") }
@@ -328,14 +334,16 @@ import WebSockets
             #expect(outcomes.contains { $0.last?.contains("takes no more calls") == true })
             #expect(server.callsToClientsCount == 0)
             await peer.resumeReading()
-            let call = Task { try await host.tell("now") }
-            var asked = try await peer.next()
-            while let message = asked, message.type == "cancel" || (Int(message.payload.callID ?? "") ?? 0) <= 30 {
-                asked = try await peer.next()
+            let answering = Task {
+                while let message = try await peer.next() {
+                    guard message.type == "invocation", let callID = message.payload.callID else { continue }
+                    answer(peer, callID, "1")
+                }
             }
-            answer(peer, try #require(asked?.payload.callID), "1")
-            #expect(try await call.value == ["1"])
+            // The limit of a second is for each call, and what was told meanwhile may take longer to read.
+            #expect(await eventually { (try? await host.tell("now")) == ["1"] })
             peer.close()
+            try await answering.value
         }
     }
 

@@ -30,24 +30,29 @@ import Testing
     @Test("a reader begins with what is published next, gets each event once, and knows how many it has missed")
     func cursor() {
         var cursor = EventCursor()
-        cursor.joined("e")
+        cursor.joined(at: EventPosition(epoch: "e", last: 2))
         #expect(numbers(cursor.advance(over: history(2).events)) == [])
-        cursor.begin(after: 2)
         #expect(numbers(cursor.advance(over: history(3).events)) == [3])
         #expect(numbers(cursor.advance(over: history(3).events)) == [])
-        cursor.joined("e")
-        cursor.begin(after: 100)
+        cursor.joined(at: EventPosition(epoch: "e", last: 100))
         let progress = cursor.advance(over: history(9).events)
         #expect(numbers(progress) == [6, 7, 8, 9])
         #expect(progress.missed == 2)
     }
 
+    @Test("a reader that comes when the room was joined long before begins with what it finds there")
+    func late() {
+        var cursor = EventCursor()
+        #expect(numbers(cursor.advance(over: history(3).events)) == [])
+        cursor.begin(after: 3)
+        #expect(numbers(cursor.advance(over: history(4).events)) == [4])
+    }
+
     @Test("a room that was made anew counts anew: all of its events are news")
     func epoch() {
         var cursor = EventCursor()
-        cursor.joined("e")
-        cursor.begin(after: 5)
-        cursor.joined("f")
+        cursor.joined(at: EventPosition(epoch: "e", last: 5))
+        cursor.joined(at: EventPosition(epoch: "f", last: 1))
         let progress = cursor.advance(over: history(2).events)
         #expect(numbers(progress) == [1, 2])
         #expect(progress.missed == 0)

@@ -8,7 +8,7 @@ extension JoinedRoom {
     /// Observes what the room's values need, and no more.
     func adjustReaders(_ room: Room) {
         let needless = contents.withLock { contents -> [Task<Void, Never>?] in
-            guard contents.plan.isJoined, let ticket = contents.plan.ticket else { return [] }
+            guard contents.plan.isJoined else { return [] }
             let joins = contents.joins
             var needless: [Task<Void, Never>?] = []
             if !contents.wantsRoster {
@@ -26,7 +26,6 @@ extension JoinedRoom {
                 contents.cursor = EventCursor()
                 contents.hasEvents = false
             } else if contents.eventReader == nil {
-                contents.cursor.joined(ticket.epoch)
                 contents.eventReader = Task { [weak self] in
                     var outcome: StreamOutcome?
                     do throws(TrebuchetError) {

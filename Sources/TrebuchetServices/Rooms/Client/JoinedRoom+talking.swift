@@ -64,6 +64,8 @@ extension JoinedRoom {
             change { contents in
                 contents.joins += 1
                 contents.sessions.insert(ticket.session)
+                // From now on others know of it, and what they publish is for it too.
+                if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)
             }
         case .set(let shown):

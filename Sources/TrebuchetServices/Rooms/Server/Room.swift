@@ -87,7 +87,7 @@ distributed actor Room {
         }
         show(shown, of: session)
         host.didChange(name, members: membership.count)
-        return RoomTicket(session: session, token: joined.identity.token, epoch: history.epoch)
+        return RoomTicket(session: session, token: joined.identity.token, events: history.position)
     }
 
     /// Ends a session at once: the caller's, or the one of the token.
