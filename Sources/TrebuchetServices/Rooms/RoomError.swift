@@ -10,6 +10,8 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case unknownToken
     /// The session belongs to somebody else than who is signed in over this connection.
     case notYours
+    /// The session belongs to somebody, and nobody is signed in over this connection, perhaps not yet.
+    case notSignedIn
     /// The connection has a session of its own in this room.
     case alreadyJoined
     /// The room is just being taken away; a room of the same name can be joined at once.
@@ -62,6 +64,7 @@ extension RoomError: CustomStringConvertible {
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no session of the room has this token; join without one"
         case .notYours: "the session belongs to somebody else"
+        case .notSignedIn: "the session belongs to somebody who is signed in; sign in first"
         case .alreadyJoined: "this connection has a session of its own in the room; leave it first"
         case .roomClosed: "the room is just being taken away; try again"
         case .roomFull(let limit): "the room has \(limit) members already"

@@ -13,23 +13,13 @@ struct Roster: Sendable, Equatable {
         /// Who is signed in over its connection; nil for nobody.
         let principal: String?
         var data: JSONValue
-        /// Grows with each change: who has seen it need not look again. Not sent.
-        fileprivate(set) var version = 0
-
-        /// With a different version it is still the same.
-        static func == (one: Self, other: Self) -> Bool {
-            one.id == other.id && one.principal == other.principal && one.data == other.data
-        }
     }
 
     private var byNumber: [Int: Member] = [:]
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    private var lastVersion = 0
     /// Of what its observers were sent: what members showed then, for those who have changed since; nil for new ones.
     private var sent: [Int: JSONValue?] = [:]
-    /// Nobody asked for so long that it is less to send all of it.
-    private var isForgotten = false
 
     static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
 
@@ -57,30 +47,22 @@ struct Roster: Sendable, Equatable {
             if case .some(.none) = sent[known] { sent[known] = nil }
             return
         }
-        lastVersion += 1
         // Somebody who has signed in since begins anew: who it is does not change.
         if let known, byNumber[known]?.principal != principal { set(nil, of: session) }
         let number = numbers[session] ?? lastNumber + 1
         note(number)
         lastNumber = max(lastNumber, number)
         numbers[session] = number
-        byNumber[number] = Member(id: session, principal: principal, data: data, version: lastVersion)
+        byNumber[number] = Member(id: session, principal: principal, data: data)
     }
 
     private mutating func note(_ number: Int) {
-        guard !isForgotten, sent[number] == nil else { return }
-        sent[number] = .some(byNumber[number]?.data)
-        guard sent.count > 64 + 2 * byNumber.count else { return }
-        (sent, isForgotten) = ([:], true)
+        if sent[number] == nil { sent[number] = .some(byNumber[number]?.data) }
     }
 }
 
 extension Roster: DeltaState {
     mutating func takeChanges() -> StateChanges? {
-        guard !isForgotten else {
-            isForgotten = false
-            return nil
-        }
         var changes = StateChanges()
         for (number, before) in sent.sorted(by: { $0.key < $1.key }) {
             let path = ["members", String(number)]
@@ -110,12 +92,10 @@ extension Roster: DeltaState {
         guard path.count >= 2, path[0] == "members", let number = Int(path[1]) else {
             throw operation.error("there is no such place")
         }
-        lastVersion += 1
         if path.count == 2 {
             let member = operation.kind == .remove ? nil : try operation.value(as: Member.self)
             if let before = byNumber[number] { numbers[before.id] = nil }
             byNumber[number] = member
-            byNumber[number]?.version = lastVersion
             if let member { numbers[member.id] = number }
             lastNumber = max(lastNumber, number)
             return
@@ -125,7 +105,6 @@ extension Roster: DeltaState {
         guard byNumber[number]?.data.set(value, at: path[3...]) == true else {
             throw operation.error("there is no such place")
         }
-        byNumber[number]?.version = lastVersion
     }
 }
 

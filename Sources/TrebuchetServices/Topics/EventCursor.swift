@@ -24,8 +24,9 @@ struct EventCursor: Equatable {
     }
 
     /// The room had been joined before its events were of interest: those up to this one are not.
-    mutating func begin(after number: Int) {
-        if last == nil { last = number }
+    mutating func begin(after number: Int, in epoch: String?) {
+        guard last == nil else { return }
+        (last, self.epoch) = (number, epoch)
     }
 
     /// Of events in their order, those that are new; and how many before them were missed.

@@ -49,7 +49,10 @@ import TrebuchetTesting
             await old.client.close()
             #expect(await eventually { await world.server.connectionCount == 1 })
             try await new.room().patchPresence(.object(["name": .string("Eva")]))
-            #expect(try await world.roster().members.map(\.data) == [.object(["name": .string("Eva")])])
+            #expect(
+                await eventually {
+                    (try? await world.roster().members.map(\.data)) == [.object(["name": .string("Eva")])]
+                })
         }
     }
 
@@ -186,8 +189,8 @@ import TrebuchetTesting
                 Issue.record("the stream should have failed")
                 return
             }
-            #expect(error.code == .actorNotFound)
-            #expect(world.host.roomCount == 0)
+            #expect(error.message.contains("not in the room"))
+            #expect(await eventually { world.host.roomCount == 0 })
             let long = try guest.room(String(repeating: "x", count: 300))
             let refusal = await #expect(throws: TrebuchetError.self) {
                 try await long.join(presence: nil, token: nil, attempt: nil)

@@ -90,7 +90,8 @@ import Testing
         #expect(throws: RoomError.alreadyJoined) { try join(2, token: "t1") }
         #expect(throws: RoomError.notYours) { try join(3, as: "bob", token: "t1") }
         #expect(try membership.session(of: 1) == "s1")
-        #expect(try join(4, token: "t1").identity.session == "s1", "who is not signed in yet may be the same")
+        #expect(throws: RoomError.notSignedIn) { try join(4, token: "t1") }
+        #expect(try join(4, as: "ada", token: "t1").identity.session == "s1")
         #expect(throws: RoomError.notYours) { try join(5, as: "bob", token: "t1") }
     }
 

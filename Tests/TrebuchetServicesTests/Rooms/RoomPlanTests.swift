@@ -4,7 +4,8 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite struct RoomPlanTests {
-    private let ticket = RoomTicket(session: "s", token: "t")
+    private let ticket = RoomTicket(
+        session: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["name": .string("Ada"), "typing": .bool(false)])
     private let typing = JSONValue.object(["name": .string("Ada"), "typing": .bool(true)])
 

@@ -37,7 +37,7 @@ import TrebuchetTesting
         var membership = RoomMembership<Int>(limit: 10, grace: 1)
         let make = { RoomMembership<Int>.Identity(session: "s", token: "t") }
         _ = try membership.join(1, principal: "ada", token: nil, makeIdentity: make)
-        #expect(throws: RoomError.notYours) {
+        #expect(throws: RoomError.notSignedIn) {
             try membership.join(2, principal: nil, token: "t", makeIdentity: make)
         }
         #expect(throws: RoomError.notYours) {

@@ -30,9 +30,9 @@ import TrebuchetTesting
             #expect(ada.wrappedValue.user.isTyping)
             await wait(for: bob) { $0.peers.first?.data.isTyping == true }
             try await ada.update { $0.isTyping = false }
+            await wait(for: bob) { $0.peers.first?.data.isTyping == false }
             let shown = try await world.roster().members.map(\.data)
             #expect(try shown.map { try $0.decode(ChatPresence.self) }.contains(ChatPresence(name: "Ada")))
-            await wait(for: bob) { $0.peers.first?.data.isTyping == false }
         }
     }
 

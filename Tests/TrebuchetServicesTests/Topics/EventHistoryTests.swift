@@ -44,8 +44,10 @@ import Testing
     func late() {
         var cursor = EventCursor()
         #expect(numbers(cursor.advance(over: history(3).events)) == [])
-        cursor.begin(after: 3)
+        cursor.begin(after: 3, in: "e")
         #expect(numbers(cursor.advance(over: history(4).events)) == [4])
+        cursor.joined(at: EventPosition(epoch: "e", last: 6))
+        #expect(numbers(cursor.advance(over: history(6).events)) == [5, 6])
     }
 
     @Test("a room that was made anew counts anew: all of its events are news")

@@ -87,7 +87,7 @@ extension JoinedRoom {
         let last = contents.withLock { $0.cursor.last }
         do {
             let events = try await room.history(topic: nil, after: last, limit: last == nil ? 1 : nil)
-            if last == nil { change { $0.cursor.begin(after: events.last?.number ?? 0) } } else { take(events) }
+            if last == nil { begin(after: events.last) } else { take(events) }
             change { $0.hasEvents = true }
             return true
         } catch RoomError.rateLimited(let milliseconds) {
@@ -96,6 +96,10 @@ extension JoinedRoom {
         } catch {
             return false
         }
+    }
+
+    private func begin(after event: RoomEvent?) {
+        change { $0.cursor.begin(after: event?.number ?? 0, in: $0.plan.ticket?.events.epoch) }
     }
 
     private func take(_ events: [RoomEvent]) {

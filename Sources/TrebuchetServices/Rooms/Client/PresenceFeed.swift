@@ -4,7 +4,7 @@ internal import Synchronization
 /// Shows a room in a `RoomPresence`.
 final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
     private struct Known {
-        let version: Int
+        let member: Roster.Member
         /// Nil when it is of another type.
         let peer: Peer<Presence>?
     }
@@ -27,13 +27,13 @@ final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
             var next: [String: Known] = [:]
             for member in roster.members where !own.contains(member.id) {
                 // Only what has changed is decoded.
-                if let before = known[member.id], before.version == member.version {
+                if let before = known[member.id], before.member == member {
                     next[member.id] = before
                 } else {
                     let peer = (try? member.data.decode(Presence.self)).map {
                         Peer(id: member.id, data: $0, principal: member.principal)
                     }
-                    next[member.id] = Known(version: member.version, peer: peer)
+                    next[member.id] = Known(member: member, peer: peer)
                 }
             }
             known = next

@@ -134,8 +134,11 @@ struct RoomPlan {
         case (_, .unknownToken?):
             ticket = nil
             isJoined = false
-        case (_, .notYours?):
-            // Somebody else has signed in, and joins as such.
+        case (_, .notSignedIn?) where failures < 4:
+            // Signing in may take a moment longer than the connection.
+            return holdBack(Self.delay(after: failures))
+        case (_, .notYours?), (_, .notSignedIn?):
+            // Somebody else has signed in, or nobody, and joins as such.
             ticket = nil
             attempt = nil
             isJoined = false

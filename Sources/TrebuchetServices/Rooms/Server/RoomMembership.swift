@@ -108,7 +108,10 @@ struct RoomMembership<Guest: Hashable> {
             guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
             // What belongs to somebody is nobody else's, not even with the token.
-            if let before = session.principal, before != principal { throw .notYours }
+            if let before = session.principal {
+                guard let principal else { throw .notSignedIn }
+                guard before == principal else { throw .notYours }
+            }
             let replaced = session.guest == guest ? nil : session.guest
             if let replaced { sessionsByGuest[replaced] = nil }
             session.guest = guest
