@@ -163,6 +163,15 @@ let package = Package(
                 "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
+        // Slips in the sources, and who notices them; scripts/mutate runs it.
+        .target(
+            name: "Mutations", path: "Tests/Mutations", swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        .executableTarget(
+            name: "Mutate", dependencies: ["Mutations"], path: "Tests/Mutate",
+            swiftSettings: settings + syntaxSwiftSettings),
+        .testTarget(
+            name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

@@ -1,0 +1,106 @@
+import Foundation
+import Mutations
+import Synchronization
+
+/// What came of one slip.
+struct Outcome: Codable {
+    enum Kind: String, Codable, CaseIterable {
+        case expectation, crash, waiting, survived
+        /// No test of the module comes by.
+        case unreached
+    }
+
+    let kind: Kind
+    let detail: String
+}
+
+/// Tries slips, in parts of their module's tests, the quickest first.
+struct Trial: Sendable {
+    struct Part: Sendable {
+        let suites: [String]
+        let limit: Duration
+    }
+
+    let binary: String
+    let number: Int
+    let parts: [Part]
+
+    /// - Parameter targets: of the slip's module, the nearest first.
+    init(binary: String, number: Int, targets: [String], reach: Reach) {
+        self.binary = binary
+        self.number = number
+        var parts: [Part] = []
+        for target in targets {
+            let suites = reach.suites(of: target).filter { $0.failure == nil && $0.slips.contains(number) }
+                .sorted { $0.milliseconds < $1.milliseconds }
+            var (names, sum): ([String], Int) = ([], 0)
+            func end() {
+                // Suites run at once in a part: their sum, alone, is more than they need.
+                if !names.isEmpty { parts.append(Part(suites: names, limit: .milliseconds(8_000 + 3 * sum))) }
+                (names, sum) = ([], 0)
+            }
+            for suite in suites {
+                if sum + suite.milliseconds > (parts.isEmpty ? 4_000 : 10_000) { end() }
+                names.append(suite.name)
+                sum += suite.milliseconds
+            }
+            end()
+        }
+        self.parts = parts
+    }
+
+    enum Verdict {
+        case outcome(Outcome)
+        /// Only a time limit noticed it, beside another run: try again from this part, alone.
+        case again(part: Int)
+    }
+
+    func run(from first: Int = 0, isAlone: Bool) async throws -> Verdict {
+        if parts.isEmpty { return .outcome(Outcome(kind: .unreached, detail: "no test comes by")) }
+        for (index, part) in parts.enumerated().dropFirst(first) {
+            let filter = Reach.filter(part.suites)
+            for attempt in 1...2 {
+                let end = try await run(filter, part.limit)
+                switch end {
+                case .passed: break
+                case .crashed(let how): return .outcome(Outcome(kind: .crash, detail: how))
+                case .tookTooLong(let test):
+                    guard isAlone else { return .again(part: index) }
+                    return .outcome(
+                        Outcome(kind: .waiting, detail: test.isEmpty ? part.suites.joined(separator: ", ") : test))
+                case .failed(let test, let message):
+                    // Once more, that test alone, before it is believed; what fails only together gets a second attempt.
+                    let outcome = Outcome(kind: .expectation, detail: "\(Self.name(test)): \(message)")
+                    if attempt == 2 { return .outcome(outcome) }
+                    switch try await run(test.isEmpty ? filter : Self.filter(test), part.limit) {
+                    case .passed: continue
+                    default: return .outcome(outcome)
+                    }
+                }
+                break
+            }
+        }
+        return .outcome(Outcome(kind: .survived, detail: "\(parts.reduce(0) { $0 + $1.suites.count }) suites come by"))
+    }
+
+    private func run(_ filter: String, _ limit: Duration) async throws -> TestRun.End {
+        try await TestRun(binary: binary, filter: filter, slip: number, limit: limit).end
+    }
+
+    /// Without the place in the source that a test's identity ends with.
+    private static func name(_ test: String) -> String {
+        let words = test.split(separator: "/")
+        return (words.last?.contains(".swift:") == true ? words.dropLast() : words[...]).joined(separator: "/")
+    }
+
+    private static func filter(_ test: String) -> String {
+        "^" + NSRegularExpression.escapedPattern(for: name(test))
+    }
+}
+
+/// Things to do, handed to whoever is free.
+final class Queue<Element: Sendable>: Sendable {
+    private let elements: Mutex<[Element]>
+    init(_ elements: [Element]) { self.elements = Mutex(elements.reversed()) }
+    func next() -> Element? { elements.withLock { $0.popLast() } }
+}
