@@ -11,6 +11,7 @@ struct Command {
         process.arguments = arguments
         process.currentDirectoryURL = URL(filePath: folder)
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+            .merging([TestRun.markName: TestRun.markValue]) { $1 }
         let pipe = Pipe()
         process.standardOutput = pipe
         process.standardError = pipe

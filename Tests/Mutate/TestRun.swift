@@ -15,8 +15,10 @@ struct TestRun {
     let end: End
     let duration: Duration
 
+    static let markName = "TREBUCHET_MUTATION_RUN"
     /// Starts with the process of this program: what other runs left is theirs.
-    static let mark = "TREBUCHET_MUTATION_RUN=\(getpid())-"
+    static let markValue = "\(getpid())-"
+    static let mark = "\(markName)=\(markValue)"
     private static let numbers = Counter()
 
     /// - Parameters:

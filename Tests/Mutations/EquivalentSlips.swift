@@ -14,6 +14,13 @@ public struct EquivalentSlips: Sendable {
         public let before: [String]
         public let after: [String]
         public let reason: String
+
+        /// - Parameter source: of the slip's file.
+        func describes(_ slip: Slip, in source: String) -> Bool {
+            guard file == slip.file, function == slip.function else { return false }
+            let change = slip.difference(in: source)
+            return before == EquivalentSlips.trimmed(change.before) && after == EquivalentSlips.trimmed(change.after)
+        }
     }
 
     public struct Malformed: Error, CustomStringConvertible {
@@ -54,14 +61,10 @@ public struct EquivalentSlips: Sendable {
 
     /// - Parameter source: of the slip's file.
     public func entry(for slip: Slip, in source: String) -> Entry? {
-        let alike = entries.filter { $0.file == slip.file && $0.function == slip.function }
-        guard !alike.isEmpty else { return nil }
-        let change = slip.difference(in: source)
-        let (before, after) = (Self.trimmed(change.before), Self.trimmed(change.after))
-        return alike.first { $0.before == before && $0.after == after }
+        entries.first { $0.describes(slip, in: source) }
     }
 
-    private static func trimmed(_ lines: [some StringProtocol]) -> [String] {
+    fileprivate static func trimmed(_ lines: [some StringProtocol]) -> [String] {
         lines.map { line in
             String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
         }

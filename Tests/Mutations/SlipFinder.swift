@@ -25,6 +25,10 @@ public enum SlipFinder {
         "fatalError", "precondition", "preconditionFailure", "assert", "assertionFailure", "reserveCapacity", "print",
         "debugPrint", "withKnownIssue", "init",
     ]
+    /// Calls that pass on what their closure returns: as a single expression they may well be the value of a function.
+    static let valueFunctions: Set<String> = [
+        "map", "flatMap", "compactMap", "allSatisfy", "contains", "reduce", "filter",
+    ]
     static let ignoredLabels: Set<String> = ["capacity", "minimumCapacity", "initialCapacity", "reservingCapacity"]
     /// Attributes of bodies that other modules compile too.
     static let openAttributes: Set<String> = ["inlinable", "_transparent", "_alwaysEmitIntoClient", "inline"]
@@ -218,10 +222,23 @@ private final class SlipVisitor: SyntaxVisitor {
         return .visitChildren
     }
 
-    /// False where a single expression is the value of a function or an accessor.
+    /// False where a single expression is the value of a function, an accessor or a closure whose caller wants one.
     private func isStatement(_ node: CodeBlockItemSyntax) -> Bool {
         guard let list = node.parent?.as(CodeBlockItemListSyntax.self), list.count == 1 else { return true }
         if list.parent?.is(AccessorBlockSyntax.self) == true { return false }
+        if let closure = list.parent?.as(ClosureExprSyntax.self) {
+            // Of a call that is a statement itself nobody takes a value.
+            var call: Syntax? = closure.parent
+            while let part = call, !part.is(FunctionCallExprSyntax.self) {
+                guard part.is(LabeledExprSyntax.self) || part.is(LabeledExprListSyntax.self) else { return false }
+                call = part.parent
+            }
+            var outer = call?.parent
+            while let part = outer, part.is(TryExprSyntax.self) || part.is(AwaitExprSyntax.self) { outer = part.parent }
+            return outer?.is(CodeBlockItemSyntax.self) == true
+                && !SlipFinder.valueFunctions.contains(
+                    call?.as(FunctionCallExprSyntax.self).flatMap { Self.calledName(ExprSyntax($0)) } ?? "")
+        }
         guard let owner = list.parent?.as(CodeBlockSyntax.self)?.parent else { return true }
         if let function = owner.as(FunctionDeclSyntax.self) { return function.signature.returnClause == nil }
         if let accessor = owner.as(AccessorDeclSyntax.self) { return accessor.accessorSpecifier.text != "get" }

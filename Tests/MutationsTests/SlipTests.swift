@@ -32,6 +32,8 @@ struct SlipTests {
         Row("try await one.send(a)", ""),
         Row("_ = send(a)", ""),
         Row("let b = send(a)"),
+        Row("let b = a.map { send($0) }"),
+        Row("b = { send(a) }"),
         Row("if a { b = c } else { c = b }", "if !a { b = c } else { c = b }"),
         Row("if !a { b = c }", "if a { b = c }"),
         Row("if await a.b() { b = c }", "if !(await a.b()) { b = c }"),
@@ -80,6 +82,14 @@ struct SlipTests {
         #expect(Self.slips("var f: Int { g() }").isEmpty)
         #expect(Self.slips("func f() { g() }").map(\.kind) == [.uncalled])
         #expect(Self.slips("var f: Int { get { g() } set { g() } }").map(\.kind) == [.uncalled])
+    }
+
+    @Test("a closure's only call is left out where nobody takes its value")
+    func closures() {
+        #expect(Self.slips("func f() { run { g() } }").map(\.kind) == [.uncalled, .uncalled])
+        #expect(Self.slips("func f() { run(then: { g() }) }").map(\.kind) == [.uncalled, .uncalled])
+        #expect(Self.slips("func f() { h = run { g() } }").isEmpty)
+        #expect(Self.slips("func f() { h = run { g(); h() } }").count == 2)
     }
 
     @Test("a slip says which declarations it stands in, and which of those alike it is")
