@@ -109,7 +109,7 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
         test("QStreamTests", ["QStream", "Relays", "TrebuchetTesting"]),
-        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates"]),
+        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
         test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),

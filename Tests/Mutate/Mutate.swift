@@ -100,17 +100,18 @@ struct Session {
         let started = ContinuousClock.now
         Mutate.say("seed \(options.seed), \(modules.joined(separator: ", "))")
         let known = uncompilable
-        var drawn = try modules.flatMap { try draw($0) }
+        let drawn = try modules.flatMap { try draw($0) }
         if options.isListing {
             for module in modules {
                 for candidate in drawn.filter({ $0.module == module }).prefix(options.count) { show(candidate) }
             }
             return false
         }
-        drawn.removeAll { known.contains($0.key) }
         guard !drawn.isEmpty else { throw Failure(description: "there is nothing to slip in") }
         let targets = Array(Set(drawn.map(\.module).flatMap(ModuleTests.targets))).sorted()
+        // Numbered before those that do not compile go, so that the same draw is the same build.
         let numbered = Dictionary(uniqueKeysWithValues: drawn.enumerated().map { ($0.offset, $0.element) })
+            .filter { !known.contains($0.value.key) }
         let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.say($0) }
         try rememberUncompilable(known.union(dropped.compactMap { numbered[$0]?.key }))
         var chosen: [(number: Int, candidate: Candidate)] = []

@@ -39,11 +39,14 @@ struct Reach: Codable {
             [workshop.binary, "--testing-library", "swift-testing", "--list-tests"], in: workshop.currentFolder)
         for target in names {
             let fingerprint = workshop.fingerprint(["Tests/" + target])
-            if reach.targets[target]?.fingerprint == fingerprint { continue }
+            // What has failed may have failed because the machine was busy.
+            let known = reach.targets[target].flatMap { $0.fingerprint == fingerprint ? $0.suites : nil } ?? []
+            let good = known.filter { $0.failure == nil }
             let suites = Set(
                 list.output.split(separator: "\n").filter { $0.hasPrefix(target + ".") }
                     .map { String($0.prefix { $0 != "/" }) }
-            ).sorted()
+            ).subtracting(good.map(\.name)).sorted()
+            if suites.isEmpty { continue }
             let queue = Queue(suites)
             let started = ContinuousClock.now
             let found = try await withThrowingTaskGroup(of: [Suite].self) { group in
@@ -59,13 +62,13 @@ struct Reach: Codable {
                 return try await group.reduce(into: []) { $0 += $1 }
             }
             // One that failed beside another gets a chance alone.
-            var suites2: [Suite] = []
+            var all = good
             for one in found {
-                suites2.append(one.failure == nil ? one : try await suite(one.name, in: workshop, highest: highest))
+                all.append(one.failure == nil ? one : try await suite(one.name, in: workshop, highest: highest))
             }
-            reach.targets[target] = Target(fingerprint: fingerprint, suites: suites2.sorted { $0.name < $1.name })
+            reach.targets[target] = Target(fingerprint: fingerprint, suites: all.sorted { $0.name < $1.name })
             progress("\(target): \(suites.count) suites in \((ContinuousClock.now - started).components.seconds) s")
-            for one in suites2 {
+            for one in all {
                 if let failure = one.failure { progress("left out, it fails as it is: \(one.name): \(failure)") }
             }
             try JSONEncoder().encode(reach).write(to: URL(filePath: path))

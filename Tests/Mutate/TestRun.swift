@@ -23,9 +23,12 @@ struct TestRun {
 
     /// - Parameters:
     ///   - filter: a regular expression, as `swift test --filter` takes it.
+    ///   - skipped: such expressions for `--skip`.
     ///   - slip: the number of the slip to make, or nil.
     ///   - reached: a file for what is reached.
-    init(binary: String, filter: String, slip: Int?, reached: String? = nil, limit: Duration) async throws {
+    init(
+        binary: String, filter: String, skipped: [String] = [], slip: Int?, reached: String? = nil, limit: Duration
+    ) async throws {
         let number = Self.numbers.next()
         let folder = "/tmp/mutation-\(getpid())-\(number)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -44,7 +47,7 @@ struct TestRun {
             [
                 binary, "--testing-library", "swift-testing", "--event-stream-version", "0",
                 "--event-stream-output-path", events, "--filter", filter,
-            ], environment: words, output: folder + "/output")
+            ] + skipped.flatMap { ["--skip", $0] }, environment: words, output: folder + "/output")
         var reader = EventReader(path: events)
         var status: Int32 = 0
         var end: End?

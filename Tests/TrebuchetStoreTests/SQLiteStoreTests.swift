@@ -36,6 +36,24 @@ import TrebuchetTesting
         await (try SQLiteStore(path: folder.file())).close()
     }
 
+    @Test("a closed store lets go of its file although a process that is being started still has a copy of the lock")
+    func copiedLock() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        let lock = try #require((0..<1024).first { Self.target(of: $0) == folder.file("data.db-lock") })
+        let copy = dup(lock)
+        defer { close(copy) }
+        await store.close()
+        await (try SQLiteStore(path: folder.file())).close()
+    }
+
+    /// What a descriptor of this process leads to.
+    private static func target(of descriptor: Int32) -> String? {
+        guard let path = realpath("/proc/self/fd/\(descriptor)", nil) else { return nil }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
     @Test("who waits for a file gets it when the one who has it lets go, and is told once why he waits")
     func whenFree() async throws {
         let folder = try TemporaryFolder()

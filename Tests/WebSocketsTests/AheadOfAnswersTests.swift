@@ -40,7 +40,10 @@ struct AheadOfAnswersTests {
         let identity = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
             privateKeyFile: TestCertificate.path("server.key"))
-        let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { _ in .accept(EchoHandler()) }
+        let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { upgrade in
+            #expect(upgrade.isSecure == isSecure)
+            return .accept(EchoHandler())
+        }
         let (stream, done) = AsyncStream.makeStream(of: String?.self)
         let trust = TLSClientSettings(trust: .file(TestCertificate.path("ca.pem")))
         let socket = try await WebSocketClient.connect(

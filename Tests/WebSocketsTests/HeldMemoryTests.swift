@@ -153,6 +153,18 @@ struct HeldMemoryTests {
         await server.shutdown()
     }
 
+    @Test("answers over the connection's share end it, though the peer takes none of them")
+    func outputOverShare() async throws {
+        var limits = WebSocketLimits()
+        limits.heldBytesPerConnection = 150 << 10
+        var server = try EchoServer(limits: limits)
+        let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
+        try peer.send((0..<500).flatMap { _ in text("64 KiB") })
+        let ending = await server.nextEnding()
+        #expect(ending?.code == .policyViolation)
+        #expect(ending?.reason.contains("heldBytesPerConnection") == true)
+    }
+
     @Test("bytes that many share are counted once, as long as somebody holds them")
     func shared() {
         let budget = MemoryBudget(limit: 1 << 20)
