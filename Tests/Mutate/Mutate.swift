@@ -114,12 +114,15 @@ struct Session {
             .filter { !known.contains($0.value.key) }
         let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.say($0) }
         try rememberUncompilable(known.union(dropped.compactMap { numbered[$0]?.key }))
-        var chosen: [(number: Int, candidate: Candidate)] = []
-        for module in modules {
-            let own = numbered.filter { $0.value.module == module && !dropped.contains($0.key) }
-                .sorted { $0.key < $1.key }
-            chosen += own.prefix(options.count).map { (number: $0.key, candidate: $0.value) }
-        }
+        // One of each module, then the next of each: a run that is ended early has seen something of all.
+        let chosen =
+            modules.flatMap { module in
+                numbered.filter { $0.value.module == module && !dropped.contains($0.key) }
+                    .sorted { $0.key < $1.key }.prefix(options.count).enumerated()
+                    .map { (turn: $0.offset, number: $0.element.key, candidate: $0.element.value) }
+            }
+            .sorted { ($0.turn, $0.number) < ($1.turn, $1.number) }
+            .map { (number: $0.number, candidate: $0.candidate) }
         guard FileManager.default.changeCurrentDirectoryPath(workshop.currentFolder) else {
             throw Failure(description: "cannot go to \(workshop.currentFolder)")
         }

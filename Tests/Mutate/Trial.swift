@@ -69,7 +69,8 @@ struct Trial: Sendable {
                     return .outcome(
                         Outcome(kind: .waiting, detail: test.isEmpty ? part.suites.joined(separator: ", ") : test))
                 case .failed(let test, let message):
-                    if try await isConfirmed(test, part.limit) {
+                    // An issue of a thread that belongs to no test is looked for among all of them.
+                    if try await isConfirmed(test.isEmpty ? filter : Self.filter(test), part.limit) {
                         return .outcome(Outcome(kind: .expectation, detail: "\(Self.name(test)): \(message)"))
                     }
                     guard !test.isEmpty, !doubtful.contains(Self.filter(test)) else { break trying }
@@ -80,13 +81,12 @@ struct Trial: Sendable {
         return .outcome(Outcome(kind: .survived, detail: "\(parts.reduce(0) { $0 + $1.suites.count }) suites come by"))
     }
 
-    /// Whether the test fails with the slip alone: twice with it, and twice not without it, in turn. A busy machine makes
+    /// Whether the tests fail with the slip alone: twice with it, and twice not without it, in turn. A busy machine makes
     /// some tests fail now and then.
-    private func isConfirmed(_ test: String, _ limit: Duration) async throws -> Bool {
-        guard !test.isEmpty else { return false }
+    private func isConfirmed(_ filter: String, _ limit: Duration) async throws -> Bool {
         for _ in 0..<2 {
-            if try await run(Self.filter(test), [], slip: number, limit) == .passed { return false }
-            if try await run(Self.filter(test), [], slip: nil, limit) != .passed { return false }
+            if try await run(filter, [], slip: number, limit) == .passed { return false }
+            if try await run(filter, [], slip: nil, limit) != .passed { return false }
         }
         return true
     }

@@ -40,11 +40,14 @@ import TrebuchetTesting
     func copiedLock() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
-        let lock = try #require((0..<1024).first { Self.target(of: $0) == folder.file("data.db-lock") })
+        let name = folder.file("data.db-lock")
+        let lock = try #require((0..<1024).first { Self.target(of: $0) == name })
         let copy = dup(lock)
         defer { close(copy) }
         await store.close()
         await (try SQLiteStore(path: folder.file())).close()
+        let open = (0..<1024).filter { Self.target(of: $0)?.hasPrefix(folder.path) == true }
+        #expect(open == [copy], "closed stores leave no descriptor open")
     }
 
     /// What a descriptor of this process leads to.
@@ -176,5 +179,28 @@ import TrebuchetTesting
         #expect(FileBytes.read(folder.file("data.db-wal")).count - before < 3 * 4_200)
         let reader = try SQLiteReader(file, SQLiteStore.Options())
         #expect(try reader.get([key]) == [key: [99]])
+    }
+
+    @Test(
+        "when the file fails all who wait together are told why, and those who come later that nothing is written since"
+    )
+    func failedGroup() throws {
+        let folder = try TemporaryFolder()
+        let file = try StoreFile(folder.file())
+        let writer = try SQLiteWriter(file, SQLiteStore.Options())
+        var handle: OpaquePointer?
+        try #require(sqlite3_open(folder.file(), &handle) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        try #require(sqlite3_exec(handle, "DROP TABLE entries", nil, nil, nil) == SQLITE_OK)
+        let answers = Mutex<[String]>([])
+        let request = WriteRequest(writes: [.put([1], StateKey("n", "a"))]) { outcome in
+            if case .failure(let error) = outcome { answers.withLock { $0.append("\(error.code) \(error.message)") } }
+        }
+        writer.handle([request, request])
+        let told = answers.withLock { $0 }
+        try #require(told.count == 2)
+        #expect(told[0] == told[1] && told[0].hasPrefix("failed") && !told[0].contains("open the store anew"))
+        writer.handle([request])
+        #expect(answers.withLock { $0 }.last?.contains("nothing is written since, open the store anew") == true)
     }
 }

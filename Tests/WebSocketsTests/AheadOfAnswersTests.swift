@@ -40,8 +40,9 @@ struct AheadOfAnswersTests {
         let identity = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
             privateKeyFile: TestCertificate.path("server.key"))
+        let told = Mutex<[Bool]>([])
         let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { upgrade in
-            #expect(upgrade.isSecure == isSecure)
+            told.withLock { $0.append(upgrade.isSecure) }
             return .accept(EchoHandler())
         }
         let (stream, done) = AsyncStream.makeStream(of: String?.self)
@@ -70,6 +71,7 @@ struct AheadOfAnswersTests {
             #expect(problem == nil)
             break
         }
+        #expect(told.withLock { $0 } == [isSecure])
         socket.abort()
         await server.shutdown()
     }
