@@ -2,26 +2,27 @@ import Testing
 
 @testable import Mutations
 
-@Suite("Slips")
-struct SlipTests {
-    struct Row: CustomTestStringConvertible {
-        let source: String
-        /// The changed lines, without the spaces around them; "" where the line goes away.
-        let slips: [String]
+/// A statement, and the lines that it becomes.
+private struct Row: CustomTestStringConvertible {
+    let source: String
+    /// The changed lines, without the spaces around them; "" where the line goes away.
+    let slips: [String]
 
-        init(_ source: String, _ slips: String...) {
-            self.source = source
-            self.slips = slips
-        }
-
-        var testDescription: String { source }
+    init(_ source: String, _ slips: String...) {
+        self.source = source
+        self.slips = slips
     }
 
+    var testDescription: String { source }
+}
+
+@Suite("Slips")
+struct SlipTests {
     private static func slips(_ body: String) -> [Slip] {
         SlipFinder.slips(in: body, file: "Sources/A/B.swift")
     }
 
-    static let bodies = [
+    private static let bodies: [Row] = [
         Row("return a < b", "return a >= b", "return a <= b"),
         Row("return a == b && c", "return a == b || c", "return a != b && c"),
         Row("guard a else { return }", ""),
@@ -56,7 +57,7 @@ struct SlipTests {
     ]
 
     @Test("in a function's body each slip changes one thing", arguments: bodies)
-    func bodies(row: Row) {
+    private func bodies(row: Row) {
         let source = "func f() {\n    \(row.source)\n}\n"
         let slips = Self.slips(source)
         let changes = slips.map { $0.difference(in: source) }

@@ -203,4 +203,30 @@ import TrebuchetTesting
         writer.handle([request])
         #expect(answers.withLock { $0 }.last?.contains("nothing is written since, open the store anew") == true)
     }
+
+    @Test("only a store that outlasts the loss of power waits for the disk", arguments: SQLiteStore.Durability.allCases)
+    func durability(durability: SQLiteStore.Durability) throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.durability = durability
+        let writer = try SQLiteWriter(try StoreFile(folder.file()), options)
+        // FULL is 2, NORMAL is 1.
+        #expect(try writer.connection.integer("PRAGMA synchronous") == (durability == .powerLoss ? 2 : 1))
+    }
+
+    @Test("a value may have as many bytes as the limit says, and not one more")
+    func valueSize() async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.valueSize = 10
+        let store = try SQLiteStore(path: folder.file(), options: options)
+        let key = StateKey("n", "a")
+        try await store.put([UInt8](repeating: 1, count: 10), key)
+        let error = await #expect(throws: StateStoreError.self) {
+            try await store.put([UInt8](repeating: 1, count: 11), key)
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(try await store.get(key)?.count == 10)
+        await store.close()
+    }
 }

@@ -10,6 +10,6 @@ struct StoredCollectionTests {
     func new() async throws {
         let table = try await StoredCollection("todos", in: MemoryStore()).load(CollectionLimits())
         #expect(table.revision == 0)
-        #expect(table.count == 0)
+        #expect(table.isEmpty)
     }
 }
