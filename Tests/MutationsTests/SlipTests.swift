@@ -57,7 +57,7 @@ struct SlipTests {
     ]
 
     @Test("in a function's body each slip changes one thing", arguments: bodies)
-    private func bodies(row: Row) {
+    private func changesOneThing(row: Row) {
         let source = "func f() {\n    \(row.source)\n}\n"
         let slips = Self.slips(source)
         let changes = slips.map { $0.difference(in: source) }

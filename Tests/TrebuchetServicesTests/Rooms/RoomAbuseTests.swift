@@ -35,6 +35,31 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a join that fails takes no part of what a connection may join")
+    func failedJoins() async throws {
+        var limits = RoomLimits()
+        limits.roomsPerConnection = 2
+        try await RoomWorld.run(limits) { world in
+            let eve = try await connected(world)
+            for _ in 0..<5 {
+                await #expect(throws: RoomError.unknownToken) {
+                    try await eve.room().join(presence: nil, token: "guessed", attempt: nil)
+                }
+            }
+            for name in ["a", "b"] { _ = try await eve.room(name).join(presence: nil, token: nil, attempt: nil) }
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
+                try await eve.room("c").join(presence: nil, token: nil, attempt: nil)
+            }
+            // In a room where it is already a join that fails ends nothing.
+            await #expect(throws: RoomError.unknownToken) {
+                try await eve.room("a").join(presence: nil, token: "guessed", attempt: nil)
+            }
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
+                try await eve.room("c").join(presence: nil, token: nil, attempt: nil)
+            }
+        }
+    }
+
     @Test("a connection whose session was taken over has it no more")
     func takenOver() async throws {
         try await RoomWorld.run { world in
