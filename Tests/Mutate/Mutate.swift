@@ -91,7 +91,16 @@ struct Session {
                 throw Options.Wrong(description: "module '\(module)' has no tests: there is no Tests/\(target)")
             }
         }
-        modules = options.modules ?? ModuleTests.usual
+        let changed = changes.map { changes in
+            Set(changes.files.compactMap { $0.split(separator: "/").dropFirst().first.map(String.init) }).sorted()
+        }
+        modules =
+            options.modules
+            ?? changed?.filter { module in
+                ModuleTests.targets(of: module).allSatisfy {
+                    FileManager.default.fileExists(atPath: options.root + "/Tests/" + $0)
+                }
+            } ?? ModuleTests.usual
         workshop = try Workshop(root: options.root)
     }
 

@@ -30,7 +30,8 @@ struct Options: Sendable {
           --count N        so many slips in each module (40)
           --seed S         which ones; a run prints its own
           --changed[=BASE] only slips on lines that differ from BASE, as far as it is an ancestor: by
-                           default from where the branch left main, or from HEAD~1 on main itself
+                           default from where the branch left main, or from HEAD~1 on main itself; in all
+                           modules that have tests
           --list           prints the slips with their diffs, and neither builds nor runs anything
           --jobs N         so many slips at once (2); one that only a time limit noticed is tried alone again
           --seconds N      begins no further slip after this time; --resume takes up where it ended
