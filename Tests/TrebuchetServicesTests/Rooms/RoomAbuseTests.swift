@@ -40,7 +40,9 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.roomsPerConnection = 2
         try await RoomWorld.run(limits) { world in
-            let eve = try await connected(world)
+            let (ada, eve) = (try await connected(world), try await connected(world))
+            // Somebody is there: a room that stays empty would close.
+            _ = try await ada.room().join(presence: nil, token: nil, attempt: nil)
             for _ in 0..<5 {
                 await #expect(throws: RoomError.unknownToken) {
                     try await eve.room().join(presence: nil, token: "guessed", attempt: nil)
