@@ -62,6 +62,22 @@ import TrebuchetTesting
         }
     }
 
+    @Test("an event may have as many bytes of JSON as the limit says, and not one more")
+    func payloadBytes() async throws {
+        var limits = RoomLimits()
+        limits.payloadBytes = 100
+        try await RoomWorld.run(limits) { world in
+            let ada = try await connected(world)
+            let room = try ada.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            // With its quotes.
+            _ = try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 98)))
+            await #expect(throws: RoomError.payloadTooLarge(bytes: 101, limit: 100)) {
+                try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 99)))
+            }
+        }
+    }
+
     @Test("a connection whose session was taken over has it no more")
     func takenOver() async throws {
         try await RoomWorld.run { world in
