@@ -86,7 +86,7 @@ struct Session {
             throw Options.Wrong(description: "there is no module '\(module)' in Sources")
         }
         for module in options.modules ?? [] {
-            for target in ModuleTests.targets(of: module)
+            for target in TestTargets.targets(of: module)
             where !FileManager.default.fileExists(atPath: options.root + "/Tests/" + target) {
                 throw Options.Wrong(description: "module '\(module)' has no tests: there is no Tests/\(target)")
             }
@@ -97,10 +97,10 @@ struct Session {
         modules =
             options.modules
             ?? changed?.filter { module in
-                ModuleTests.targets(of: module).allSatisfy {
+                TestTargets.targets(of: module).allSatisfy {
                     FileManager.default.fileExists(atPath: options.root + "/Tests/" + $0)
                 }
-            } ?? ModuleTests.usual
+            } ?? TestTargets.usual
         workshop = try Workshop(root: options.root)
     }
 
@@ -117,7 +117,7 @@ struct Session {
             return false
         }
         guard !drawn.isEmpty else { throw Failure(description: "there is nothing to slip in") }
-        let targets = Array(Set(drawn.map(\.module).flatMap(ModuleTests.targets))).sorted()
+        let targets = Array(Set(drawn.map(\.module).flatMap(TestTargets.targets))).sorted()
         // Numbered before those that do not compile go, so that the same draw is the same build.
         let numbered = Dictionary(uniqueKeysWithValues: drawn.enumerated().map { ($0.offset, $0.element) })
             .filter { !known.contains($0.value.key) }
@@ -231,7 +231,7 @@ struct Session {
                 outcomes[number] = known
                 continue
             }
-            let targets = ModuleTests.targets(of: candidate.module)
+            let targets = TestTargets.targets(of: candidate.module)
             trials.append(
                 (Trial(binary: workshop.binary, number: number, targets: targets, reach: reach), candidate))
         }

@@ -26,7 +26,7 @@ struct Options: Sendable {
         dropped, a call left out, a branch swapped, a constant changed), runs the tests of its module
         that come by, and lists the slips that no test notices.
 
-          --module M       only this module; may be given again (\(ModuleTests.usual.joined(separator: ", ")))
+          --module M       only this module; may be given again (\(TestTargets.usual.joined(separator: ", ")))
           --count N        so many slips in each module (40)
           --seed S         which ones; a run prints its own
           --changed[=BASE] only slips on lines that differ from BASE, as far as it is an ancestor: by

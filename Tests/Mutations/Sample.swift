@@ -4,8 +4,7 @@ public enum Sample {
     ///
     /// A change of the sources changes the draw only where slips came or went, more or less.
     public static func draw(_ count: Int, from slips: [Slip], seed: UInt64) -> [Slip] {
-        guard count < slips.count else { return slips }
-        guard count > 0 else { return [] }
+        guard count > 0, !slips.isEmpty else { return [] }
         let files = Dictionary(grouping: slips, by: \.file).sorted { rank($0.key, seed) < rank($1.key, seed) }
         // Points at even distances along all slips, file after file: each file gets those that fall into it.
         let offset = Double(rank("offset", seed) % 1_000) / 1_000

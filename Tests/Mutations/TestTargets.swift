@@ -1,5 +1,5 @@
 /// Which test targets are a module's tests, the quickest and nearest first.
-public enum ModuleTests {
+public enum TestTargets {
     /// The modules of a run that names none: where strangers come in, and what they reach.
     public static let usual = [
         "Networking", "WebSockets", "TrebuchetWire", "Trebuchet", "TrebuchetServices", "TrebuchetStore",
