@@ -161,7 +161,7 @@ let package = Package(
             "TrebuchetCLITests",
             [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "ServicesClient", "ServicesClientTool", "TestCertificates",
+                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
             ]),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
@@ -179,6 +179,10 @@ let package = Package(
             swiftSettings: settings + syntaxSwiftSettings),
         .testTarget(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
+        // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
+        .executableTarget(
+            name: "Consistency", dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking"],
+            path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],

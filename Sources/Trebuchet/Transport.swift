@@ -41,14 +41,16 @@ public struct TrebuchetTransport: Sendable {
         webSocket(host: host, port: Int(port))
     }
 
-    /// WebSocket over TLS, for a server.
-    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSServerSettings) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .webSocket(host: host, port: port, .server(tls)))
+    /// WebSocket over TLS, for a server; without TLS where `tls` is nil.
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSServerSettings?) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .server($0) } ?? .none))
     }
 
-    /// WebSocket over TLS, for a client. `TLSClientSettings()` trusts the roots of the system.
-    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .webSocket(host: host, port: port, .client(tls)))
+    /// WebSocket over TLS, for a client; without TLS where `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
+    // Of `tls: nil` nobody knows which is meant, and both mean the same.
+    @_disfavoredOverload
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings?) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .client($0) } ?? .none))
     }
 
     /// The same, but that messages are compressed when the other side wants it, too: permessage-deflate (RFC 7692). For

@@ -1,13 +1,14 @@
-import Glibc
-import Networking
+internal import Glibc
+package import Networking
 
 /// Keeps a port while nobody listens on it: a socket that is bound and does not listen. Who connects is refused.
-final class PortReservation: Sendable {
+package final class PortReservation: Sendable {
     private let descriptor: Int32
+    package let port: Int
 
-    /// - Parameter address: one of IPv4 that this process listens on.
-    init(_ address: SocketAddress) {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    /// - Parameter address: one of IPv4 that this process listens on, or others may; port 0 for one that is free.
+    package init(_ address: SocketAddress) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         precondition(descriptor >= 0, "socket: \(String(cString: strerror(errno)))")
         var yes: Int32 = 1
         for option in [SO_REUSEADDR, SO_REUSEPORT] {
@@ -23,6 +24,13 @@ final class PortReservation: Sendable {
             }
         }
         precondition(status == 0, "bind: \(String(cString: strerror(errno)))")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isKnown = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        precondition(isKnown == 0, "getsockname: \(String(cString: strerror(errno)))")
+        self.descriptor = descriptor
+        port = Int(UInt16(bigEndian: name.sin_port))
     }
 
     deinit { _ = Glibc.close(descriptor) }

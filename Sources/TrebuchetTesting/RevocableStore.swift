@@ -2,7 +2,7 @@ internal import Synchronization
 internal import Trebuchet
 
 /// A store as one server has it, until that is killed: then nothing of it reaches the store any more.
-final class RevocableStore: StateStore {
+final class RevocableStore: WrappingStore {
     private struct State {
         var isRevoked = false
         var writes = 0
@@ -10,6 +10,7 @@ final class RevocableStore: StateStore {
     }
 
     private let store: any StateStore
+    var wrapped: any StateStore { store }
     private let state = Mutex(State())
 
     init(_ store: any StateStore) { self.store = store }

@@ -13,8 +13,9 @@ public import Trebuchet
 ///     }
 ///
 /// By it go the deadlines of calls, `atMost(every:)` of filters, the pings of both sides, the waits between attempts to connect,
-/// and the idle time of actors. Not by it: rates of calls, the time for which answers and missed versions are kept, and what an app
-/// does with clocks of its own. Give the times of a test so long (an hour costs nothing) that they do not pass by themselves.
+/// the idle time of actors, rates of calls, and the time for which answers and missed versions are kept. Not by it: the services'
+/// rates and sessions, missed versions of actors with `executor: .concurrent`, and what an app does with clocks of its own. Give the
+/// times of a test so long (an hour costs nothing) that they do not pass by themselves.
 ///
 /// A client without the clock, or behind a `FaultyLink`, may answer a ping too late when time is turned on by more than the time for
 /// its answer: set `pingInterval` to nil there.

@@ -80,6 +80,9 @@ public final class TestServer: Sendable {
 
     /// Ends it as if its process had been killed: connections are cut, nobody is told, and nothing is written any more but what the
     /// store was writing. Who connects then is refused. What its actors are doing goes on in this process, and reaches nobody.
+    ///
+    /// When it returns the server's ends of all connections are closed. Clients notice by themselves, a moment later, as they would
+    /// of a machine that has gone.
     public func kill() async {
         let killed = running.withLock { $0 }
         await killed.server.cut()

@@ -2,6 +2,7 @@ import Networking
 import Synchronization
 import Testing
 import Trebuchet
+import TrebuchetTesting
 import WebSockets
 
 /// Tells who calls it, from sync and async methods, on whatever reactor it lives.
@@ -142,6 +143,58 @@ distributed actor Mirror {
         try await withServer(failing) { address in
             #expect(await refusal(address, [:]) == 503)
             #expect(await refusal(address, ["Cookie": "a=b; session=banned"]) == 403)
+        }
+    }
+
+    @Test(
+        "an error of the protocol is answered as its code says, any other is logged and not told",
+        arguments: TestLink.allCases)
+    func hookErrors(link: TestLink) async throws {
+        struct NoDatabase: Error { let password = "pa55word" }
+        let journal = Journal()
+        let access = AccessPolicy { request in
+            switch request.bearerToken {
+            case "who": throw TrebuchetError(.unauthenticated, "sign in first")
+            case "banned": throw TrebuchetError(.unauthorized, "banned for a week")
+            case "busy": throw TrebuchetError(.rateLimited, "too many", retryAfter: .milliseconds(2_500))
+            case "away": throw TrebuchetError(.unavailable, "the directory is away")
+            default: throw NoDatabase()
+            }
+        }
+        let server = TrebuchetServer(transport: .webSocket(port: 0), access: access) { journal.note($0) }
+        let address = try await server.start()
+        let expected = [
+            ("who", 401, "sign in first"), ("banned", 403, "banned for a week"), ("busy", 503, "too many"),
+            ("away", 503, "the directory is away"), ("x", 503, "who you are cannot be found out now"),
+        ]
+        for (token, status, reason) in expected {
+            var options = TrebuchetClient.Options()
+            options.token = { token }
+            let client = TrebuchetClient(
+                transport: link == .local ? .local(server) : .webSocket(port: address.port), options: options)
+            let error = await #expect(throws: TransportError.self) { try await client.connect() }
+            #expect((error?.cause as? UnexpectedStatus)?.status == status, "\(token): \(error?.message ?? "")")
+            #expect(error?.message.contains(reason) == true, "\(token): \(error?.message ?? "")")
+            #expect(error?.message.contains("pa55word") == false)
+        }
+        #expect(journal.entries.count == 1)
+        #expect(journal.entries.first?.contains("NoDatabase") == true)
+        #expect(journal.entries.first?.contains("pa55word") == true)
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("who is to come back later hears when")
+    func retryAfter() async throws {
+        let access = AccessPolicy { _ in
+            throw TrebuchetError(.rateLimited, "too many", retryAfter: .milliseconds(2_500))
+        }
+        try await withServer(access) { address in
+            let socket = PlainSocket(address)
+            socket.send(Array(PlainSocket.upgrade.utf8))
+            let head = await onThread { socket.head() }
+            socket.close(reset: false)
+            #expect(head.hasPrefix("HTTP/1.1 503"), "\(head)")
+            #expect(head.contains("Retry-After: 3\r\n"), "\(head)")
         }
     }
 

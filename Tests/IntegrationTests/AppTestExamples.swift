@@ -47,6 +47,58 @@ private distributed actor Notes {
         }
     }
 
+    @Test("the helpers take the arguments that the guide names, in its order")
+    func arguments() async throws {
+        let clock = TestClock(reactors: 2)
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        try await withTestServer(
+            link: .local, reactors: 2, limits: ServerLimits(), options: options, access: .open, store: MemoryStore(),
+            showsErrorText: true, clock: clock
+        ) { server in
+            await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")
+        } body: { client, _ in
+            try await client.resolve(Notes.self, id: "notes").add("a")
+        }
+        try await withTestServer(
+            reactors: 2, limits: ServerLimits(), access: .open, store: MemoryStore(), showsErrorText: true, clock: clock
+        ) { server in
+            await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")
+        } body: { test in
+            let client = try await test.connect(options)
+            try await client.resolve(Notes.self, id: "notes").add("a")
+            await test.stop(drain: .zero)
+            try await test.restart(drain: .zero)
+        }
+        let own = try await TestServer { server in
+            await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")
+        }
+        let link = try FaultyLink(to: own.address, seed: 1)
+        var faults = FaultyLink.Faults()
+        faults.cutAfterBytes = 1_000...50_000
+        (faults.resets, faults.halfOpens, faults.lates) = (0.2, 0.2, 0.2)
+        faults.halfOpenTime = .milliseconds(100)...(.seconds(1))
+        (faults.stallAfterBytes, faults.stallTime) = (1_000...2_000, .zero...(.milliseconds(1)))
+        (faults.delay, faults.pieceBytes) = (.zero...(.milliseconds(1)), 1...100)
+        for faults in [.none, .mild, .harsh, faults, .none] { await link.use(faults) }
+        let client = TrebuchetClient(
+            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        for cut in [.reset, .inOrder, .halfOpen(.milliseconds(1)), .late(.milliseconds(1))] as [FaultyLink.Cut] {
+            try await client.connect()
+            try await client.resolve(Notes.self, id: "notes").add("a")
+            await link.cutAll(cut)
+            for await state in client.connectionState.stream where state != .connected { break }
+        }
+        await link.stall()
+        await link.resume()
+        #expect(try await link.refuseConnections { 7 } == 7)
+        try await link.refuseConnections(for: .milliseconds(1))
+        #expect(link.counters.halfOpens == 1 && link.counters.lates == 1)
+        await client.close()
+        await link.close()
+        await own.end()
+    }
+
     @Test("a note that nobody confirms within an hour is given up")
     func patience() async throws {
         let clock = TestClock()

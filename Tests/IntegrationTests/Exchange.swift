@@ -132,6 +132,13 @@ final class OldClient {
         }
     }
 
+    /// Waits for the first value of a stream that has been begun. A call that is made sooner may change the state before: the
+    /// first value is then the one after it.
+    func firstValue(of start: OldMessage) async throws {
+        guard values(of: start.streamID).isEmpty else { return }
+        _ = try await next { $0.kind == "streamData" && $0.streamID == start.streamID }
+    }
+
     /// The values that have come of a stream.
     func values(of streamID: String?) -> [String] {
         received.filter { $0.kind == "streamData" && $0.streamID == streamID }.compactMap(\.value)

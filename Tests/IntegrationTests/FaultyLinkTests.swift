@@ -215,15 +215,16 @@ import TrebuchetTesting
 
     @Test("a client whose server is gone sees its connection end")
     func noServer() async throws {
-        let port = try EchoPort()
-        await port.listener.close()
-        let link = try FaultyLink(to: port.listener.address, seed: 1)
+        // Kept meanwhile: another test would soon listen on a port that is free.
+        let port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
+        let link = try FaultyLink(to: SocketAddress(host: "127.0.0.1", port: port.port, isIPv6: false), seed: 1)
         // The reset may come while it still connects.
         let peer = try? await BytePeer.connect(link.address)
         #expect(await eventually(within: .seconds(60)) { peer?.now.isClosed ?? true })
         #expect(await eventually { link.counters.failedConnects == 1 })
         await link.close()
         #expect(link.counters.openSockets == 0)
+        withExtendedLifetime(port) {}
     }
 
     @Test("calls and streams go through a link that splits every message")
@@ -234,7 +235,11 @@ import TrebuchetTesting
             await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let link = try FaultyLink(to: #require(server.address), seed: 3, faults: faults)
-            let client = TrebuchetClient(transport: .webSocket(host: link.address.host, port: link.address.port))
+            var options = TrebuchetClient.Options()
+            // A handshake is a hundred pieces, and each waits for the reactor that all tests of the process use.
+            options.connectTimeout = .seconds(40)
+            let client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             try await client.connect()
             let board = try client.resolve(Board.self, id: "board")
             for count in 1...50 { #expect(try await board.add() == count) }

@@ -134,6 +134,29 @@ import TrebuchetTesting
         await scene.end()
     }
 
+    @Test(
+        "a call that is too large for the client's own setting says so, whatever the server takes", arguments: [1, 4])
+    func ownLimit(serverMiB: Int) async throws {
+        var limits = ServerLimits()
+        limits.messageSize = serverMiB << 20
+        let scene = try await Scene(limits: limits) { $0.serverMessageSize = 1 << 16 }
+        #expect(try await scene.hoard.take("x") == 1)
+        for count in [65_450, 100_000] {
+            for isIdempotent in [false, true] {
+                let text = String(repeating: "x", count: count)
+                let error = await #expect(throws: TrebuchetError.self) {
+                    _ = try await isIdempotent ? scene.hoard.takeOnce(text) : scene.hoard.take(text)
+                }
+                #expect(error?.code == .invalidArguments)
+                let message = error?.message ?? ""
+                #expect(message.contains("this client sends at most 65536"), "\(message)")
+                #expect(message.contains("TrebuchetClient.Options.serverMessageSize"), "\(message)")
+                #expect(!message.contains("the server takes"), "\(message)")
+            }
+        }
+        await scene.end()
+    }
+
     @Test("a stream whose beginning is too large for the server fails alone")
     func largeBeginning() async throws {
         let scene = try await Scene()

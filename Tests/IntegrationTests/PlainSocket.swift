@@ -40,6 +40,24 @@ struct PlainSocket {
         return count == 12 && String(decoding: bytes, as: UTF8.self) == "HTTP/1.1 \(status)"
     }
 
+    /// All up to the first empty line, as of an answer. Blocks.
+    func head() -> String {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while !bytes.suffix(4).elementsEqual("\r\n\r\n".utf8), recv(descriptor, &byte, 1, 0) == 1 { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether the other side has ended the connection by now. Does not block; bytes that came before are dropped.
+    var hasEnded: Bool {
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+            if count > 0 { continue }
+            return count == 0 || errno != EAGAIN
+        }
+    }
+
     /// Ends the connection, in order or with a reset as when a machine goes.
     func close(reset: Bool) {
         if reset {

@@ -66,6 +66,9 @@ import TrebuchetTesting
         arguments: [1, 2])
     func callers(reactors: Int) async throws {
         var (server, address, ledger) = try await server(port: 0, reactors: reactors)
+        // Another test may get a port on which nobody listens.
+        let port = PortReservation(address)
+        defer { withExtendedLifetime(port) {} }
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .milliseconds(5)
         // So long a way that there always is a call on it.

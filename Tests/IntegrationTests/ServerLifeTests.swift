@@ -75,22 +75,34 @@ extension TrebuchetServer: Service {}
         await #expect(processExitsWith: .success) { try await ServerLifeTests.drainOn(SIGINT) }
     }
 
-    @Test("a second signal while run() drains ends the process at once")
-    func secondSignal() async {
-        await #expect(processExitsWith: .exitCode(130)) {
-            let journal = Journal()
-            let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-            await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
-            let peer = try await RawPeer.connect(server.start())
-            let running = Task { try await server.run(shutdownOn: [.terminate], drain: .seconds(600)) }
-            peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
-            await journal.wait(for: "a began")
-            // Whoever listens keeps it from ending the process: from then on run() does.
-            #expect(await eventually { !SignalState.isDefault(SIGTERM) })
-            kill(getpid(), SIGTERM)
-            _ = try await peer.next()
-            kill(getpid(), SIGTERM)
-            try await running.value
+    /// Sends a signal twice while a server drains, which has a call under way.
+    private static func endOn(_ signal: Int32) async throws {
+        let journal = Journal()
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: "board")
+        let peer = try await RawPeer.connect(server.start())
+        let running = Task { try await server.run(shutdownOn: [ProcessSignal(signal)], drain: .seconds(600)) }
+        peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
+        await journal.wait(for: "a began")
+        // Whoever listens keeps it from ending the process: from then on run() does.
+        #expect(await eventually { !SignalState.isDefault(signal) })
+        kill(getpid(), signal)
+        _ = try await peer.next()
+        kill(getpid(), signal)
+        try await running.value
+    }
+
+    @Test("a second signal while run() drains ends the process at once, as that signal, and says what is given up")
+    func secondSignal() async throws {
+        let term = await #expect(processExitsWith: .exitCode(143), observing: [\.standardErrorContent]) {
+            try await ServerLifeTests.endOn(SIGTERM)
+        }
+        let int = await #expect(processExitsWith: .exitCode(130), observing: [\.standardErrorContent]) {
+            try await ServerLifeTests.endOn(SIGINT)
+        }
+        for (result, status) in [(term, 143), (int, 130)] {
+            let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(text.contains("ending at once with \(status); calls under way are not answered"), "\(text)")
         }
     }
 

@@ -23,6 +23,13 @@ private distributed actor Oracle {
         return answers
     }
 
+    /// How often it has run.
+    @Idempotent
+    distributed func count() -> Int {
+        answers += 1
+        return answers
+    }
+
     distributed func ponder() async {
         journal.note("ponders")
         await journal.wait(for: "enough")
@@ -136,6 +143,68 @@ private distributed actor Oracle {
             await clock.advance(by: .seconds(4_000))
             await journal.wait(for: "gone")
             #expect(try await oracle.answer() == 1)
+        }
+    }
+
+    @Test("a rate lets calls through again when its time is over, and not before")
+    func rates() async throws {
+        var limits = ServerLimits()
+        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
+        try await withOracle(limits: limits) { (oracle, _, _) async throws -> Void in
+            _ = try await oracle.answer()
+            let refused = await #expect(throws: TrebuchetError.self) { _ = try await oracle.answer() }
+            #expect(refused?.code == .rateLimited)
+            await clock.advance(by: .seconds(3_000))
+            await #expect(throws: TrebuchetError.self) { _ = try await oracle.answer() }
+            await clock.advance(by: .seconds(700))
+            #expect(try await oracle.answer() == 2)
+        }
+    }
+
+    @Test("the answer of an @Idempotent call is kept for its time, and not longer")
+    func answers() async throws {
+        var limits = ServerLimits()
+        limits.answerTime = .seconds(3_600)
+        limits.pingInterval = nil
+        try await withOracle(limits: limits) { (_, _, server) async throws -> Void in
+            let address = try #require(server.address)
+            let first = try await RawPeer.connect(address)
+            first.call("1", "oracle", "count()")
+            #expect(try await first.next()?.payload.result == 1)
+            let session = first.session
+            first.abort()
+            let second = try await RawPeer.connect(address)
+            await clock.advance(by: .seconds(3_500))
+            second.call("1", "oracle", "count()", of: session)
+            #expect(try await second.next()?.payload.result == 1)
+            await clock.advance(by: .seconds(200))
+            second.call("1", "oracle", "count()", of: session)
+            #expect(try await second.next()?.payload.error?.code == "unknownOutcome")
+            #expect(server.rememberedAnswerCount == 0)
+            second.abort()
+        }
+    }
+
+    @Test("a call to an actor of a client has the time of the clock")
+    func clientCalls() async throws {
+        var limits = ServerLimits()
+        limits.clientCallTimeout = .seconds(3_600)
+        limits.longestCallTimeout = .seconds(36_000)
+        limits.callTimeout = .seconds(36_000)
+        var options = TrebuchetClient.Options()
+        options.callTimeout = nil
+        try await withTestServer(limits: limits, options: options, clock: clock) { server in
+            await server.expose(Host(actorSystem: server.actorSystem), as: "host")
+        } body: { client, _ in
+            let host = try client.resolve(Host.self, id: "host")
+            let visitor = Visitor(journal: journal, actorSystem: client.actorSystem)
+            try await host.enter(visitor)
+            let call = Task { try await withDeadline(.seconds(7_200)) { try await host.askToWait(36_000_000) } }
+            await journal.wait(for: "waits")
+            await clock.advance(by: .seconds(3_500))
+            #expect(try await host.count() == 1)
+            await clock.advance(by: .seconds(200))
+            #expect(try await call.value.first == "timeout")
         }
     }
 

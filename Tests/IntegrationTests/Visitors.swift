@@ -34,7 +34,7 @@ distributed actor Host {
         self.actorSystem = actorSystem
     }
 
-    var count: Int { visitors.count }
+    distributed func count() -> Int { visitors.count }
 
     distributed func enter(_ visitor: Visitor) { visitors.append(visitor) }
     distributed func enterAll(_ visitors: [Visitor]) { self.visitors += visitors }
@@ -47,8 +47,8 @@ distributed actor Host {
         await outcome(60_000) { ["\(try await $0.answer(count).utf8.count)"] }
     }
     /// The same for a call that does not end by itself.
-    distributed func askToWait() async -> [String] {
-        await outcome(60_000) {
+    distributed func askToWait(_ milliseconds: Int = 60_000) async -> [String] {
+        await outcome(milliseconds) {
             try await $0.wait()
             return []
         }

@@ -6,7 +6,7 @@ import Testing
     @Test("a source goes on for its time after the last loss, and not without one")
     func duration() {
         let memory = StreamMemory()
-        #expect(!memory.isKept)
+        #expect(!memory.isKept(on: nil))
         memory.keep(for: .seconds(30), at: 1_000_000_000)
         #expect(memory.isKept(at: 30_999_999_999))
         #expect(!memory.isKept(at: 31_000_000_000))

@@ -13,7 +13,7 @@ enum FloorPlan {
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
         "Interop": 4, "Interop2": 4,
         "TrebuchetCLI": 5, "ServicesClient": 5,
-        "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6,
+        "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6, "Consistency": 6,
         "Mutate": 6,
     ]
 }

@@ -1,6 +1,12 @@
 import Foundation
+import Networking
 import Testing
 import TrebuchetTesting
+import WebSockets
+
+private final class Deaf: WebSocketHandler {
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
+}
 
 /// The executable as a user runs it.
 @Suite(.timeLimit(.minutes(1))) struct CommandTests {
@@ -67,6 +73,30 @@ import TrebuchetTesting
         let damaged = try await trebuchet("serve", "--port", "0", "--data", file)
         #expect(damaged.status == 1)
         #expect(damaged.error.contains("\(file) is not a SQLite database"))
+    }
+
+    @Test(
+        "a second signal while serve drains ends it at once, and it says what is given up",
+        arguments: [SIGTERM, SIGINT])
+    func secondSignal(signal: Int32) async throws {
+        let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"], error: .merged)
+        var port: Int?
+        while port == nil, let line = await server.nextLine() {
+            port = line.firstMatch(of: /ws:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
+        }
+        // Who does not say that he knows of the end is waited for.
+        let silent = try await WebSocketClient.connect(
+            to: "ws://127.0.0.1:\(#require(port))/", subprotocols: ["trebuchet.v3"]
+        ) { _ in Deaf() }
+        await silent.reactor.perform { silent.pauseReading() }
+        server.signal(signal)
+        while let line = await server.nextLine() { if line.contains("shutting down") { break } }
+        server.signal(signal)
+        let outcome = await server.finish()
+        #expect(outcome.status == 128 + signal)
+        #expect(outcome.output.contains("ending at once with \(128 + signal)"), "\(outcome.output)")
+        #expect(outcome.output.contains("calls under way are not answered"), "\(outcome.output)")
+        silent.abort()
     }
 
     @Test("serve says where the state lives")

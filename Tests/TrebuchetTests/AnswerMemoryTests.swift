@@ -242,6 +242,20 @@ import WebSockets
                 { $0.answerBytesPerConnection = 300 },
                 [Step(1, nil, nil), Step(1, nil, nil, "answerBytesPerConnection"), Step(2, nil, nil)]
             ),
+            (
+                { $0.answerBytesPerPrincipal = 300 },
+                [
+                    Step(1, "ada", nil), Step(2, "ada", nil, "answerBytesPerPrincipal"), Step(3, "bob", nil),
+                    Step(4, nil, nil),
+                ]
+            ),
+            (
+                { $0.answerBytesPerHost = 300 },
+                [
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "answerBytesPerHost"),
+                    Step(3, "bob", "192.0.2.2"),
+                ]
+            ),
             ({ $0.answerBytes = 600 }, [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "answerBytes")]),
             (
                 { $0.answers = 1 },
@@ -263,7 +277,7 @@ import WebSockets
             memory.forget(at: 100)
             #expect((memory.count, memory.bytes, memory.sessionCount) == (0, 0, 0))
             #expect((shares.answers.count, shares.bytes.count) == (0, 0))
-            #expect((shares.principals.count, shares.hosts.count) == (0, 0), "nobody holds a share")
+            #expect(shares.partyCount == (0, 0), "nobody holds a share")
         }
     }
 

@@ -67,6 +67,8 @@ import TrebuchetTesting
                 let error = await #expect(throws: TrebuchetError.self) { try await calculator.echo(value) }
                 #expect(error?.code == .invalidArguments)
                 #expect(error?.message.contains("register(genericTypes:)") == true)
+                #expect(
+                    error?.message.contains("'Swift.Array<Swift.Array<Swift.Int>>'") == true, "\(error?.message ?? "")")
             }
         }
     }

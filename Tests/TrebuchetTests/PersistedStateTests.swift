@@ -230,6 +230,35 @@ import TrebuchetTesting
         }
     }
 
+    @Test("what is stored and does not decode is for the log, and clients get its number", arguments: [false, true])
+    func undisclosed(showsErrorText: Bool) async throws {
+        try await store.put(#"{"password":"pa55word"}"#, "diary.pages")
+        let journal = Journal()
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), store: store, showsErrorText: showsErrorText
+        ) { journal.note($0) }
+        await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let before = journal.entries.count
+        let error = await #expect(throws: TrebuchetError.self) {
+            try await client.resolve(Diary.self, id: "diary").read()
+        }
+        #expect(error?.message.contains("pa55word") == showsErrorText, "\(error?.message ?? "")")
+        #expect(error?.message.contains("'pages' of actor 'diary'") == true)
+        if !showsErrorText {
+            let lines = journal.entries.dropFirst(before)
+            #expect(lines.count == 1)
+            for part in ["pa55word", "'pages' of actor 'diary'", "states/diary.pages"] {
+                #expect(lines.first?.contains(part) == true, "\(lines)")
+            }
+            let number = try #require(lines.first?.split(separator: ":").first)
+            #expect(error?.message.contains(number) == true, "\(number): \(error?.message ?? "")")
+        }
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("a store that cannot be read fails calls, until it can")
     func unreadable() async throws {
         try await store.put(#"["kept"]"#, "diary.pages")

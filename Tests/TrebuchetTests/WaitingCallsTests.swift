@@ -83,11 +83,38 @@ import TrebuchetTesting
                 try await withDeadline(.milliseconds(200)) { try await waiter.later(1) }
             }
             #expect(error?.code == .timeout)
-            #expect(error?.message.contains("the server takes no more at once") == true, "\(error?.message ?? "")")
+            let reason = "the server takes no more at once (ServerLimits.callsPerConnection there: 1)"
+            #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
             journal.note("a go")
             try await waiter.later(2)
             #expect(try await holding.value == "went on")
             #expect(!journal.entries.contains("1"))
+        }
+    }
+
+    @Test("a call that waits for a connection says at its deadline why there was none")
+    func noConnection() async throws {
+        try await withTestServer { server in
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+        } body: { (test: TestServer) async throws in
+            var options = TrebuchetClient.Options()
+            (options.reconnect.initialDelay, options.reconnect.maximumDelay) = (.milliseconds(5), .milliseconds(5))
+            let client = try await test.connect(options)
+            let calculator = try client.resolve(Calculator.self, id: "calculator")
+            await test.kill()
+            for await state in client.connectionState.stream {
+                if case .connecting(_, let error?) = state, error.code == .refused { break }
+            }
+            let error = await #expect(throws: TrebuchetError.self) {
+                try await withDeadline(.milliseconds(200)) { _ = try await calculator.zero() }
+            }
+            #expect(error?.code == .timeout)
+            let message = error?.message ?? ""
+            for part in [
+                "zero() was not sent before its deadline", "there was no connection", "\(test.address.port)", "refused",
+            ] {
+                #expect(message.contains(part), "\(message)")
+            }
         }
     }
 

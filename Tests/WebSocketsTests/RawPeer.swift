@@ -16,8 +16,9 @@ final class RawPeer {
     /// Takes a connection over, and closes it when it is freed.
     init(descriptor: Int32) {
         self.descriptor = descriptor
-        // No test waits for ever: a silent peer is an error after this.
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        // No test waits for ever: a silent peer is an error after this. Other tests of the process may hold the reactor for
+        // seconds, in a build for debugging.
+        var limit = timeval(tv_sec: 40, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var one: Int32 = 1

@@ -31,8 +31,10 @@ public struct AccessPolicy: Sendable {
     /// None by default. Each of them must add its client's address to the field or replace it: else clients write it. With
     /// `127.0.0.1` every program of this machine may say to be anybody. `start` throws `addressInvalid` for what is no range.
     public var trustedProxies: Set<String> = []
-    /// Finds out who a client is from the head of its request, before it is connected; throws `AccessDenied`. Any other
-    /// error is answered 503. Nil lets anybody in.
+    /// Finds out who a client is from the head of its request, before it is connected. Throws `AccessDenied`, or a
+    /// `TrebuchetError`: `unauthenticated` is answered 401, `unauthorized` 403, `rateLimited` and `unavailable` 503, with
+    /// `Retry-After` where the error has a time; their texts go to the client. Any other error is answered 503 without its
+    /// text, which goes to the server's log. Nil lets anybody in.
     public var authenticate: Authenticate?
 
     /// Tells methods who calls them (`Caller.current`) also where anybody may come in. Default false: then it costs nothing.
@@ -57,18 +59,44 @@ public struct AccessPolicy: Sendable {
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// The answer to a request, or who is behind it.
-    func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
+    ///
+    /// - Parameter failures: told of errors that are not the client's to know.
+    func admit(_ upgrade: WebSocketUpgrade, _ failures: RefusalLog) async -> WebSocketUpgrade.Admission {
         do {
             return .admitted(try await caller(upgrade.request, from: upgrade.remoteAddress))
-        } catch AccessDenied.unauthenticated(let reason) {
-            var response = HTTPResponse(status: 401, text: reason)
-            response.headers.add("WWW-Authenticate", "Bearer")
-            return .rejected(response)
-        } catch AccessDenied.forbidden(let reason) {
-            return .rejected(HTTPResponse(status: 403, text: reason))
         } catch {
-            return .rejected(HTTPResponse(status: 503, text: "who you are cannot be found out now"))
+            return .rejected(Self.refusal(error, failures).response)
         }
+    }
+
+    /// How a client is refused because of what `authenticate` threw.
+    static func refusal(_ error: any Error, _ failures: RefusalLog) -> (response: HTTPResponse, reason: String) {
+        func answer(_ status: Int, _ reason: String) -> (response: HTTPResponse, reason: String) {
+            var response = HTTPResponse(status: status, text: reason)
+            if status == 401 { response.headers.add("WWW-Authenticate", "Bearer") }
+            return (response, reason)
+        }
+        if let denied = error as? AccessDenied {
+            switch denied {
+            case .unauthenticated(let reason): return answer(401, reason)
+            case .forbidden(let reason): return answer(403, reason)
+            }
+        }
+        if let error = error as? TrebuchetError {
+            switch error.code {
+            case .unauthenticated: return answer(401, error.message)
+            case .unauthorized: return answer(403, error.message)
+            case .rateLimited, .unavailable:
+                var refusal = answer(503, error.message)
+                if let wait = error.retryAfter {
+                    refusal.response.headers.add("Retry-After", "\((max(0, wait.milliseconds) + 999) / 1_000)")
+                }
+                return refusal
+            default: break
+            }
+        }
+        failures.note("authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(4_000))")
+        return answer(503, "who you are cannot be found out now; the server's log has the reason")
     }
 
     /// Who is behind a request; throws what `authenticate` does.

@@ -1,5 +1,3 @@
-internal import Networking
-
 /// How many calls may be made: so many a second in the long run, and a number at once.
 public struct RateLimit: Sendable, Hashable {
     public var callsPerSecond: Double
@@ -49,9 +47,9 @@ final class ConnectionBuckets {
 
     /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
     func take(
-        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<String>?, _ principal: Principal?
+        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<String>?, _ principal: Principal?,
+        at now: UInt64
     ) -> (what: String, milliseconds: Int)? {
-        let now = MonotonicClock.now
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
             let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
         {

@@ -2,7 +2,7 @@ internal import Networking
 internal import Synchronization
 internal import WebSockets
 
-/// Says in the log which pages were not let in: a developer looks there first. Once a second at most, since anybody can be
+/// Says in the log who was not let in, and why: a developer looks there first. Once a second at most, since anybody can be
 /// refused as often as he likes.
 final class RefusalLog: Sendable {
     private static let pause = 1_000_000_000 as UInt64
@@ -17,7 +17,13 @@ final class RefusalLog: Sendable {
 
     init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
 
+    /// A page was refused.
     func note(_ refusal: HTTPResponse, at now: UInt64 = MonotonicClock.now) {
+        let reason = String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        note("refused a web page: \(reason)", at: now)
+    }
+
+    func note(_ line: String, at now: UInt64 = MonotonicClock.now) {
         let unsaid = state.withLock { state -> Int? in
             guard now >= state.next else {
                 state.unsaid += 1
@@ -28,7 +34,6 @@ final class RefusalLog: Sendable {
             return state.unsaid
         }
         guard let unsaid else { return }
-        let reason = String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-        log("refused a web page: \(reason)\(unsaid > 0 ? " (and \(unsaid) before it)" : "")")
+        log("\(line)\(unsaid > 0 ? " (and \(unsaid) before it)" : "")")
     }
 }

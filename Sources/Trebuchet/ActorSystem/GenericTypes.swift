@@ -2,8 +2,9 @@ internal import Synchronization
 
 /// Types that a caller may name for the generic parameters of a method.
 ///
-/// Our client sends the mangled name of a type; people write the readable one. Both are looked up in a table of types that the
-/// program has named: the runtime, asked for a type by a peer's text, would build types without end.
+/// A type goes by the name that people read and write, `Bank.Account`; one that has none which other programs know, by its mangled
+/// name. Both are looked up in a table of types that the program has named: the runtime, asked for a type by a peer's text, would
+/// build types without end.
 enum GenericTypes {
     private static let known: Mutex<[String: any Any.Type]> = {
         let types: [any (Codable & Sendable).Type] = [
@@ -31,13 +32,13 @@ enum GenericTypes {
         if let type = known.withLock({ $0[name] }) { return type }
         throw TrebuchetError(
             .invalidArguments,
-            "type '\(name.prefix(64))' is not known here; a server names it with server.register(genericTypes:)")
+            "type '\(name.prefix(128))' is not known to the server as one for generic parameters: it names its own with "
+                + "server.register(genericTypes:)")
     }
 
     static func name(of type: any Any.Type) -> String {
         let readable = _typeName(type, qualified: true)
-        // What each program knows goes by the name that people write.
-        if readable.hasPrefix("Swift."), known.withLock({ $0[readable] }) != nil { return readable }
-        return _mangledTypeName(type) ?? readable
+        // Of a private or local type the readable name has the place of its context in memory, which no other program knows.
+        return readable.contains("(") ? _mangledTypeName(type) ?? readable : readable
     }
 }

@@ -29,6 +29,16 @@ struct CallLine {
             && bytes + Self.weight(call) <= terms.callBytesPerConnection
     }
 
+    /// Why a call has to wait, for its error.
+    func reason(for call: PendingCall) -> String {
+        let isFull = bytes + Self.weight(call) > terms.callBytesPerConnection
+        let limit =
+            isFull
+            ? "ServerLimits.callBytesPerConnection there: \(terms.callBytesPerConnection)"
+            : "ServerLimits.callsPerConnection there: \(terms.callsPerConnection)"
+        return "\(underWay) calls of \(bytes) bytes were under way, and the server takes no more at once (\(limit))"
+    }
+
     mutating func add(_ call: PendingCall) { waiting.append(call) }
 
     /// Takes the call that is first in the line, when there is room for it.

@@ -88,7 +88,7 @@ final class ClientCore: @unchecked Sendable {
         let limit = options.serverMessageSize
         if isIdempotent {
             let count = request.arguments.reduce(0) { $0 + $1.count }
-            if count > limit { throw MessageSizes.tooLarge(target, count, limit: limit) }
+            if count > limit { throw MessageSizes.tooLarge(target, count, own: limit, told: nil) }
             message = .repeatable(
                 RepeatableCall(number: number, actorID: actorID, target: target, request: request, deadline: asked))
         } else {
@@ -96,7 +96,7 @@ final class ClientCore: @unchecked Sendable {
                 number: number, actorID: actorID, target: target, request: request,
                 timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
             ).bytes
-            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, limit: limit) }
+            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, own: limit, told: nil) }
             message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
@@ -117,7 +117,9 @@ final class ClientCore: @unchecked Sendable {
             return call.finish(.failure(notConnected))
         }
         guard pending.count < options.callsInFlight else {
-            let text = "\(options.callsInFlight) calls of this client are under way already"
+            let text =
+                "\(options.callsInFlight) calls of this client wait for their answers already "
+                + "(TrebuchetClient.Options.callsInFlight)"
             return call.finish(.failure(TrebuchetError(.rateLimited, text)))
         }
         pending[call.number] = call
@@ -148,7 +150,9 @@ final class ClientCore: @unchecked Sendable {
         case .repeatable(var repeatable):
             guard let bytes = repeatable.next(over: link.session, at: reactor.now) else {
                 pending[call.number] = nil
-                let text = "\(call.name) was not answered, and the server of now keeps no answers"
+                let text =
+                    "\(call.name) was sent, and its connection broke before the answer came; the server of now keeps no answers, "
+                    + "so it cannot be asked again. It may have run: look at what it would have changed"
                 return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
             }
             // With the session's name it may have become too large.
@@ -163,7 +167,12 @@ final class ClientCore: @unchecked Sendable {
 
     private func endTooLarge(_ call: PendingCall, _ count: Int) {
         pending[call.number] = nil
-        call.finish(.failure(MessageSizes.tooLarge(call.name, count, limit: messageLimit)))
+        call.finish(.failure(tooLarge(call.name, count)))
+    }
+
+    private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
+        MessageSizes.tooLarge(
+            what, count, own: options.serverMessageSize, told: toldMessageSize == .max ? nil : toldMessageSize)
     }
 
     private var notConnected: TrebuchetError {
@@ -230,11 +239,20 @@ final class ClientCore: @unchecked Sendable {
 
     private func lateness(of call: PendingCall) -> String {
         guard call.isUnsent else { return "\(call.name) was not answered before its deadline" }
-        let reason =
-            link == nil
-            ? "there was no connection to \(peerName)"
-            : "\(line.underWay) calls were under way, and the server takes no more at once"
-        return "\(call.name) was not sent before its deadline: \(reason)"
+        return "\(call.name) was not sent before its deadline: \(waitingReason(of: call))"
+    }
+
+    private func waitingReason(of call: PendingCall) -> String {
+        if isSentAway { return "\(peerName) ends and takes no more calls, and there was no other connection yet" }
+        guard link == nil else { return line.reason(for: call) }
+        let why =
+            switch connection.states.currentValue {
+            case .connecting(let attempt, let error?):
+                ": attempt \(attempt) to connect is under way after \(error.message)"
+            case .connecting(let attempt, nil): ": attempt \(attempt) to connect is under way"
+            default: ""
+            }
+        return "there was no connection to \(peerName)\(why)"
     }
 
     // MARK: Streams
@@ -265,8 +283,7 @@ final class ClientCore: @unchecked Sendable {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
-            let error = MessageSizes.tooLarge("to observe", message.count, limit: messageLimit)
-            return streams.fail(callNumber: number, error: error)
+            return streams.fail(callNumber: number, error: tooLarge("to observe", message.count))
         }
         link.send(message)
     }
@@ -326,6 +343,10 @@ final class ClientCore: @unchecked Sendable {
                 reason: StreamEndReason(rawValue: text(envelope.reason, message)))
         case .streamError:
             let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
+            if code == .unavailable, connection.isBeingReplaced {
+                // It was taken up too late for this connection, and is again with the next one.
+                return streams.handleStreamEnd(streamID: text(envelope.streamID, message), reason: .serverDraining)
+            }
             streams.handleStreamError(
                 streamID: text(envelope.streamID, message),
                 error: TrebuchetError(.init(code), text(envelope.errorMessage, message), retryAfter: retryAfter))
@@ -449,7 +470,8 @@ extension ClientCore: ClientConnectionDelegate {
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {
         pending[call.number] = nil
-        call.finish(.failure(TrebuchetError(.unknownOutcome, "\(call.name) was not answered: \(error.message)")))
+        let text = "\(call.name) was sent and not answered, so it may have run: \(error.message)"
+        call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
     }
 
     func callsUnderWay(number: Int) -> Int {

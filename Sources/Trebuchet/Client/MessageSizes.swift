@@ -7,11 +7,29 @@ enum MessageSizes {
     struct Refusal: Error {}
 
     /// A message that is not sent.
-    static func tooLarge(_ what: String, _ count: Int, limit: Int) -> TrebuchetError {
-        TrebuchetError(
-            .invalidArguments,
-            "\(what) makes a message of \(count) bytes, and the server takes \(limit) "
-                + "(ServerLimits.messageSize there, TrebuchetClient.Options.serverMessageSize here)")
+    ///
+    /// - Parameters:
+    ///   - own: what this client sends at most, `TrebuchetClient.Options.serverMessageSize`.
+    ///   - told: what the server has said that it takes, `ServerLimits.messageSize`; nil while that is not known.
+    static func tooLarge(_ what: String, _ count: Int, own: Int, told: Int?) -> TrebuchetError {
+        let whose: String
+        if let told, told <= own {
+            whose = "the server takes \(told): raise its ServerLimits.messageSize"
+            return error(what, count, whose + (count > own ? ", and \(ownSetting) here (\(own))" : ""))
+        }
+        whose = "this client sends at most \(own): raise its \(ownSetting)"
+        switch told {
+        case let told? where count > told:
+            return error(what, count, whose + ", and ServerLimits.messageSize there (\(told))")
+        case .some: return error(what, count, whose)
+        case nil: return error(what, count, whose + ", which is to be the server's ServerLimits.messageSize")
+        }
+    }
+
+    private static let ownSetting = "TrebuchetClient.Options.serverMessageSize"
+
+    private static func error(_ what: String, _ count: Int, _ reason: String) -> TrebuchetError {
+        TrebuchetError(.invalidArguments, "\(what) makes a message of \(count) bytes, and \(reason)")
     }
 
     /// A message that the server did not take.

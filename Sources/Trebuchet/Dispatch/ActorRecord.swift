@@ -91,6 +91,9 @@ class ActorRecord: @unchecked Sendable {
     /// observes one. In its isolation.
     func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
 
+    /// Whether it wants to do something before it goes.
+    var hasDeactivation: Bool { false }
+
     /// Lets the actor do what it wants to before it goes.
     func deactivate() async throws {}
 }

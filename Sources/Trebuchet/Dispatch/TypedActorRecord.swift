@@ -113,6 +113,8 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
     }
 
+    override var hasDeactivation: Bool { table.deactivate != nil }
+
     override func deactivate() async throws {
         guard let actor = held ?? referred, let deactivate = table.deactivate else { return }
         _ = try await actor.whenLocal { try await deactivate($0) }

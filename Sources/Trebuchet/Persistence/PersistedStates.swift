@@ -156,6 +156,16 @@ final class PersistedStates: @unchecked Sendable {
     /// Tries to write what could not be written before.
     func retry() { if hasChanged, !isRetired { queue() } }
 
+    /// Nobody writes them any more: the server has shut down.
+    func giveUp() {
+        isQueued = false
+        let held = next
+        next = Held()
+        let error = TrebuchetError(
+            .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
+        for answer in held.answers { answer(error) }
+    }
+
     private func captureAgain() { for state in states { state.source?.captureAgain() } }
 
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {

@@ -9,6 +9,8 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
     static let retryInterval = Duration.seconds(1)
 
     let store: any StateStore
+    let claim: StoreClaim
+    let disclosure: ErrorDisclosure
     /// Bytes that one state may have.
     let stateSize: Int
     private unowned let reactor: Reactor
@@ -19,15 +21,19 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var isAbandoned = false
     private var idle: [() -> Void] = []
 
-    init(_ store: any StateStore, stateSize: Int, reactor: Reactor) {
+    init(
+        _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int, reactor: Reactor
+    ) {
+        self.disclosure = disclosure
         self.store = store
+        self.claim = claim
         self.stateSize = stateSize
         self.reactor = reactor
     }
 
     /// Writes these states at the end of the turn, or after the write that is under way.
     func add(_ states: PersistedStates) {
-        guard !isAbandoned else { return }
+        guard !isAbandoned else { return states.giveUp() }
         changed.append(states)
         schedule()
     }
@@ -86,11 +92,13 @@ final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Writes nothing more than what is being written.
+    /// Writes nothing more than what is being written: the store may be another server's from then on.
     func abandon() {
         isAbandoned = true
+        let waiting = changed + failed
         changed = []
         failed = []
+        for states in waiting { states.giveUp() }
     }
 
     /// Returns when nothing waits to be written, but for what could not be.

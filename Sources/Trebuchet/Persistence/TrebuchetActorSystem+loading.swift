@@ -37,13 +37,15 @@ extension TrebuchetActorSystem {
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: [UInt8]]
         do throws(StateStoreError) {
+            try writer.claim.take()
             stored = try await writer.store.get(keys)
         } catch {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
             Result { () throws(TrebuchetError) in
-                let values = try Self.decode(streams, keys, stored, home.coder(for: .v3), name: name)
+                let values = try Self.decode(
+                    streams, keys, stored, home.coder(for: .v3), name: name, writer.disclosure)
                 // The actor's executor is this reactor.
                 return actor.assumeIsolated { actor in
                     let states = PersistedStates(name: name, home: home, writer: writer)
@@ -64,7 +66,7 @@ extension TrebuchetActorSystem {
     /// What sets each state to what was kept of it; nil for those of which nothing was.
     private static func decode<A: TrebuchetActor>(
         _ streams: [DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
-        name: String
+        name: String, _ disclosure: ErrorDisclosure
     ) throws(TrebuchetError) -> [StatePersistence<A>.Apply?] {
         var values: [StatePersistence<A>.Apply?] = []
         for (stream, key) in zip(streams, keys) {
@@ -75,10 +77,12 @@ extension TrebuchetActorSystem {
             do {
                 values.append(try bytes.withUnsafeBytes { try persistence.decode($0, coder) })
             } catch {
+                // The reason shows what is stored, and who calls need not be who may see that.
+                let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"
                 throw TrebuchetError(
                     .internal,
-                    "what is stored of '\(persistence.property)' of actor '\(name)' does not decode (\(describe(error))); "
-                        + "it stays in the store as \(key) until it does")
+                    "what is stored of '\(persistence.property)' of actor '\(name)' does not decode; it stays in the store as "
+                        + "\(key) until it does: \(disclosure.tell(error, of: what).message)")
             }
         }
         return values

@@ -52,15 +52,13 @@ struct AnswerMemory<Call> {
         var bytes = 0
         /// Calls up to this number may have run, and been forgotten.
         var forgotten: UInt64 = 0
-        let ofPrincipal: Share<String>?
-        let ofHost: Share<AddressKey>?
+        let holding: AnswerHolding
 
         init(_ name: SessionName, _ request: Request, _ shares: AnswerShares) {
             self.name = name
             principal = request.principal
             isOpen = !request.isRepeat
-            ofPrincipal = request.principal.map { shares.principals.share(of: $0) }
-            ofHost = request.host.map { shares.hosts.share(of: $0) }
+            holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
 
@@ -129,20 +127,7 @@ struct AnswerMemory<Call> {
         if session.bytes + Self.entryBytes > limits.bytesPerSession {
             return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerSession)")
         }
-        if let share = session.ofPrincipal, !share.quota.take() {
-            return full("of this principal", "answersPerPrincipal: \(share.quota.limit)")
-        }
-        if let share = session.ofHost, !share.quota.take() {
-            session.ofPrincipal?.quota.release()
-            return full("of this host", "answersPerHost: \(share.quota.limit)")
-        }
-        let hasRoom = shares.answers.take()
-        if hasRoom, shares.bytes.take(Self.entryBytes) { return nil }
-        if hasRoom { shares.answers.release() }
-        session.ofPrincipal?.quota.release()
-        session.ofHost?.quota.release()
-        return hasRoom
-            ? full("of all", "answerBytes: \(shares.bytes.limit)") : full("of all", "answers: \(shares.answers.limit)")
+        return session.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
 
     /// The same for a call that is not to run. Nil when it has never begun.
@@ -156,7 +141,7 @@ struct AnswerMemory<Call> {
             return name.number <= session.forgotten ? .refused(Self.forgotten) : nil
         }
         guard entry.digest == request.digest else {
-            let text = "call \(name.number) of this session was another one: other target or arguments"
+            let text = "call \(name.number) of that connection was another one: other target or arguments"
             return .refused(TrebuchetError(.invalidArguments, text))
         }
         switch entry.state {
@@ -178,8 +163,13 @@ struct AnswerMemory<Call> {
         else { return [] }
         var kept = answer
         var size = Self.size(answer)
-        if session.bytes + size > limits.bytesPerSession || !shares.bytes.take(size) {
-            kept = .failure(TrebuchetError(.unknownOutcome, "it has run; its answer was too large to be kept"))
+        let full =
+            session.bytes + size > limits.bytesPerSession
+            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerSession)
+            : session.holding.takeBytes(size)
+        if let full {
+            let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"
+            kept = .failure(TrebuchetError(.unknownOutcome, text))
             size = 0
         }
         session.entries[name.number]?.state = .answered(kept)
@@ -194,7 +184,10 @@ struct AnswerMemory<Call> {
     private static var mostWaiting: Int { 16 }
 
     private static var forgotten: TrebuchetError {
-        TrebuchetError(.unknownOutcome, "the server does not know any more whether it has run")
+        TrebuchetError(
+            .unknownOutcome,
+            "the call was sent over an earlier connection, and what became of it is forgotten after ServerLimits.answerTime: look at "
+                + "what it would have changed, and call again if it has not")
     }
 
     private static func size(_ answer: Answer) -> Int {
@@ -226,10 +219,7 @@ struct AnswerMemory<Call> {
             count -= 1
             bytes -= entry.bytes
             session.bytes -= entry.bytes
-            shares.answers.release()
-            shares.bytes.release(entry.bytes)
-            session.ofPrincipal?.quota.release()
-            session.ofHost?.quota.release()
+            session.holding.release(bytes: entry.bytes)
             // Answers come in another order than calls.
             session.forgotten = max(session.forgotten, number)
             dropIfEmpty(session)

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Networking
 internal import Synchronization
 
 /// The answers of `@Idempotent` calls that a server keeps: a memory for each of its reactors, of the connections that live
@@ -16,6 +15,7 @@ final class RememberedAnswers: Sendable {
     /// Old answers that go while the lock is held once.
     private static let forgottenAtOnce = 1_000
 
+    // Times are those of a reactor's clock, all of which show the same.
     let names: SessionNames
     /// How long an answer is kept.
     let time: Duration
@@ -33,25 +33,29 @@ final class RememberedAnswers: Sendable {
 
     private func part(_ session: SessionName) -> Part { parts[names.reactor(of: session)] }
 
-    func begin(_ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall) -> Memory.Outcome? {
-        part(name.session).memory.withLock { $0.begin(name, request, call, at: MonotonicClock.now) }
+    func begin(
+        _ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall, at now: UInt64
+    ) -> Memory.Outcome? {
+        part(name.session).memory.withLock { $0.begin(name, request, call, at: now) }
     }
 
-    func join(_ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall) -> Memory.Outcome? {
-        part(name.session).memory.withLock { $0.join(name, request, call, at: MonotonicClock.now) }
+    func join(
+        _ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall, at now: UInt64
+    ) -> Memory.Outcome? {
+        part(name.session).memory.withLock { $0.join(name, request, call, at: now) }
     }
 
-    func end(_ name: Memory.Name, _ answer: Memory.Answer) -> [WaitingCall] {
-        part(name.session).memory.withLock { $0.end(name, answer, at: MonotonicClock.now) }
+    func end(_ name: Memory.Name, _ answer: Memory.Answer, at now: UInt64) -> [WaitingCall] {
+        part(name.session).memory.withLock { $0.end(name, answer, at: now) }
     }
 
     func close(_ session: SessionName) { part(session).memory.withLock { $0.close(session) } }
 
     /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing
     /// left.
-    func forget() -> Duration? {
+    func forget(at now: UInt64) -> Duration? {
         let waits = parts.compactMap { part in
-            part.memory.withLock { $0.forget(at: MonotonicClock.now, atMost: Self.forgottenAtOnce) }
+            part.memory.withLock { $0.forget(at: now, atMost: Self.forgottenAtOnce) }
         }
         // Not at once: what others wait for comes first. Nor for each answer by itself.
         return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }

@@ -1,6 +1,9 @@
 internal import Bytes
 
 /// What one client may use of a server. Each limit has its own error.
+///
+/// Of what is counted, one host has a sixteenth of the whole at most by default, and so has one principal: a few of them cannot
+/// use it up for all others.
 public struct ServerLimits: Sendable {
     /// Calls of one connection that may be under way at once, those that wait for an actor to be made among them; more are
     /// answered `rateLimited`. Calls that are answered where they arrive do not count. Default 1,024.
@@ -31,8 +34,8 @@ public struct ServerLimits: Sendable {
     public var longestCallTimeout = Duration.seconds(600)
     /// Messages in a row that make no sense; at this many the connection is closed with 1008. Default 10.
     public var malformedMessages = 10
-    /// Actors made on demand that may live at once; calls for more are answered `rateLimited`. Default 100,000.
-    public var actorsOnDemand = 100_000
+    /// Actors made on demand that may live at once; calls for more are answered `rateLimited`. Default 400,000.
+    public var actorsOnDemand = 400_000
     /// Of these, what one connection may have made. Default 1,000.
     public var actorsOnDemandPerConnection = 1_000
     /// The same for all connections of one principal. Default 5,000.
@@ -88,21 +91,25 @@ public struct ServerLimits: Sendable {
     /// client which is back by then finds what it missed. An actor with an idle time stays so long too. Default 30 seconds.
     public var resumeTime = Duration.seconds(30)
     /// Such answers at once; while there are more, further `@Idempotent` calls are answered `rateLimited`, since an answer that
-    /// is forgotten too early would let a call run twice. Default 500,000.
-    public var answers = 500_000
+    /// is forgotten too early would let a call run twice. Default 1,000,000.
+    public var answers = 1_000_000
     /// The same for the calls that came over one connection. Default 20,000.
     public var answersPerConnection = 20_000
-    /// The same for all connections of one principal together. Default 100,000.
-    public var answersPerPrincipal = 100_000
+    /// The same for all connections of one principal together. Default 60,000.
+    public var answersPerPrincipal = 60_000
     /// The same for all connections from one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count.
-    /// Default 200,000.
-    public var answersPerHost = 200_000
+    /// Default 60,000.
+    public var answersPerHost = 60_000
     /// Bytes of all these answers, each counted with 256 more; while there are more, further `@Idempotent` calls are answered
     /// `rateLimited`, and an answer that does not fit is not kept: who asks for it again gets `unknownOutcome`. Default
-    /// 256 MiB.
-    public var answerBytes = 256 << 20
+    /// 512 MiB.
+    public var answerBytes = 512 << 20
     /// The same for the calls that came over one connection. Default 32 MiB.
     public var answerBytesPerConnection = 32 << 20
+    /// The same for all connections of one principal together. Default 32 MiB.
+    public var answerBytesPerPrincipal = 32 << 20
+    /// The same for all connections from one host; this machine's own do not count. Default 32 MiB.
+    public var answerBytesPerHost = 32 << 20
 
     /// References to actors that live in clients, which the server holds for one client at a time, over all of its connections;
     /// an argument that brings more is refused with `rateLimited`. Default 1,000.
@@ -111,8 +118,8 @@ public struct ServerLimits: Sendable {
     public var clientActorsPerPrincipal = 5_000
     /// The same for all clients of one host; this machine's own do not count. Default 20,000.
     public var clientActorsPerHost = 20_000
-    /// The same for all. Default 100,000.
-    public var clientActors = 100_000
+    /// The same for all. Default 400,000.
+    public var clientActors = 400_000
     /// How long a client may be away before the references to its actors mean nothing any more; calls to them then end
     /// `unavailable`. Default 30 seconds.
     public var clientGrace = Duration.seconds(30)
@@ -123,8 +130,8 @@ public struct ServerLimits: Sendable {
     public var callsToClientsPerPrincipal = 8_192
     /// The same for all clients of one host; this machine's own do not count. Default 32,768.
     public var callsToClientsPerHost = 32_768
-    /// The same for all. Default 500,000.
-    public var callsToClients = 500_000
+    /// The same for all. Default 600,000.
+    public var callsToClients = 600_000
     /// Bytes of the messages of these calls, for one client; more end with `rateLimited`. They count in `heldBytes` too.
     /// Default 16 MiB.
     public var callBytesToClient = 16 << 20

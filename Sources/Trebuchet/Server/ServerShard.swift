@@ -41,6 +41,8 @@ final class ServerShard: @unchecked Sendable {
     var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
+    /// Whether the server shuts down, which lets all actors go.
+    var isEnding = false
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.
@@ -199,6 +201,8 @@ final class ServerParts: Sendable {
     let principalMemory: PrincipalMemory
     let hosting: HostingClients
     let idleClock = IdleClock()
+    /// Of `AccessPolicy.authenticate`.
+    let failedHooks: RefusalLog
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
@@ -208,6 +212,7 @@ final class ServerParts: Sendable {
         let log: @Sendable (String) -> Void = { log(LogLine.of($0)) }
         self.log = log
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
+        failedHooks = RefusalLog(log)
         shares = ShareBook(limits: limits)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)

@@ -206,7 +206,8 @@ final class Session: @unchecked Sendable {
     private func rateRefusal(of target: String) -> TrebuchetError? {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
-        if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal) {
+        let now = shard.reactor.now
+        if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal, at: now) {
             return TrebuchetError(
                 .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
         }

@@ -12,10 +12,20 @@ package final class ShutdownSignals: Sendable {
     }
 
     private let state = Mutex(State())
+    private let givingUp: String?
+    private let log: @Sendable (String) -> Void
 
-    package init(_ signals: Set<ProcessSignal> = [.interrupt, .terminate]) {
+    /// - Parameters:
+    ///   - givingUp: what is lost when a second signal comes, for the log.
+    ///   - log: told of that.
+    package init(
+        _ signals: Set<ProcessSignal> = [.interrupt, .terminate], givingUp: String? = nil,
+        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+    ) {
+        self.givingUp = givingUp
+        self.log = log
         // Held by the reader until `end()`.
-        listen(for: signals) { _ in self.came() }
+        listen(for: signals) { self.came($0) }
     }
 
     private func listen(for signals: Set<ProcessSignal>, _ action: @escaping @Sendable (ProcessSignal) -> Void) {
@@ -26,7 +36,8 @@ package final class ShutdownSignals: Sendable {
     /// Runs `action` at each SIGHUP.
     package func onHangUp(_ action: @escaping @Sendable () -> Void) { listen(for: [.hangUp]) { _ in action() } }
 
-    /// Runs `action` at the first signal, at once when it has come already; the second ends the process with 130.
+    /// Runs `action` at the first signal, at once when it has come already; the second is logged and ends the process with 128
+    /// and its number, as a shell tells of it: 130 for SIGINT, 143 for SIGTERM.
     package func onFirst(_ action: @escaping @Sendable () async -> Void) {
         let isDue = state.withLock { state in
             state.action = action
@@ -49,12 +60,16 @@ package final class ShutdownSignals: Sendable {
         for listener in listeners { SignalReader.shared.end(listener) }
     }
 
-    private func came() {
+    private func came(_ signal: ProcessSignal) {
         let (count, action) = state.withLock { state in
             state.count += 1
             return (state.count, state.action)
         }
-        guard count == 1 else { exit(130) }
+        guard count == 1 else {
+            let status = 128 + signal.number
+            log("a second signal came (\(signal)): ending at once with \(status)\(givingUp.map { "; \($0)" } ?? "")")
+            exit(status)
+        }
         if let action { Task { await action() } }
     }
 }

@@ -25,8 +25,13 @@ public final class TrebuchetServer: Sendable {
     let shards: [ServerShard]
     private let access: AccessPolicy
     private let owner: (any AnyObject & Sendable)?
+    private let claim: StoreClaim?
+    /// Of what services keep.
+    let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
+    /// Set when it shuts down.
+    let deactivation = Mutex<Task<Void, Never>?>(nil)
     private let nextLocal = Atomic<Int>(0)
 
     /// A server that does not listen yet.
@@ -35,7 +40,8 @@ public final class TrebuchetServer: Sendable {
     ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
     ///   - access: who may connect; anybody by default.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
-    ///     they live in memory as all others. The server does not close it.
+    ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
+    ///     one of this process has it, `start` and calls of actors with such states fail.
     ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
     ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
     ///     `TrebuchetError`, are for callers in any case.
@@ -66,11 +72,14 @@ public final class TrebuchetServer: Sendable {
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
         system.serve(parts.directory, as: parts.answers.names.instance)
-        if let store {
+        let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
+        if let store, let claim {
             for shard in system.shards {
-                shard.writer = StateWriter(store, stateSize: limits.persistedStateSize, reactor: shard.reactor)
+                shard.writer = StateWriter(
+                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize, reactor: shard.reactor)
             }
         }
+        self.claim = claim
         actorSystem = system
         self.parts = parts
         shards = system.shards.enumerated().map { index, states in
@@ -92,6 +101,8 @@ public final class TrebuchetServer: Sendable {
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
+        claim?.giveBack()
+        for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
     }
 
     private var directory: ActorDirectory { parts.directory }
@@ -164,6 +175,7 @@ public final class TrebuchetServer: Sendable {
     /// declaration has one (`func deactivate() async throws`, for at most 5 seconds; what it throws is logged), then its persisted
     /// states are written. Calls that come meanwhile wait for the next actor of that name, and streams find that it was made
     /// anew. Code of the server that keeps such an actor for itself keeps it from being freed, not from being replaced.
+    /// `shutdown` runs the `deactivate()` of all actors made on demand, with `idle` or without.
     ///
     /// - Parameters:
     ///   - idle: kept to within an eighth, at most 5 seconds. Nil, the default: actors stay.
@@ -230,7 +242,8 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one.
+    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one; `StateStoreError` of code
+    /// `inUse` while another server of this process has the store.
     @discardableResult
     public func start() async throws -> SocketAddress {
         guard case .webSocket(let host, let port, let security) = transport.kind else {
@@ -248,7 +261,9 @@ public final class TrebuchetServer: Sendable {
             if let address { return address }
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
+        var hasTakenStore = false
         do {
+            hasTakenStore = try claim?.take() ?? false
             let listener = try WebSocketSessions.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access)
@@ -258,6 +273,7 @@ public final class TrebuchetServer: Sendable {
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
+            if hasTakenStore { claim?.giveBack(forGood: false) }
             throw error
         }
     }
@@ -273,14 +289,16 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
-    /// at most 10 seconds, and returns. A second signal meanwhile ends the process at once, with 130. A server that was shut
-    /// down before has nothing to run.
+    /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
+    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. A server that was
+    /// shut down before has nothing to run.
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
     /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
     public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
         // Before it listens: a signal that comes early ends it in order too.
-        let signals = signals.isEmpty ? nil : ShutdownSignals(signals)
+        let signals =
+            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
         let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
         if address == nil, !isStopping { try await start() }
@@ -289,8 +307,14 @@ public final class TrebuchetServer: Sendable {
         await shutdown(drain: drain)
     }
 
+    /// What a second signal costs, for the log.
+    package static let givenUpAtOnce =
+        "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
+        + "be written"
+
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most
-    /// `drain`, and closes the connections with 1001.
+    /// `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and have one,
+    /// for at most 5 seconds, and states are written.
     public func shutdown(drain: Duration = .seconds(10)) async {
         let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
@@ -300,7 +324,12 @@ public final class TrebuchetServer: Sendable {
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
             }
-            for shard in shards { await shard.states.writer?.flush() }
+            await deactivateActors()
+            for shard in shards {
+                await shard.states.writer?.flush()
+                // What is changed from now on was promised to nobody, and the store may be the next server's.
+                await shard.reactor.perform { shard.states.writer?.abandon() }
+            }
             takeApart()
             stopped.update(true)
         }.value
@@ -313,6 +342,8 @@ public final class TrebuchetServer: Sendable {
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
             for shard in shards { await shard.reactor.perform { shard.cut() } }
+            // Sockets are closed when a turn ends.
+            for shard in shards { await shard.reactor.perform {} }
             takeApart()
             stopped.update(true)
         }.value
@@ -338,8 +369,12 @@ public final class TrebuchetServer: Sendable {
             let headers = try await core.options.requestHeaders
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
-            } catch let denied as AccessDenied {
-                throw TransportError(.handshake, "the server refuses the client: \(denied)")
+            } catch {
+                // As a client at the other end of a socket would hear of it.
+                let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
+                throw TransportError(
+                    .handshake, "the server refuses the client (\(response.status)): \(reason)",
+                    cause: UnexpectedStatus(response.status))
             }
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue

@@ -26,7 +26,7 @@ enum WebSocketSessions {
         var tls: TLSServerSettings?
         if case .server(let settings) = security { tls = settings }
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
-        if !access.isOpen { admit = { await access.admit($0) } }
+        if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let pages = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
         let refusals = RefusalLog(parts.log)

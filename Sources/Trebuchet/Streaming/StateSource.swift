@@ -130,11 +130,11 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
     private func hasNode(_ node: StateNode) -> Bool { nodes.withLock { $0.contains { $0 === node } } }
 
     /// Whether it goes on as if somebody observed, for who lost a connection: while the server has memory for that.
-    var isKept: Bool { memory.isKept && memoryBudget?.isExhausted != true }
+    var isKept: Bool { memory.isKept(on: home) && memoryBudget?.isExhausted != true }
 
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
-    override var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
+    override var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept(on: home) }
 
     override func didChange(version: UInt64) {
         self.version = version
@@ -219,7 +219,7 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
             node.isDetached = true
             nodes.removeAll { $0 === node }
         }
-        if node.wasLost { memory.keep(for: node.shard.resumeTime) }
+        if node.wasLost { memory.keep(for: node.shard.resumeTime, on: home) }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.

@@ -41,7 +41,7 @@ enum ServeCommand {
         ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
-            SIGINT and SIGTERM drain and exit 0; a second one exits at once.
+            SIGINT and SIGTERM drain and exit 0; a second one exits at once, with 130 or 143.
             Browsers let any page try: without --origins only pages of this host and port get in, and at a loopback address
             only by a name such as localhost. Programs are not held up.
             Codes to sign in with go by --mail-command or --smtp, or are printed on standard error.
@@ -104,10 +104,11 @@ enum ServeCommand {
         let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
 
         // Before it listens: a signal that comes early ends it in order too.
-        let signals = ShutdownSignals()
+        let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) {
+            Console.error("trebuchet serve: \($0)")
+        }
         let tls = try TLSOptions.server(arguments)
-        var transport: TrebuchetTransport =
-            tls.map { .webSocket(host: host, port: port, tls: $0) } ?? .webSocket(host: host, port: port)
+        var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")

@@ -4,4 +4,7 @@ struct RoomTicket: Codable, Sendable, Equatable {
     let session: String
     /// Shown when joining again, so that the session goes on. A secret.
     let token: String
+    /// Where the events of the room are: what comes after it is for the client, whenever it begins to observe them. Nil from
+    /// servers that do not tell.
+    var events: EventPosition?
 }

@@ -10,7 +10,14 @@ struct EventCursor: Equatable {
     private var epoch: String?
     private var last = 0
 
-    /// The first state only tells where to begin: its events were published before.
+    /// Begins behind this, unless it has begun: a stream may begin later than its reader is known to others.
+    mutating func begin(at position: EventPosition) {
+        guard epoch == nil else { return }
+        epoch = position.epoch
+        last = position.last
+    }
+
+    /// Where nobody has told where to begin, the first state does: its events were published before.
     mutating func advance(to window: EventWindow) -> Progress {
         guard let epoch else {
             self.epoch = window.epoch

@@ -37,5 +37,14 @@ struct EventWindow: Codable, Sendable, Equatable {
         return last
     }
 
+    /// Where it is now.
+    var position: EventPosition { EventPosition(epoch: epoch, last: last) }
+
     static func == (a: Self, b: Self) -> Bool { a.epoch == b.epoch && a.last == b.last && a.events == b.events }
+}
+
+/// A place in the events of a room: behind the last one so far.
+struct EventPosition: Codable, Sendable, Equatable {
+    let epoch: String
+    let last: Int
 }

@@ -65,13 +65,54 @@ import TrebuchetTesting
             #expect(failures == [], "nobody else touches these documents; seed \(seed)")
             #expect(settled == calls.count, "seed \(seed)")
             await shows(third) { Set($0.items.ids) == created[0].union(created[1]).union(["shared"]) }
-            let stored = try await StoredCollection("todos", in: store).load(CollectionLimits())
+            let stored = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: world.server)
             let end = try stored.documents.values.map { try $0.value.decode(Todo.self) }.sorted { $0.id < $1.id }
             for value in values + [third] {
                 await shows(value) { $0.items.sorted { $0.id < $1.id } == end && !$0.isSyncing }
             }
             #expect(links.map(\.counters.accepted).reduce(0, +) > 2, "the links do cut; seed \(seed)")
             for link in links { await link.close() }
+        }
+    }
+
+    @Test("collections of two servers do not write over each other's documents in one store")
+    func oneStore() async throws {
+        let store = MemoryStore()
+        let first = try await CollectionWorld.begin(store: store)
+        let second = try await CollectionWorld.begin(store: store)
+        let guests = [first.guest("ada"), second.guest("bob")]
+        for guest in guests { try await guest.client.connect() }
+        _ = try await guests[0].collection().commit(
+            [DocumentMutation(number: 1, command: .add("1"))], from: "a client of ada's")
+        guests[1].client.register(errors: CollectionError.self)
+        let error = await #expect(throws: CollectionError.self) {
+            _ = try await guests[1].collection().commit(
+                [DocumentMutation(number: 1, command: .add("2"))], from: "a client of bob's")
+        }
+        #expect(error.map { "\($0)".contains("in use by another server") } == true, "\(String(describing: error))")
+        await guests[0].client.close()
+        await first.server.shutdown(drain: .zero)
+        _ = try await guests[1].collection().commit(
+            [DocumentMutation(number: 1, command: .add("2"))], from: "a client of bob's")
+        await guests[1].client.close()
+        await second.server.shutdown(drain: .zero)
+    }
+
+    @Test("a document that does not decode is for the log, and clients get a number")
+    func undisclosed() async throws {
+        let store = MemoryStore()
+        try await store.put(Array(#"{"password":"pa55word"}"#.utf8), StateKey("collection.todos", "document/1"))
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            guest.client.register(errors: CollectionError.self)
+            let error = await #expect(throws: CollectionError.self) {
+                _ = try await guest.collection().commit(
+                    [DocumentMutation(number: 1, command: .add("2"))], from: "a client of ada's")
+            }
+            let text = error.map { "\($0)" } ?? ""
+            #expect(text.contains("the server's log has the text") && !text.contains("pa55word"), "\(text)")
+            await guest.client.close()
         }
     }
 

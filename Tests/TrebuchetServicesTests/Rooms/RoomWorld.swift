@@ -57,12 +57,14 @@ struct RoomWorld {
 
     static func run(
         _ limits: RoomLimits = RoomLimits(), serverLimits: ServerLimits = ServerLimits(),
+        mayCall: (@Sendable (Caller?, String, String) -> Bool)? = nil,
         isolation: isolated (any Actor)? = #isolation, _ body: (RoomWorld) async throws -> Void
     ) async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: serverLimits, access: access)
+        if let mayCall { server.authorize(mayCall) }
         let host = RoomHost.expose(on: server, limits: limits)
         let address = try await server.start()
         do {

@@ -30,6 +30,18 @@ import Testing
         #expect(cursor.advance(to: window(6)).events.map(\.number) == [4, 5, 6])
     }
 
+    @Test("a reader that was told where to begin begins there, however late its first state is; told again it goes on")
+    func toldWhere() {
+        var cursor = EventCursor()
+        cursor.begin(at: window(2).position)
+        #expect(cursor.advance(to: window(4)).events.map(\.number) == [3, 4])
+        cursor.begin(at: window(2).position)
+        #expect(cursor.advance(to: window(4)) == .init())
+        var late = EventCursor()
+        late.begin(at: window(0).position)
+        #expect(late.advance(to: window(7)).missed == 1..<4)
+    }
+
     @Test("a reader that was too slow knows which events it has missed")
     func gap() {
         var cursor = EventCursor()

@@ -1,4 +1,5 @@
 import SharedState
+import Synchronization
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -27,6 +28,27 @@ import TrebuchetTesting
             try await bob.publish(Emoji(name: "back"))
             await wait(for: ada) { $0.events.map(\.data.name) == ["back"] }
             #expect(bob.wrappedValue.events.count == 30)
+        }
+    }
+
+    @Test("what is published after others know of a member reaches it, however late its stream of events begins")
+    func lateStream() async throws {
+        let mayObserve = Atomic(false)
+        try await RoomWorld.run(mayCall: { _, _, target in
+            target != "observeEvents" || mayObserve.load(ordering: .relaxed)
+        }) { world in
+            let guest = world.guest()
+            let (bob, emoji) = (guest.presence("Bob"), guest.emoji())
+            let ada = world.guest()
+            try await ada.client.connect()
+            let room = try ada.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            for await roster in await room.observeRoster() where !roster.members.isEmpty { break }
+            try await room.publish(topic: "emoji", payload: .object(["name": .string("tada")]))
+            mayObserve.store(true, ordering: .relaxed)
+            await wait(for: emoji) { $0.isConnected && $0.hasEvent }
+            #expect(emoji.wrappedValue.events.map(\.data.name) == ["tada"])
+            _ = bob
         }
     }
 

@@ -147,6 +147,13 @@ final class ActorDirectory: Sendable {
         }
     }
 
+    /// Actors that were made on demand, and what is under way of letting others go.
+    var onDemand: (records: [ActorRecord], leaving: [Task<Void, Never>]) {
+        contents.withLock { contents in
+            (contents.records.values.filter { $0.stake != nil }, Array(contents.leaving.values))
+        }
+    }
+
     var count: Int { contents.withLock { $0.records.count } }
     /// Actors that are being made or loaded.
     var activatingCount: Int { contents.withLock { $0.activating.count } }

@@ -5,7 +5,7 @@ extension ServerShard {
     /// Actors that are looked at in one go.
     private static let batch = 1_024
     /// How long an actor may take for its `deactivate`.
-    private static let deactivation = Duration.seconds(5)
+    static let deactivation = Duration.seconds(5)
 
     /// Looks after an actor from now on, when that is this reactor's part.
     func watchIdle(_ record: ActorRecord) {
@@ -48,6 +48,7 @@ extension ServerShard {
         record.looksIdle(discarding: policy.discards) { [weak self] isIdle in
             guard let self else { return }
             self.reactor.run {
+                guard !self.isEnding else { return }
                 if !isIdle { self.noteStaying(record) }
                 guard isIdle, record.life.close() else {
                     return self.idleWatch.add(record, policy, at: self.parts.idleClock.now(on: self.reactor))

@@ -23,11 +23,11 @@ extension Session {
         let run = RunningCall(of: call)
         call.run = run
         let waiting = WaitingCall(session: self, call: call)
-        if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting) {
-            return take(outcome, call)
-        }
         let shard = shard
         let now = shard.reactor.now
+        if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting, at: now) {
+            return take(outcome, call)
+        }
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
         // Not that of the connection's call: it may end before this does.
         run.timer = shard.reactor.schedule(after: rest) {
@@ -98,7 +98,8 @@ extension Session {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         }
         let waiting = WaitingCall(session: self, call: call)
-        if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting) {
+        let now = shard.reactor.now
+        if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting, at: now) {
             return take(outcome, call)
         }
         guard let target else { return finish(call, .failure(notExposed(message))) }
@@ -149,9 +150,14 @@ extension Session {
         let isRepeat = message.kind == .repeat
         let text = message.text(message.envelope.pointee.session)
         guard let session = shard.answers.names.name(text, own: self.name) else {
-            let text = "'session' is none of this server's"
-            let code: TrebuchetError.Code = isRepeat ? .unknownOutcome : .invalidArguments
-            refuse(TrebuchetError(code, isRepeat ? "\(text): another one may have run the call" : text), message)
+            let error =
+                isRepeat
+                ? TrebuchetError(
+                    .unknownOutcome,
+                    "the call was sent to a server that was here before this one, which cannot know whether it ran: look at what "
+                        + "it would have changed, and call again if it has not")
+                : TrebuchetError(.invalidArguments, "'session' is none of this server's")
+            refuse(error, message)
             return nil
         }
         guard isRepeat || session == name else {
@@ -194,7 +200,7 @@ extension ServerShard {
             answer = .failure(
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
-        for waiting in answers.end(name, answer) { waiting.session.deliver(answer, to: waiting.call) }
+        for waiting in answers.end(name, answer, at: reactor.now) { waiting.session.deliver(answer, to: waiting.call) }
         forgetAnswersLater(after: answers.time)
     }
 
@@ -212,7 +218,7 @@ extension ServerShard {
         reactor.schedule(after: wait) { [weak self] in
             guard let self else { return }
             self.willForgetAnswers = false
-            if let next = self.answers.forget() { self.forgetAnswersLater(after: next) }
+            if let next = self.answers.forget(at: self.reactor.now) { self.forgetAnswersLater(after: next) }
         }
     }
 }

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Networking
 internal import Synchronization
 internal import TrebuchetWire
 
@@ -12,7 +11,7 @@ final class ClientCall: @unchecked Sendable {
     let actor: String
     let target: String
     private let request: CallRequest
-    /// Nanoseconds of the monotonic clock.
+    /// By the clock of the reactor of its `HostingClient`.
     let deadline: UInt64
     /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
     let isLimit: Bool
@@ -41,8 +40,7 @@ final class ClientCall: @unchecked Sendable {
     }
 
     /// As it is sent now.
-    var message: [UInt8] {
-        let now = MonotonicClock.now
+    func message(at now: UInt64) -> [UInt8] {
         let left = deadline > now ? deadline - now : 0
         return InvocationMessage(
             number: number, actorID: actor, target: target, request: request,

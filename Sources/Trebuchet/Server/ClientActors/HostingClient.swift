@@ -113,8 +113,8 @@ final class HostingClient: @unchecked Sendable {
 
     /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
     func call(_ actor: String, _ target: String, _ request: CallRequest) async throws -> [UInt8]? {
-        let now = MonotonicClock.now
-        let asked = Deadline.current ?? .max
+        let now = reactor.now
+        let asked = Deadline.current.map { $0 &+ reactor.timeAhead } ?? .max
         guard asked > now else {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
@@ -184,13 +184,13 @@ final class HostingClient: @unchecked Sendable {
     private func armSweep(_ deadline: UInt64) {
         sweep?.cancel()
         sweepAt = deadline
-        let now = MonotonicClock.now
+        let now = reactor.now
         let delay = Duration.nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))
         sweep = reactor.schedule(after: delay, for: self) { $0.expire() }
     }
 
     private func expire() {
-        let now = MonotonicClock.now
+        let now = reactor.now
         var next = UInt64.max
         for (number, call) in calls {
             if call.deadline > now {

@@ -24,7 +24,7 @@ final class HostingSession: @unchecked Sendable {
     /// Sends a call, unless the connection has gone meanwhile: then it is found out as not sent.
     func send(_ call: ClientCall) {
         guard let session else { return }
-        let message = call.message
+        let message = call.message(at: reactor.now)
         guard message.count <= session.largestMessage else {
             let error = session.tooLarge(call.target, message.count)
             let refusal = TrebuchetError(.invalidArguments, error.message)

@@ -41,7 +41,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     func countSubscriber(_ change: Int) { subscribers.add(change, ordering: .relaxed) }
 
     /// Whether somebody observes it over the network, or did and may come back.
-    var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept }
+    var isObserved: Bool { subscriberCount > 0 || nodeCount > 0 || memory.isKept(on: home) }
 
     /// Readers in this process. In the actor's isolation.
     var localEvents: EventRelay<Event> {
@@ -52,7 +52,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     }
 
     func position(keptFor time: Duration) -> UInt64 {
-        memory.keep(for: time)
+        memory.keep(for: time, on: home)
         return backlog.position
     }
 
@@ -61,7 +61,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
         local?.send(event)
         let nodes = self.nodes.withLock { $0 }
         let sequence = backlog.position + 1
-        guard !nodes.isEmpty || memory.isKept && memoryBudget?.isExhausted != true else {
+        guard !nodes.isEmpty || memory.isKept(on: home) && memoryBudget?.isExhausted != true else {
             backlog = Backlog(limit: ordering?.buffer ?? 1, position: sequence)
             return
         }
@@ -109,7 +109,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
             node.isDetached = true
             nodes.removeAll { $0 === node }
         }
-        if node.wasLost { memory.keep(for: node.shard.resumeTime) }
+        if node.wasLost { memory.keep(for: node.shard.resumeTime, on: home) }
     }
 
     /// The actor is gone; called from whatever thread let go of it last.

@@ -32,7 +32,8 @@ public final class CollectionHost: Sendable {
     /// `CollectionError.unknownCaller`.
     ///
     /// - Parameters:
-    ///   - store: where documents are kept. Nothing else may write to the namespaces that begin with `collection.`.
+    ///   - store: where documents are kept. Nothing else may write to the namespaces that begin with `collection.`; while another
+    ///     server of this process hosts collections in it, calls fail with `CollectionError.storeFailed`.
     ///   - rules: who may do what. Default: everybody reads and creates, only the creator updates and deletes.
     @discardableResult
     public static func expose(
@@ -63,7 +64,8 @@ public final class CollectionHost: Sendable {
         guard isAllowed else { throw .tooManyCollections(limit: limits.collections) }
         let stored = StoredCollection(name, in: store)
         do throws(CollectionError) {
-            let table = try await stored.load(limits)
+            guard let server else { throw .closed }
+            let table = try await stored.load(limits, at: server)
             return DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
         } catch {
             contents.withLock { $0.collections -= 1 }

@@ -17,14 +17,19 @@ struct StoredCollection: Sendable {
         namespace = "collection.\(name)"
     }
 
-    func load(_ limits: CollectionLimits) async throws(CollectionError) -> DocumentTable {
+    func load(_ limits: CollectionLimits, at server: TrebuchetServer) async throws(CollectionError) -> DocumentTable {
         do {
+            try server.take(store, for: "collections")
             let documents = try await load(Document.self, Self.documents)
             let clients = try await load(MutationWindow.self, Self.clients)
             let revision = try await store.get(StateKey(namespace, Self.revision)).map { try Self.decode(Int.self, $0) }
             return DocumentTable(limits: limits, documents: documents, clients: clients, revision: revision ?? 0)
-        } catch {
+        } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
+        } catch {
+            // It shows what is stored, and who calls need not be who may see that.
+            let reason = server.disclose(error, of: "loading collection '\(namespace)'")
+            throw .storeFailed("collection '\(namespace)' cannot be loaded: \(reason)")
         }
     }
 
@@ -57,11 +62,23 @@ struct StoredCollection: Sendable {
         while true {
             let page = try await store.list(namespace, prefix: prefix, after: last, limit: Self.pageSize)
             for entry in page {
-                values[String(entry.key.name.dropFirst(prefix.count))] = try Self.decode(type, entry.value)
+                do {
+                    values[String(entry.key.name.dropFirst(prefix.count))] = try Self.decode(type, entry.value)
+                } catch {
+                    throw Unreadable(key: entry.key, reason: "\(error)")
+                }
             }
             guard page.count == Self.pageSize else { return values }
             last = page.last?.key.name
         }
+    }
+
+    /// For the log.
+    private struct Unreadable: Error, CustomStringConvertible {
+        let key: StateKey
+        let reason: String
+
+        var description: String { "\(key): \(reason)" }
     }
 
     private static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) throws -> Value {

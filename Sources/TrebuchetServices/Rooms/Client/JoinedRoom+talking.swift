@@ -62,6 +62,8 @@ extension JoinedRoom {
             let ticket = try await room.join(presence: shown, token: token, attempt: attempt)
             change { contents in
                 contents.sessions.insert(ticket.session)
+                // From now on others know of it, and what they publish is for it too.
+                if contents.wantsEvents, let position = ticket.events { contents.cursor.begin(at: position) }
                 contents.plan.joined(ticket, showing: shown)
             }
         case .set(let shown):

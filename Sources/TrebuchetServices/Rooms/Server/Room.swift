@@ -73,7 +73,7 @@ distributed actor Room {
             }
         }
         show(presence, of: session)
-        return RoomTicket(session: session, token: joined.identity.token)
+        return RoomTicket(session: session, token: joined.identity.token, events: events.position)
     }
 
     /// Ends a session at once: the caller's, or the one of the token.

@@ -1,26 +1,28 @@
-import Foundation
-import Glibc
-import Networking
-import Synchronization
+internal import Foundation
+package import Glibc
+internal import Networking
+internal import Synchronization
 
 /// A program in a process of its own: what it prints is kept, its end is noticed, and the system is asked what it uses.
-final class ChildProgram: Sendable {
+package final class ChildProgram: Sendable {
     private struct State {
         var lines: [String] = []
         /// As from `waitpid`.
         var status: Int32?
     }
 
-    let pid: pid_t
+    package let pid: pid_t
     private let input: Int32
     private let state = Mutex(State())
     private let didPrint: (@Sendable (String) -> Void)?
 
-    struct DidNotStart: Error, CustomStringConvertible {
-        let description: String
+    package struct DidNotStart: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
-    init(_ program: String, _ arguments: [String], didPrint: (@Sendable (String) -> Void)? = nil) throws {
+    package init(_ program: String, _ arguments: [String], didPrint: (@Sendable (String) -> Void)? = nil) throws {
         var (inEnds, outEnds): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &inEnds) == 0, socketpair(AF_UNIX, kind, 0, &outEnds) == 0 else {
@@ -73,12 +75,12 @@ final class ChildProgram: Sendable {
     }
 
     /// What it printed last.
-    var lines: [String] { state.withLock { $0.lines } }
+    package var lines: [String] { state.withLock { $0.lines } }
 
-    var isRunning: Bool { state.withLock { $0.status == nil } }
+    package var isRunning: Bool { state.withLock { $0.status == nil } }
 
     /// How it ended; nil while it has not.
-    var end: String? {
+    package var end: String? {
         state.withLock { $0.status }.map { status in
             let signal = status & 0x7F
             return signal == 0
@@ -86,31 +88,33 @@ final class ChildProgram: Sendable {
         }
     }
 
-    func tell(_ line: String) {
+    package func tell(_ line: String) {
         guard isRunning else { return }
         let bytes = Array((line + "\n").utf8)
         _ = bytes.withUnsafeBytes { send(input, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    func kill() { if isRunning { Glibc.kill(pid, SIGKILL) } }
+    package func kill() { if isRunning { Glibc.kill(pid, SIGKILL) } }
 
     // MARK: What the system knows
 
     /// Memory in use, in KiB.
-    var residentKiB: Int {
+    package var residentKiB: Int {
         let pages = file("statm").split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
         return pages * Int(getpagesize()) / 1024
     }
 
     /// Seconds of processor time so far.
-    var processorSeconds: Double {
+    package var processorSeconds: Double {
         // The name of the program, in parentheses, may hold anything.
         let fields = file("stat").split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    var descriptorCount: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0 }
+    package var descriptorCount: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0
+    }
 
     private func file(_ name: String) -> String {
         (try? String(contentsOfFile: "/proc/\(pid)/\(name)", encoding: .utf8)) ?? ""

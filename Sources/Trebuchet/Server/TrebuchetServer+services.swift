@@ -1,0 +1,21 @@
+internal import Synchronization
+
+/// What services ask of the server that hosts them.
+extension TrebuchetServer {
+    /// Takes a store for a service of this server, until the server has shut down. Throws `inUse` while another server of this
+    /// process has it for the same use.
+    package func take(_ store: any StateStore, for use: String) throws(StateStoreError) {
+        let claim = otherClaims.withLock { claims in
+            if let claim = claims.first(where: { $0.isAbout(store, for: use) }) { return claim }
+            let claim = StoreClaim(store, for: use)
+            claims.append(claim)
+            return claim
+        }
+        try claim.take()
+    }
+
+    /// What callers are told of an error that is not for them: a number, under which its text goes to the log.
+    package func disclose(_ error: any Error, of what: String) -> String {
+        parts.disclosure.tell(error, of: what).message
+    }
+}

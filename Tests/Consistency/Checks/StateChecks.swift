@@ -1,0 +1,69 @@
+/// What readers of states may see. Each check takes the values as they come and says what is wrong with one; nil for nothing. Pure.
+
+/// The ledger is written before anybody sees it, so it goes forward over all lives of its server.
+struct LedgerCheck {
+    private var last = Ledger()
+
+    mutating func take(_ ledger: Ledger) -> String? {
+        defer { last = ledger }
+        if !ledger.isWhole { return "a ledger of \(ledger.calls.count) calls whose points are of another one" }
+        if ledger.calls.count < last.calls.count {
+            return "the ledger went back from \(last.calls.count) calls to \(ledger.calls.count)"
+        }
+        if !ledger.calls.starts(with: last.calls) { return "calls that were in the ledger have changed" }
+        return nil
+    }
+
+    var description: String { "\(last.calls.count) calls" }
+}
+
+/// The board goes forward within each life.
+struct BoardCheck {
+    private var life = 0
+    private var turn = -1
+    private var ended: Set<Int> = []
+
+    mutating func take(_ board: Board) -> String? {
+        if !board.isWhole { return "a board of turn \(board.turn) whose cells are of another one" }
+        if board.life != life {
+            ended.insert(life)
+            if ended.contains(board.life) { return "the board went back to a life that had ended" }
+            (life, turn) = (board.life, board.turn)
+            return nil
+        }
+        defer { turn = board.turn }
+        if board.turn < turn { return "the board went back from turn \(turn) to \(board.turn)" }
+        if board.turn == turn { return "the board came twice with turn \(turn)" }
+        return nil
+    }
+
+    var description: String { "turn \(turn) of life \(life)" }
+}
+
+/// Each round comes, within each life and as long as its stream lasts.
+struct RoundCheck {
+    private var life = 0
+    private var number = -1
+    private var ended: Set<Int> = []
+    /// Whether the stream has just begun, after it had ended with `overflow`.
+    private var isAfterOverflow = false
+    private(set) var count = 0
+
+    mutating func overflowed() { isAfterOverflow = true }
+
+    mutating func take(_ round: Round) -> String? {
+        defer { (life, number, isAfterOverflow) = (round.life, round.number, false) }
+        count += 1
+        if round.life != life {
+            ended.insert(life)
+            return ended.contains(round.life) ? "the rounds went back to a life that had ended" : nil
+        }
+        // A stream that begins anew begins with the value of now, which may be the last one of before.
+        if isAfterOverflow {
+            return round.number < number ? "the rounds went back from \(number) to \(round.number)" : nil
+        }
+        return round.number == number + 1 ? nil : "round \(round.number) came after \(number)"
+    }
+
+    var description: String { "round \(number) of life \(life)" }
+}

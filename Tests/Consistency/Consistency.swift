@@ -1,0 +1,57 @@
+@preconcurrency import Glibc
+
+import struct Foundation.Data
+import class Foundation.FileHandle
+
+/// `scripts/consistency`: what clients see and were told, against what the server has in the end, while servers and clients are
+/// killed and lines fail.
+@main
+enum Consistency {
+    static func main() async {
+        setvbuf(stdout, nil, _IOLBF, 0)
+        signal(SIGPIPE, SIG_IGN)
+        // Who is killed is not looked at for minutes.
+        setenv("SWIFT_BACKTRACE", "enable=no", 0)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.contains("--help") || arguments.contains("-h") { return print(Options.help) }
+        do {
+            switch arguments.first {
+            case "serve":
+                guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
+                try await GameServer.run(file: arguments[1], port: port)
+            case "play":
+                guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
+                try await crew.run()
+            default:
+                exit(try await judge(Options(arguments)) ? 0 : 1)
+            }
+        } catch let wrong as Options.Wrong {
+            FileHandle.standardError.write(Data("Consistency: \(wrong)\n\n\(Options.help)\n".utf8))
+            exit(2)
+        } catch {
+            print("Consistency: \(error)")
+            exit(1)
+        }
+    }
+
+    /// Whether nothing was found.
+    private static func judge(_ options: Options) async throws -> Bool {
+        var sum = Outcome()
+        for seed in options.seeds {
+            let begin = ContinuousClock.now
+            let judge = try Judge(seed: UInt64(seed), options)
+            let outcome = await judge.run()
+            let seconds = (ContinuousClock.now - begin) / .seconds(1)
+            print("seed \(seed): \(outcome), \(Int((seconds * 10).rounded()) / 10) s")
+            sum.add(outcome)
+            guard outcome.findings.isEmpty else {
+                for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
+                print("again: scripts/consistency --seed \(seed) --clients \(options.clients) --calls \(options.calls)")
+                return false
+            }
+        }
+        print("all \(options.seeds.count) seeds: \(sum)")
+        print("nothing found")
+        return true
+    }
+}

@@ -1,0 +1,27 @@
+import Trebuchet
+import TrebuchetStore
+
+/// `Consistency serve FILE PORT`: the games, in a process that can be killed.
+enum GameServer {
+    static let games = 2
+
+    static func name(_ game: Int) -> String { "games/\(game)" }
+
+    static func run(file: String, port: Int) async throws {
+        var limits = ServerLimits()
+        // What is left half open is noticed while the seed still runs.
+        limits.pingInterval = .seconds(2)
+        limits.pongTimeout = .seconds(2)
+        var options = SQLiteStore.Options()
+        // The seed ends processes, not the machine.
+        options.durability = .processEnd
+        let store = try SQLiteStore(path: file, options: options)
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, limits: limits, store: store)
+        for game in 0..<games { await server.expose(Game(actorSystem: server.actorSystem), as: name(game)) }
+        try await server.start()
+        print("listening")
+        try await server.run(shutdownOn: [.terminate], drain: .seconds(1))
+        await store.close()
+    }
+}

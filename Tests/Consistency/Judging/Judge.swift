@@ -1,0 +1,204 @@
+import Foundation
+import Glibc
+import Trebuchet
+import TrebuchetTesting
+
+/// One seed: starts the server and the crews, ends them as the seed says, and compares what is left with what everybody was told.
+final class Judge {
+    static let crews = 4
+    private static let shareOfIdempotentCalls = 0.6
+
+    private let options: Options
+    private let seed: UInt64
+    private let plan: FaultPlan
+    private let folder: String
+    private let port: PortReservation
+    private let deadline: ContinuousClock.Instant
+    private let scores = Scoreboard()
+    private var server: ChildProgram?
+    private var crews: [ChildProgram] = []
+    /// First player and number of players of all crews there were.
+    private var players: [Range<Int>] = []
+    private var outcome = Outcome()
+
+    /// What ends a seed early.
+    private struct Halt: Error {
+        let description: String
+    }
+
+    init(seed: UInt64, _ options: Options) throws {
+        self.seed = seed
+        self.options = options
+        plan = FaultPlan(seed: seed)
+        folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
+        deadline = .now + options.limit
+    }
+
+    func run() async -> Outcome {
+        do {
+            try await startServer()
+            for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
+            try await playAndKill()
+            try await compare(finish())
+        } catch let halt as Halt {
+            outcome.findings.append(halt.description)
+        } catch {
+            outcome.findings.append("\(error)")
+        }
+        for program in crews + [server].compactMap({ $0 }) {
+            program.kill()
+            _ = await eventually(within: .seconds(5)) { !program.isRunning }
+        }
+        let now = scores.now
+        outcome.totals = now.totals
+        outcome.findings += now.findings
+        outcome.findings += now.strange.map { "a crew said: \($0)" }
+        try? FileManager.default.removeItem(atPath: folder)
+        return outcome
+    }
+
+    // MARK: Processes
+
+    private func startServer() async throws {
+        let server = try ChildProgram(
+            ServeProcess.built("Consistency"), ["serve", folder + "/games.db", "\(port.port)"])
+        self.server = server
+        try await wait("for the server to listen") { server.lines.contains("listening") }
+    }
+
+    private func startCrew(_ crew: Int, generation: Int) throws {
+        let count = options.clients / Self.crews
+        let first = 1 + generation * options.clients + crew * count
+        players.append(first..<first + count)
+        let scores = scores
+        let program = try ChildProgram(
+            ServeProcess.built("Consistency"),
+            ["play", "\(seed)", "\(port.port)", "\(first)", "\(count)", "\(options.calls)"]
+        ) { scores.take($0, from: crew) }
+        if crew < crews.count { crews[crew] = program } else { crews.append(program) }
+    }
+
+    /// Waits for something, and for nothing to end that nobody has ended.
+    private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
+        while try await !condition() {
+            if let end = server?.end { throw Halt(description: "the server \(end): \(server?.lines.suffix(20) ?? [])") }
+            for (number, crew) in crews.enumerated() {
+                if let end = crew.end { throw Halt(description: "crew \(number) \(end): \(crew.lines.suffix(20))") }
+            }
+            guard scores.now.findings.isEmpty else { throw Halt(description: "stopped while it waited \(what)") }
+            guard ContinuousClock.now < deadline else { throw Halt(description: await describeHang(what)) }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    private func describeHang(_ what: String) async -> String {
+        for crew in crews { crew.tell("status") }
+        try? await Task.sleep(for: .seconds(2))
+        let lines = scores.now.status.map { "\n    \($0)" }.joined()
+        return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
+            + "\n    the server: \(server?.lines.suffix(20) ?? [])"
+    }
+
+    // MARK: Faults
+
+    private func playAndKill() async throws {
+        let calls = Double(options.clients * options.calls) * Self.shareOfIdempotentCalls
+        for (share, fault) in plan.faults {
+            try await wait("for the moment of \(fault)") {
+                let now = scores.now
+                return now.ended >= Int(share * calls) || now.played.count == Self.crews
+            }
+            switch fault {
+            case .kill(let absence):
+                outcome.kills += 1
+                try await endServer(SIGKILL, absence)
+            case .stop(let absence):
+                outcome.stops += 1
+                try await endServer(SIGTERM, absence)
+            case .killCrew(let crew):
+                // One that has played is done for.
+                guard !scores.now.played.contains(crew) else { continue }
+                outcome.killedCrews += 1
+                let program = crews[crew]
+                program.kill()
+                _ = await eventually(within: .seconds(20)) { !program.isRunning }
+                try startCrew(crew, generation: 1)
+            }
+        }
+        try await wait("for the last call") { scores.now.played.count == Self.crews }
+    }
+
+    private func endServer(_ signal: Int32, _ absence: Duration) async throws {
+        guard let old = server else { return }
+        server = nil
+        Glibc.kill(old.pid, signal)
+        try await wait("for the server to end") { !old.isRunning }
+        if signal == SIGTERM, old.end != "ended with 0" {
+            throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
+        }
+        try await Task.sleep(for: absence)
+        try await startServer()
+    }
+
+    // MARK: The end
+
+    /// Closes the games, and gives what they have then.
+    private func finish() async throws -> [Ending] {
+        let client = TrebuchetClient(
+            transport: .webSocket(host: "127.0.0.1", port: port.port), options: Player.options)
+        try await client.connect()
+        let games = try (0..<GameServer.games).map { try client.resolve(Game.self, id: GameServer.name($0)) }
+        var endings: [Ending] = []
+        for game in games { endings.append(try await game.close()) }
+        // Events have no newest one: who began to observe after the last begins with the next.
+        var told = ContinuousClock.now
+        try await wait("for the readers to see the end") {
+            if ContinuousClock.now - told > .milliseconds(200) {
+                for game in games { _ = try await game.close() }
+                told = .now
+            }
+            return scores.now.done.count == Self.crews
+        }
+        await client.close()
+        return endings
+    }
+
+    private func compare(_ endings: [Ending]) {
+        let now = scores.now
+        outcome.acknowledged = now.acknowledged.count
+        outcome.unknown = now.unknown.count
+        outcome.refused = now.refused.count
+        var turns: [Int: Int] = [:]
+        for ending in endings {
+            for (index, call) in ending.ledger.calls.enumerated() {
+                if turns.updateValue(index + 1, forKey: call) != nil { found("call \(call) has run twice") }
+                let player = call / Player.callsPerPlayer
+                if !players.contains(where: { $0.contains(player) }) { found("nobody has made call \(call)") }
+            }
+        }
+        for (call, turn) in now.acknowledged {
+            guard let ran = turns[call] else {
+                found("call \(call) was acknowledged, and is not there")
+                continue
+            }
+            if ran != turn { found("call \(call) ran as the \(ran). of its game, and was answered as the \(turn).") }
+        }
+        for call in now.refused where turns[call] != nil { found("call \(call) was refused as unsent, and has run") }
+        outcome.unknownThatRan = now.unknown.count { turns[$0] != nil }
+        if outcome.kills + outcome.stops == 0, !now.unknown.isEmpty {
+            found("calls of @Idempotent methods ended with unknownOutcome though the server lived on: \(now.unknown)")
+        }
+        for final in now.finals {
+            let parts = final.state.split(separator: " ")
+            guard parts.count == 2, let game = Int(parts[0]), endings.indices.contains(game) else { continue }
+            let truth = parts[1] == "ledger" ? endings[game].ledgerDigest : endings[game].boardDigest
+            if final.digest != truth { found("\(final.reader): the \(parts[1]) in the end is not the server's") }
+        }
+        let readers = 2 * (options.clients + Self.crews * GameServer.games)
+        if now.finals.count < readers { found("only \(now.finals.count) of \(readers) states were told in the end") }
+    }
+
+    private func found(_ text: String) { outcome.findings.append(text) }
+}

@@ -1,0 +1,37 @@
+/// What came of a seed, or of several.
+struct Outcome: CustomStringConvertible {
+    var findings: [String] = []
+    var acknowledged = 0
+    var unknown = 0
+    var refused = 0
+    /// Of those with unknown outcome, how many have run.
+    var unknownThatRan = 0
+    var kills = 0
+    var stops = 0
+    var killedCrews = 0
+    var totals = Totals()
+
+    mutating func add(_ other: Outcome) {
+        findings += other.findings
+        acknowledged += other.acknowledged
+        unknown += other.unknown
+        refused += other.refused
+        unknownThatRan += other.unknownThatRan
+        kills += other.kills
+        stops += other.stops
+        killedCrews += other.killedCrews
+        totals.add(other.totals)
+    }
+
+    var description: String {
+        let megabytes = Int((Double(totals.stalledBytes) / 1_048_576).rounded())
+        return """
+            \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \
+            \(kills) kills, \(stops) restarts in order, \(killedCrews) crews killed, \
+            \(totals.cuts) cuts, \(totals.connections) connections, \(totals.shortStalls) short stalls; \
+            \(totals.stalls) backlogs of \(megabytes) MiB; \(totals.values) values, \(totals.events) events; \
+            overflows: \(totals.overflowsOfNewLives) new lives, \(totals.overflowsOfReaders) readers, \
+            \(totals.overflowsOfConnections) connections; \(totals.takenBack) events of calls that a kill took back
+            """
+    }
+}

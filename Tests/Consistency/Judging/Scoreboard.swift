@@ -1,0 +1,54 @@
+import Foundation
+import Synchronization
+
+/// What the crews have said.
+final class Scoreboard: Sendable {
+    struct Contents {
+        /// By the call, as which it ran.
+        var acknowledged: [Int: Int] = [:]
+        var unknown: Set<Int> = []
+        var refused: Set<Int> = []
+        var findings: [String] = []
+        /// What readers had in the end: who, of which game and state, and its digest.
+        var finals: [(reader: String, state: String, digest: String)] = []
+        var played: Set<Int> = []
+        var done: Set<Int> = []
+        var status: [String] = []
+        var totals = Totals()
+        /// What nobody should have said.
+        var strange: [String] = []
+
+        var ended: Int { acknowledged.count + unknown.count + refused.count }
+    }
+
+    private let contents = Mutex(Contents())
+
+    var now: Contents { contents.withLock { $0 } }
+
+    func take(_ line: String, from crew: Int) {
+        let words = line.split(separator: " ", maxSplits: 1)
+        guard let kind = words.first else { return }
+        let rest = words.count > 1 ? String(words[1]) : ""
+        let parts = rest.split(separator: " ")
+        contents.withLock { contents in
+            switch kind {
+            case "acked":
+                guard parts.count == 2, let call = Int(parts[0]), let turn = Int(parts[1]) else { fallthrough }
+                contents.acknowledged[call] = turn
+            case "unknown" where Int(rest) != nil: contents.unknown.insert(Int(rest)!)
+            case "refused" where Int(rest) != nil: contents.refused.insert(Int(rest)!)
+            case "finding": contents.findings.append(rest)
+            case "final" where parts.count > 3:
+                contents.finals.append(
+                    (parts[3...].joined(separator: " "), "\(parts[0]) \(parts[1])", String(parts[2])))
+            case "played": contents.played.insert(crew)
+            case "done": contents.done.insert(crew)
+            case "status": contents.status.append(rest)
+            case "totals":
+                let totals = try? JSONDecoder().decode(Totals.self, from: Data(rest.utf8))
+                contents.totals.add(totals ?? Totals())
+            default: contents.strange.append(line)
+            }
+        }
+    }
+}

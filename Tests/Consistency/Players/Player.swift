@@ -1,0 +1,136 @@
+import Networking
+import Synchronization
+import Trebuchet
+import TrebuchetTesting
+
+/// One client: its line, its calls, and what it observes.
+final class Player: Sendable {
+    static let callsPerPlayer = 100_000
+
+    let number: Int
+    let gameNumber: Int
+    let link: FaultyLink
+    let gate = Gate()
+    private let seed: UInt64
+    private let client: TrebuchetClient
+    private let game: Game
+    private let whereabouts: Whereabouts
+    /// Where the board was at the last answer.
+    private let seen = Mutex(Receipt(life: 0, turn: 0))
+
+    init(_ number: Int, seed: UInt64, port: Int, _ whereabouts: Whereabouts) throws {
+        self.number = number
+        self.seed = seed &* 1_000_003 &+ UInt64(number)
+        self.whereabouts = whereabouts
+        gameNumber = number % GameServer.games
+        var random = RandomSource(seed: self.seed)
+        link = try FaultyLink(
+            to: SocketAddress(host: "127.0.0.1", port: port, isIPv6: false), seed: self.seed,
+            faults: Self.faults(&random))
+        var options = Self.options
+        if Int.random(in: 0..<3, using: &random) == 0 {
+            options.pingInterval = .milliseconds(500)
+            options.pongTimeout = .seconds(1)
+        }
+        client = TrebuchetClient(
+            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        game = try client.resolve(Game.self, id: GameServer.name(gameNumber))
+    }
+
+    static var options: TrebuchetClient.Options {
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(100)
+        options.reconnect.retriesFirstConnection = true
+        options.callTimeout = .seconds(60)
+        return options
+    }
+
+    /// Harsh where a cut leaves room for a whole state: else nothing would ever arrive.
+    private static func faults(_ random: inout RandomSource) -> FaultyLink.Faults {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0: return .none
+        case 1..<5: return .mild
+        default:
+            var faults = FaultyLink.Faults()
+            faults.cutAfterBytes = 40_000...400_000
+            faults.resets = 0.25
+            faults.halfOpens = 0.25
+            faults.lates = 0.25
+            faults.stallAfterBytes = 16_384...131_072
+            faults.stallTime = .milliseconds(1)...(.milliseconds(60))
+            faults.delay = .zero...(.milliseconds(5))
+            faults.pieceBytes = 64...8_192
+            return faults
+        }
+    }
+
+    func connect() async throws { try await client.connect() }
+
+    func watcher(_ sent: SentBytes) -> Watcher {
+        Watcher(
+            name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent)
+    }
+
+    /// Makes its calls, two at a time.
+    func play(calls: Int) async {
+        await withTaskGroup(of: Void.self) { group in
+            for lane in 0..<2 {
+                group.addTask { [self] in
+                    var random = RandomSource(seed: seed ^ UInt64(lane + 1) << 32)
+                    for index in stride(from: lane, to: calls, by: 2) {
+                        try? await Task.sleep(for: .milliseconds(Int.random(in: 0...15, using: &random)))
+                        await call(number * Self.callsPerPlayer + index, "player \(number), lane \(lane)", &random)
+                    }
+                }
+            }
+        }
+    }
+
+    private func call(_ call: Int, _ lane: String, _ random: inout RandomSource) async {
+        let padding = Int.random(in: 0...1_000, using: &random)
+        let before = seen.withLock { $0 }
+        whereabouts.set(lane, "waits for call \(call)")
+        defer { whereabouts.set(lane, nil) }
+        do {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<4: await put(call) { try await self.game.put(call, padding: padding) }
+            case 4..<6:
+                let milliseconds = Int.random(in: 0...20, using: &random)
+                await put(call) { try await self.game.putSlowly(call, padding: padding, milliseconds: milliseconds) }
+            case 6..<9: note(try await game.move(call, padding: padding), after: before)
+            default: note(try await game.look(), after: before)
+            }
+        } catch let error as TrebuchetError where [.unknownOutcome, .unavailable].contains(error.code) {
+        } catch {
+            Output.finding("player \(number): a plain call ended with \(error)")
+        }
+    }
+
+    private func note(_ receipt: Receipt, after before: Receipt) {
+        if receipt.life == before.life, receipt.turn < before.turn {
+            Output.finding("player \(number): an answer of turn \(receipt.turn) after one of \(before.turn)")
+        }
+        seen.withLock { $0 = receipt }
+    }
+
+    /// A call of an `@Idempotent` method; the judge hears how it ended.
+    private func put(_ call: Int, _ body: @Sendable () async throws -> Receipt) async {
+        do {
+            Output.say("acked \(call) \(try await body().turn)")
+        } catch let error as TrebuchetError where error.code == .unknownOutcome {
+            Output.say("unknown \(call)")
+        } catch let error as TrebuchetError where error.code == .unavailable {
+            Output.say("refused \(call)")
+        } catch {
+            Output.finding("player \(number): call \(call) ended with \(error)")
+        }
+    }
+
+    func addCounters(to totals: inout Totals) {
+        let counters = link.counters
+        totals.connections += counters.accepted
+        totals.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
+        totals.shortStalls += counters.stalls
+    }
+}

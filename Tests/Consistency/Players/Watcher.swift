@@ -1,0 +1,124 @@
+import Trebuchet
+
+/// Reads all that a game shows, until it closes, and checks each value.
+struct Watcher: Sendable {
+    let name: String
+    let number: Int
+    let game: Game
+    /// Stops the reader of events.
+    let gate: Gate
+    let whereabouts: Whereabouts
+    let sent: SentBytes
+
+    /// Returns when all readers have seen the end.
+    func run() async -> Totals {
+        async let ledger = readLedger()
+        async let board = readBoard()
+        async let rounds = readRounds()
+        async let moves = readMoves()
+        var (totals, ran) = await ledger
+        totals.add(await board)
+        totals.add(await rounds)
+        let (moved, told) = await moves
+        totals.add(moved)
+        totals.takenBack = told.subtracting(ran).count
+        return totals
+    }
+
+    private func note(_ reader: String, _ text: String?) { whereabouts.set("\(name), \(reader)", text) }
+
+    private func found(_ text: String?) { if let text { Output.finding("\(name): \(text)") } }
+
+    private func final(_ state: String, _ digest: String) { Output.say("final \(number) \(state) \(digest) \(name)") }
+
+    /// Gives the calls that were in the ledger in the end, too.
+    private func readLedger() async -> (Totals, Set<Int>) {
+        var (check, totals) = (LedgerCheck(), Totals())
+        note("ledger", "waits for the first value")
+        let stream = await game.observeLedger()
+        for await ledger in stream {
+            totals.values += 1
+            found(check.take(ledger))
+            note("ledger", check.description)
+            guard ledger.isClosed else { continue }
+            final("ledger", ledger.digest)
+            note("ledger", nil)
+            return (totals, Set(ledger.calls))
+        }
+        found("the ledger's stream ended after \(check.description): \(String(describing: stream.outcome))")
+        return (totals, [])
+    }
+
+    private func readBoard() async -> Totals {
+        var (check, totals) = (BoardCheck(), Totals())
+        note("board", "waits for the first value")
+        let stream = await game.observeBoard()
+        for await board in stream {
+            totals.values += 1
+            sent.note(number, board)
+            found(check.take(board))
+            note("board", check.description)
+            guard board.isClosed else { continue }
+            final("board", board.digest)
+            note("board", nil)
+            return totals
+        }
+        found("the board's stream ended at \(check.description): \(String(describing: stream.outcome))")
+        return totals
+    }
+
+    private func readRounds() async -> Totals {
+        var (check, totals) = (RoundCheck(), Totals())
+        while true {
+            note("rounds", "waits after \(check.description)")
+            let stream = await game.observeRound()
+            for await round in stream {
+                totals.values += 1
+                found(check.take(round))
+                note("rounds", check.description)
+                guard round.isLast else { continue }
+                note("rounds", nil)
+                return totals
+            }
+            guard case .failed(let error) = stream.outcome, error.code == .overflow else {
+                found("the rounds' stream ended at \(check.description): \(String(describing: stream.outcome))")
+                return totals
+            }
+            check.overflowed()
+        }
+    }
+
+    /// Gives the calls that events told of, too.
+    private func readMoves() async -> (Totals, Set<Int>) {
+        var check = MoveCheck()
+        var isOver = false
+        while !isOver {
+            note("moves", "waits after \(check.description)")
+            var moves = await game.observeMoves().makeAsyncIterator()
+            do {
+                while !isOver {
+                    await gate.pass()
+                    guard let move = try await moves.next() else { throw TrebuchetError(.internal, "no error") }
+                    found(check.take(move))
+                    note("moves", check.description)
+                    isOver = move.isLast
+                }
+            } catch let error as TrebuchetError where error.code == .overflow {
+                // The client itself found that numbers are missing: the server has left events out and told nobody.
+                if error.message.contains("did not come") { found("after \(check.description): \(error)") }
+                check.overflowed(error.message.contains("the reader fell") ? .ofReader : .ofServer)
+            } catch {
+                found("the stream of moves ended after \(check.description): \(error)")
+                isOver = true
+            }
+        }
+        note("moves", nil)
+        var totals = Totals()
+        totals.events = check.count
+        totals.eventBytes = check.bytes
+        totals.overflowsOfNewLives = check.overflowsOfNewLives
+        totals.overflowsOfReaders = check.overflowsOfReaders
+        totals.overflowsOfConnections = check.overflowsOfConnections
+        return (totals, check.calls)
+    }
+}

@@ -1,0 +1,24 @@
+import Networking
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Suite(.timeLimit(.minutes(1))) struct KilledServerTests {
+    @Test("when kill() returns, the server's end of every connection is closed, and nobody can connect")
+    func sockets() async throws {
+        try await withTestServer(reactors: 2) { server in
+            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        } body: { (test: TestServer) async throws in
+            let peers = (0..<20).map { _ in PlainSocket(test.address) }
+            for peer in peers {
+                peer.send(Array(PlainSocket.upgrade.utf8))
+                #expect(await onThread { peer.receives(status: 101) })
+            }
+            await test.kill()
+            for peer in peers { #expect(peer.hasEnded) }
+            let error = await #expect(throws: TransportError.self) { _ = try await RawPeer.connect(test.address) }
+            #expect(error?.code == .refused)
+            for peer in peers { peer.close(reset: false) }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Testing
+import TrebuchetTesting
+
+/// One short seed of `scripts/consistency`, which has a hundred long ones.
+@Suite(.timeLimit(.minutes(5))) struct ConsistencyTests {
+    @Test("what clients see and are told fits what the server has, though it was killed and lines failed")
+    func shortSeed() async throws {
+        // One with two kills of the server.
+        let arguments = ["--seed", "3", "--clients", "4", "--calls", "20"]
+        let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(!outcome.output.contains(" 0 kills"), "\(outcome.output)")
+    }
+
+    @Test("the program says what is wrong with its options")
+    func options() async throws {
+        for arguments in [["--seeds", "2"], ["--clients", "5"], ["--seed"], ["--nothing", "1"]] {
+            let outcome = try await ChildProcess(
+                ServeProcess.built("Consistency"), arguments, error: .captured
+            ).finish()
+            #expect(outcome.status == 2, "\(arguments)")
+            #expect(outcome.error.contains(arguments[0]), "\(outcome.error)")
+        }
+    }
+}
