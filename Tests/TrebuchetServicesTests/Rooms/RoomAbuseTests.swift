@@ -57,7 +57,7 @@ import TrebuchetTesting
                 try await eve.room("a").join(presence: nil, token: "guessed", attempt: nil)
             }
             await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
-                try await eve.room("c").join(presence: nil, token: nil, attempt: nil)
+                try await eve.room("d").join(presence: nil, token: nil, attempt: nil)
             }
         }
     }
