@@ -109,8 +109,10 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
         test("QStreamTests", ["QStream", "Relays", "TrebuchetTesting"]),
-        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates"]),
-        test("WebSocketsTests", ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates"]),
+        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
+        test(
+            "WebSocketsTests",
+            ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates", "DocumentedDefaults"]),
         test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("SharedStateTests", ["SharedState", "Relays"]),
@@ -128,20 +130,24 @@ let package = Package(
         test("StateMachinesTests", ["StateMachines", "Relays"]),
         test(
             "TrebuchetTests",
-            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"],
+            [
+                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
+                "DocumentedDefaults",
+            ],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
         // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
             "StreamingTests",
             ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
-        test("TrebuchetStoreTests", ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite"]),
+        test(
+            "TrebuchetStoreTests",
+            ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite", "DocumentedDefaults"]),
         test(
             "TrebuchetServicesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas",
-                "Bytes", "Relays",
+                "Deltas", "Bytes", "Relays", "DocumentedDefaults",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
@@ -164,6 +170,15 @@ let package = Package(
                 "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
+        // Slips in the sources, and who notices them; scripts/mutate runs it.
+        .target(
+            name: "Mutations", path: "Tests/Mutations", swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        .executableTarget(
+            name: "Mutate", dependencies: ["Mutations"], path: "Tests/Mutate",
+            swiftSettings: settings + syntaxSwiftSettings),
+        .testTarget(
+            name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
         // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
         .executableTarget(
             name: "Consistency", dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking"],
@@ -172,6 +187,8 @@ let package = Package(
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],
             swiftSettings: settings),
+        // Compares settings with what their comments say of them.
+        .target(name: "DocumentedDefaults", path: "Tests/DocumentedDefaults", swiftSettings: settings),
         // Actors that recorded exchanges are with; the modules' names are part of what was sent.
         .target(name: "Interop", dependencies: ["Trebuchet"], path: "Tests/Interop", swiftSettings: settings),
         .target(name: "Interop2", dependencies: ["Trebuchet"], path: "Tests/Interop2", swiftSettings: settings),

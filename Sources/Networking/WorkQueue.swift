@@ -14,8 +14,6 @@ package struct WorkQueue<Element> {
 
     package mutating func append(_ element: Element) { elements.append(element) }
 
-    package mutating func append(contentsOf more: [Element]) { for element in more { elements.append(element) } }
-
     /// There is one.
     package mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("done twice") }

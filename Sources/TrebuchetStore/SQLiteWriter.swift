@@ -9,7 +9,7 @@ final class SQLiteWriter: @unchecked Sendable {
     private static let groupWrites = 10_000
     private static let groupBytes = 32 << 20
 
-    private let connection: SQLiteConnection
+    let connection: SQLiteConnection
     private let begin: SQLiteStatement
     private let commit: SQLiteStatement
     private let put: SQLiteStatement

@@ -31,7 +31,11 @@ final class StoreFile: Sendable {
         if !isNew { try checkHeader(size: Int(status.st_size)) }
     }
 
-    deinit { close(lock) }
+    deinit {
+        // A process that is being started may have a copy of the descriptor for a moment, which alone would keep the lock.
+        flock(lock, LOCK_UN)
+        close(lock)
+    }
 
     /// Makes an empty file that its owner alone can read, from its first moment on; SQLite gives its log the same mode.
     static func create(_ path: String) throws(StateStoreError) {

@@ -132,6 +132,20 @@ import Testing
         #expect(reactor.stallCount == 1)
     }
 
+    @Test("the watchdog tells of work without a name that others sent it")
+    func watchdogOfUnnamedWork() async throws {
+        let reactor = try Reactor(name: "test-held-unnamed")
+        let gate = ThreadGate()
+        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        reactor.onStall = { stall in
+            told.yield(stall)
+            if !stall.isOver { gate.open() }
+        }
+        reactor.execute { gate.wait() }
+        let first = await stream.first { _ in true }
+        #expect(first?.activity == "tasks, actors and work sent from other threads")
+    }
+
     @Test("work that is queued keeps its order, however much of it is taken between")
     func queue() {
         var queue = WorkQueue<Int>()

@@ -1,5 +1,6 @@
 import Bytes
 import Networking
+import Relays
 import Testing
 import TrebuchetTesting
 import TrebuchetWire
@@ -190,5 +191,33 @@ import TrebuchetWire
         #expect(whole == [2, 3])
         #expect(isEnded)
         #expect(answers == 1)
+    }
+
+    @Test("of two nodes and a reader of one filter the others go on when one goes")
+    func readersOfOneFilter() async throws {
+        let (counts, versions) = try await reactor.perform { [self] in
+            Result {
+                let rig = FanOutRig(reactor)
+                let state = rig.observed()
+                let readers = try observe([.path("/text"), .path("/text")], rig, state)
+                let source = try state.source.filtered(.path("/text"), .v3, clock: reactor, terms: FilterTerms())
+                let relay = StateRelay(RemoteStream.State())
+                source.attach(relay)
+                rig.endTurns()
+                var counts = [state.source.filters.current.count]
+                source.detach(relay)
+                counts.append(state.source.filters.current.count)
+                readers[0].session.linkDidClose()
+                state.set("again")
+                rig.endTurns()
+                let versions = readers[1].link.versions
+                readers[1].session.linkDidClose()
+                rig.endTurns()
+                counts.append(state.source.filters.current.count)
+                return (counts, versions)
+            }
+        }.get()
+        #expect(counts == [1, 1, 0])
+        #expect(versions.count == 2)
     }
 }

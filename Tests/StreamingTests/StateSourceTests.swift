@@ -25,4 +25,43 @@ import TrebuchetWire
         }
         #expect(counts == [0, 1, 0])
     }
+
+    @Test("a state is observed while a node sends it, and a version is published once")
+    func observed() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let (observed, published) = await reactor.perform {
+            let shard = ReactorShard(reactor, userInfo: [:])
+            let cell = StateCell<Int>()
+            let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
+            var observed = [source.isObserved]
+            let node = StateNode(source, version: .v3, shard: shard)
+            source.attach(node)
+            observed.append(source.isObserved)
+            source.didChange(version: source.version + 1)
+            let published = [source.publish(), source.publish()]
+            source.detach(node)
+            observed.append(source.isObserved)
+            return withExtendedLifetime(cell) { (observed, published) }
+        }
+        #expect(observed == [false, true, false])
+        #expect(published[0] >= ReactorShard.leastEagerBytes && published[1] == 0)
+    }
+
+    @Test("what a call changed becomes a version at its end, not at the turn's")
+    func versionOfCall() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let published = await reactor.perform {
+            let shard = ReactorShard(reactor, userInfo: [:])
+            let cell = StateCell<Int>()
+            let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
+            let node = StateNode(source, version: .v3, shard: shard)
+            source.attach(node)
+            source.didChange(version: source.version + 1)
+            shard.callDidEnd()
+            let published = source.publish()
+            source.detach(node)
+            return withExtendedLifetime(cell) { published }
+        }
+        #expect(published == 0, "there is nothing left to publish")
+    }
 }

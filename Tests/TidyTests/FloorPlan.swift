@@ -4,7 +4,8 @@
 enum FloorPlan {
     static let floors: [String: Int] = [
         "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
-        "StateMachineMacros": 0, "TestCertificates": 0,
+        "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
+        "DocumentedDefaults": 0,
         "CAllocationCount": 0,
         "Relays": 1, "Networking": 1, "TrebuchetWire": 1,
         "WebSockets": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
@@ -13,5 +14,6 @@ enum FloorPlan {
         "Interop": 4, "Interop2": 4,
         "TrebuchetCLI": 5, "ServicesClient": 5,
         "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6, "Consistency": 6,
+        "Mutate": 6,
     ]
 }

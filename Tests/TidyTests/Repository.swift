@@ -19,7 +19,8 @@ struct Repository: Sendable {
         var folders: Set<String> = []
         for top in ["Sources", "Tests"] {
             for folder in try FileManager.default.contentsOfDirectory(atPath: root.appending(path: top).path)
-            where !folder.hasPrefix(".") {
+            // Files have a dot in their names.
+            where !folder.contains(".") {
                 folders.insert(folder)
                 let base = root.appending(path: top).appending(path: folder)
                 let paths = FileManager.default.enumerator(atPath: base.path)?.compactMap { $0 as? String } ?? []

@@ -5,7 +5,7 @@ enum TextRules {
     static func findings(in file: SourceText) -> [Finding] {
         let common = length(of: file) + placeholder(file) + unexplained(in: file)
         // Programs with pauses in their schedules, and no tests.
-        let isProgram = ["Tests/Torment/", "Tests/Consistency/"].contains { file.path.hasPrefix($0) }
+        let isProgram = ["Tests/Torment/", "Tests/Consistency/", "Tests/Mutate/"].contains { file.path.hasPrefix($0) }
         if isProgram { return common + leftovers(in: file) }
         return common
             + (file.path.hasPrefix("Tests/") ? namelessTests(in: file) + sleeps(in: file) : leftovers(in: file))

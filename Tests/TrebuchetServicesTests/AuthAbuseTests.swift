@@ -156,6 +156,24 @@ import TrebuchetTesting
         }
     }
 
+    @Test("guests whose sessions have expired make room for others when an hour has passed, and not before")
+    func sweep() async throws {
+        var limits = AuthLimits()
+        limits.accounts = 1
+        limits.sessionLifetime = .seconds(60)
+        try await withServer(limits: limits) { server in
+            let client = try await server.client()
+            _ = try await client.auth.signInAsGuest()
+            let other = try await server.client()
+            server.time.advance(by: .seconds(60 * 60) - .milliseconds(1))
+            await #expect(throws: AuthError.limitReached("accounts")) { try await other.auth.signInAsGuest() }
+            server.time.advance(by: .milliseconds(1))
+            _ = try await other.auth.signInAsGuest()
+            await client.close()
+            await other.close()
+        }
+    }
+
     @Test("mails that are handed over at once are bounded")
     func mailsInFlight() async throws {
         var limits = AuthLimits()

@@ -53,3 +53,13 @@ import Testing
         #expect(RefreshToken(text) == nil)
     }
 }
+
+@Suite("Random bytes")
+struct RandomBytesTests {
+    @Test("have every value")
+    func values() {
+        let bytes = [UInt8].random(count: 100_000)
+        #expect(bytes.count == 100_000)
+        #expect(Set(bytes).count == 256)
+    }
+}

@@ -36,6 +36,27 @@ import TrebuchetTesting
         await (try SQLiteStore(path: folder.file())).close()
     }
 
+    @Test("a closed store lets go of its file although a process that is being started still has a copy of the lock")
+    func copiedLock() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        let name = folder.file("data.db-lock")
+        let lock = try #require((0..<1024).first { Self.target(of: $0) == name })
+        let copy = dup(lock)
+        defer { close(copy) }
+        await store.close()
+        await (try SQLiteStore(path: folder.file())).close()
+        let open = (0..<1024).filter { Self.target(of: $0)?.hasPrefix(folder.path) == true }
+        #expect(open == [copy], "closed stores leave no descriptor open")
+    }
+
+    /// What a descriptor of this process leads to.
+    private static func target(of descriptor: Int32) -> String? {
+        guard let path = realpath("/proc/self/fd/\(descriptor)", nil) else { return nil }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
     @Test("who waits for a file gets it when the one who has it lets go, and is told once why he waits")
     func whenFree() async throws {
         let folder = try TemporaryFolder()
@@ -158,5 +179,54 @@ import TrebuchetTesting
         #expect(FileBytes.read(folder.file("data.db-wal")).count - before < 3 * 4_200)
         let reader = try SQLiteReader(file, SQLiteStore.Options())
         #expect(try reader.get([key]) == [key: [99]])
+    }
+
+    @Test(
+        "when the file fails all who wait together are told why, and those who come later that nothing is written since"
+    )
+    func failedGroup() throws {
+        let folder = try TemporaryFolder()
+        let file = try StoreFile(folder.file())
+        let writer = try SQLiteWriter(file, SQLiteStore.Options())
+        var handle: OpaquePointer?
+        try #require(sqlite3_open(folder.file(), &handle) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        try #require(sqlite3_exec(handle, "DROP TABLE entries", nil, nil, nil) == SQLITE_OK)
+        let answers = Mutex<[String]>([])
+        let request = WriteRequest(writes: [.put([1], StateKey("n", "a"))]) { outcome in
+            if case .failure(let error) = outcome { answers.withLock { $0.append("\(error.code) \(error.message)") } }
+        }
+        writer.handle([request, request])
+        let told = answers.withLock { $0 }
+        try #require(told.count == 2)
+        #expect(told[0] == told[1] && told[0].hasPrefix("failed") && !told[0].contains("open the store anew"))
+        writer.handle([request])
+        #expect(answers.withLock { $0 }.last?.contains("nothing is written since, open the store anew") == true)
+    }
+
+    @Test("only a store that outlasts the loss of power waits for the disk", arguments: SQLiteStore.Durability.allCases)
+    func durability(durability: SQLiteStore.Durability) throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.durability = durability
+        let writer = try SQLiteWriter(try StoreFile(folder.file()), options)
+        // FULL is 2, NORMAL is 1.
+        #expect(try writer.connection.integer("PRAGMA synchronous") == (durability == .powerLoss ? 2 : 1))
+    }
+
+    @Test("a value may have as many bytes as the limit says, and not one more")
+    func valueSize() async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.valueSize = 10
+        let store = try SQLiteStore(path: folder.file(), options: options)
+        let key = StateKey("n", "a")
+        try await store.put([UInt8](repeating: 1, count: 10), key)
+        let error = await #expect(throws: StateStoreError.self) {
+            try await store.put([UInt8](repeating: 1, count: 11), key)
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(try await store.get(key)?.count == 10)
+        await store.close()
     }
 }

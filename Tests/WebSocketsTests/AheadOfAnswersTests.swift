@@ -40,7 +40,11 @@ struct AheadOfAnswersTests {
         let identity = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
             privateKeyFile: TestCertificate.path("server.key"))
-        let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { _ in .accept(EchoHandler()) }
+        let told = Mutex<[Bool]>([])
+        let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { upgrade in
+            told.withLock { $0.append(upgrade.isSecure) }
+            return .accept(EchoHandler())
+        }
         let (stream, done) = AsyncStream.makeStream(of: String?.self)
         let trust = TLSClientSettings(trust: .file(TestCertificate.path("ca.pem")))
         let socket = try await WebSocketClient.connect(
@@ -67,6 +71,7 @@ struct AheadOfAnswersTests {
             #expect(problem == nil)
             break
         }
+        #expect(told.withLock { $0 } == [isSecure])
         socket.abort()
         await server.shutdown()
     }

@@ -153,6 +153,19 @@ struct HeldMemoryTests {
         await server.shutdown()
     }
 
+    @Test("answers over the connection's share end it, though the peer takes none of them")
+    func outputOverShare() async throws {
+        var limits = WebSocketLimits()
+        limits.heldBytesPerConnection = 150 << 10
+        limits.closeTimeout = .milliseconds(100)
+        var server = try EchoServer(limits: limits)
+        let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
+        try peer.send((0..<500).flatMap { _ in text("64 KiB") })
+        // The close frame waits behind them, in vain.
+        let ending = await server.nextEnding()
+        #expect(ending == EchoHandler.Ending(code: .abnormal, reason: "no close frame came in time"))
+    }
+
     @Test("bytes that many share are counted once, as long as somebody holds them")
     func shared() {
         let budget = MemoryBudget(limit: 1 << 20)

@@ -199,8 +199,6 @@ struct KeepaliveTests {
         try peer.send(text("all of it"))
         let socket = try #require(await sockets.first { _ in true })
         let reactor = socket.reactor
-        // Its message was heard.
-        await reactor.perform { socket.beat() }
         for _ in 0..<12 {
             // Until the ping is due, and the peer's kernel takes nothing more by itself: how many beats that is depends on it.
             var isDue = false
@@ -229,6 +227,44 @@ struct KeepaliveTests {
             }
         }
         #expect(isGivenUp)
+        await server.shutdown()
+    }
+
+    /// Sends back what it gets, and tells of its socket.
+    private final class Introducing: WebSocketHandler {
+        private let sockets: AsyncStream<WebSocket>.Continuation
+
+        init(_ sockets: AsyncStream<WebSocket>.Continuation) { self.sockets = sockets }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            sockets.yield(socket)
+            socket.send(opcode, UnsafeRawBufferPointer(message))
+        }
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
+    }
+
+    @Test("who sends messages is not idle; who sends none is closed with 1001")
+    func idle() async throws {
+        let (sockets, continuation) = AsyncStream.makeStream(of: WebSocket.self)
+        var limits = WebSocketLimits()
+        // Two beats, which are the test's own.
+        limits.pingInterval = .seconds(3_600)
+        limits.idleTimeout = .seconds(1_800)
+        let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(Introducing(continuation)) })
+        let peer = try RawPeer.upgraded(port: server.address.port)
+        try peer.send(text("x"))
+        _ = try peer.receiveFrame()
+        let socket = try #require(await sockets.first { _ in true })
+        for _ in 0..<4 {
+            try peer.send(text("x"))
+            #expect(try peer.receiveFrame().payload == Array("x".utf8))
+            await socket.reactor.perform { socket.beat() }
+            #expect(await socket.reactor.perform { socket.isOpen })
+        }
+        for _ in 0..<2 { await socket.reactor.perform { socket.beat() } }
+        let frame = try peer.receiveFrame()
+        #expect(frame.opcode == 8 && frame.payload.prefix(2) == [0x03, 0xE9])
         await server.shutdown()
     }
 }

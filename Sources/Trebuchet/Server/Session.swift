@@ -11,7 +11,7 @@ final class Session: @unchecked Sendable {
     let name: SessionName
     /// What carries its messages; one that does nothing once the connection is gone.
     private(set) var link: any MessageLink
-    private(set) var version: ProtocolVersion
+    let version: ProtocolVersion
     private(set) var isOpen = true
     private var departure = Departure.none
     /// Whether nothing is begun any more: else a client that goes on calling would hold up the end of its server.
@@ -170,12 +170,6 @@ final class Session: @unchecked Sendable {
                 session: shard.answers.names.text(name), terms: shard.limits.terms, pingIntervalMilliseconds: ping,
                 into: &$0)
         }
-    }
-
-    /// A session without subprotocol is of version 1 until an invocation says 2.
-    func noteVersion(_ message: borrowing Message) {
-        guard version == .v1, message.envelope.pointee.protocolVersion == 2 else { return }
-        version = .v2
     }
 
     // MARK: Who may

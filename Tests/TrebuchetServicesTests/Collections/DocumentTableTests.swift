@@ -115,6 +115,17 @@ import Trebuchet
         #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
     }
 
+    @Test("an outcome that changed nothing is remembered when what was to be written is discarded")
+    func rememberedRefusal() {
+        var bench = Bench()
+        let mutation = DocumentMutation(number: 1, command: .update(id: "a", fields: ["v": .bool(true)]))
+        let refused = bench.table.apply(mutation, from: "other", creator: nil) { _, _ in true }
+        #expect(refused.error == .notFound(id: "a"))
+        bench.table.discardUnwritten()
+        #expect(bench.perform(.add("a")) == nil)
+        #expect(bench.table.apply(mutation, from: "other", creator: nil) { _, _ in true } == refused)
+    }
+
     @Test("what is discarded takes no room, however often that happens")
     func discardedRoom() {
         var limits = CollectionLimits()
@@ -182,6 +193,10 @@ import Trebuchet
         #expect(bench.perform(.delete(id: "a"), may: false) == .forbidden(.delete, id: "a"))
         #expect(bench.perform(.delete(id: "a")) == nil)
         #expect(bench.perform(.add("c")) == nil)
+        for value in [true, false, true] {
+            #expect(bench.perform(.update(id: "c", fields: ["v": .bool(value)])) == nil)
+        }
+        #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "what is changed is no other document")
         for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
         #expect(bench.table.clientCount <= 10)
     }

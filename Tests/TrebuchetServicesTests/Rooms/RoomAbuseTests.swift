@@ -35,6 +35,49 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a join that fails takes no part of what a connection may join")
+    func failedJoins() async throws {
+        var limits = RoomLimits()
+        limits.roomsPerConnection = 2
+        try await RoomWorld.run(limits) { world in
+            let (ada, eve) = (try await connected(world), try await connected(world))
+            // Somebody is there: a room that stays empty would close.
+            _ = try await ada.room().join(presence: nil, token: nil, attempt: nil)
+            for _ in 0..<5 {
+                await #expect(throws: RoomError.unknownToken) {
+                    try await eve.room().join(presence: nil, token: "guessed", attempt: nil)
+                }
+            }
+            for name in ["a", "b"] { _ = try await eve.room(name).join(presence: nil, token: nil, attempt: nil) }
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
+                try await eve.room("c").join(presence: nil, token: nil, attempt: nil)
+            }
+            // In a room where it is already a join that fails ends nothing.
+            await #expect(throws: RoomError.unknownToken) {
+                try await eve.room("a").join(presence: nil, token: "guessed", attempt: nil)
+            }
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
+                try await eve.room("d").join(presence: nil, token: nil, attempt: nil)
+            }
+        }
+    }
+
+    @Test("an event may have as many bytes of JSON as the limit says, and not one more")
+    func payloadBytes() async throws {
+        var limits = RoomLimits()
+        limits.payloadBytes = 100
+        try await RoomWorld.run(limits) { world in
+            let ada = try await connected(world)
+            let room = try ada.room()
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            // With its quotes.
+            _ = try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 98)))
+            await #expect(throws: RoomError.payloadTooLarge(bytes: 101, limit: 100)) {
+                try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 99)))
+            }
+        }
+    }
+
     @Test("a connection whose session was taken over has it no more")
     func takenOver() async throws {
         try await RoomWorld.run { world in

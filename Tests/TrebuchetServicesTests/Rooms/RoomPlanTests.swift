@@ -87,6 +87,15 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .end)
     }
 
+    @Test("a room that was closed is joined anew, without the token of the old one")
+    func closed() {
+        var plan = joinedPlan()
+        plan.show(typing)
+        let step = RoomPlan.Step.patch(.object(["typing": .bool(true)]))
+        #expect(plan.failed(step, with: RoomError.roomClosed) == nil)
+        #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
+    }
+
     @Test("a presence that is refused keeps nobody out, and is not sent again until it is another one")
     func refused() {
         var plan = RoomPlan()

@@ -33,6 +33,11 @@ struct JSONDifferenceTests {
                 #"{"a":{"b":2},"long":"a long text that does not change","c":{"d":2}}"#,
                 #"[{"op":"replace","path":"/a/b","value":2},{"op":"replace","path":"/c/d","value":2}]"#
             ),
+            (
+                #"[{"id":1,"text":"one"},{"id":2,"text":"a long text that does not change, and so stays as it is","n":1}]"#,
+                #"[{"id":2,"text":"a long text that does not change, and so stays as it is","n":2}]"#,
+                #"[{"op":"remove","path":"/0"},{"op":"replace","path":"/0/n","value":2}]"#
+            ),
             (#"{"a":[]}"#, #"{"a":{}}"#, #"[{"op":"replace","path":"/a","value":{}}]"#),
             ("1", "2", #"[{"op":"replace","path":"","value":2}]"#),
         ])

@@ -80,6 +80,22 @@ struct JSONPatchTests {
         #expect(error?.code == .tooLarge)
     }
 
+    @Test("what was changed before may be moved no deeper than a message nests, whether it has parts or not")
+    func deepMoves() throws {
+        func document(_ depth: Int) -> String {
+            #"{"a":[[]],"d":"# + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}"
+        }
+        func moving(_ from: String, _ depth: Int) -> String {
+            let path = "/d" + String(repeating: "/0", count: depth - 1) + "/-"
+            return
+                #"[{"op":"add","path":"/a/0/-","value":1},{"op":"remove","path":"/a/0/0"},{"op":"move","from":"\#(from)","path":"\#(path)"}]"#
+        }
+        // The object itself and the arrays in "d" are 63 levels.
+        #expect(throws: Never.self) { try JSONPatch.apply(moving("/a/0", 62), to: document(62)) }
+        #expect(throws: JSONPatchError.self) { try JSONPatch.apply(moving("/a", 62), to: document(62)) }
+        #expect(throws: JSONPatchError.self) { try JSONPatch.apply(moving("/a/0", 63), to: document(63)) }
+    }
+
     @Test("values nest as deep as in a message, wherever they come from")
     func depth() throws {
         func nested(_ depth: Int) -> String {

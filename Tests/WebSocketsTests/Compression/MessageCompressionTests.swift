@@ -97,6 +97,26 @@ import TrebuchetTesting
         #expect(server.deflatedOnce([UInt8](repeating: 1, count: 9).withUnsafeBytes { SharedBytes($0) }) == nil)
     }
 
+    @Test("each side keeps to the window and the context that were agreed on for its own messages")
+    func ownTerms() {
+        var agreement = CompressionAgreement()
+        agreement.serverMaxWindowBits = 8
+        agreement.clientNoContextTakeover = true
+        var settings = WebSocketCompression()
+        settings.threshold = 1
+        let (server, client) = (
+            MessageCompression(agreement, role: .server, settings: settings, codecs: CompressionCodecs()),
+            MessageCompression(agreement, role: .client, settings: settings, codecs: CompressionCodecs())
+        )
+        #expect(deflated(Self.sample(1000), by: server) == nil)
+        let first = deflated(Self.sample(1000), by: client)
+        #expect(first != nil && deflated(Self.sample(1000), by: client) == first)
+        agreement.serverMaxWindowBits = 15
+        let keeping = MessageCompression(agreement, role: .server, settings: settings, codecs: CompressionCodecs())
+        #expect(deflated(Self.sample(1000), by: keeping) == first)
+        #expect(deflated(Self.sample(1000), by: keeping)?.count ?? .max < 30)
+    }
+
     /// The examples of RFC 7692 §7.2.3, all of "Hello".
     @Test(
         "the RFC's examples are read",

@@ -7,7 +7,6 @@ internal import TrebuchetWire
 /// method runs. Nothing of an app runs for who may not call.
 extension Session {
     func invoke(_ message: borrowing Message) {
-        if version != .v3 { noteVersion(message) }
         let name = message.envelope.pointee.actorID
         if !name.isEscaped, let record = shard.record(message.bytes(name)) {
             return record._withUnsafeGuaranteedRef { invoke($0, message) }

@@ -1,0 +1,95 @@
+import Foundation
+import Mutations
+
+/// Which suite of tests comes by which slips, and how long it takes.
+struct Reach: Codable {
+    struct Suite: Codable {
+        let name: String
+        let milliseconds: Int
+        let slips: [Int]
+        /// Why it cannot be used: it fails with no slip made.
+        let failure: String?
+    }
+
+    private struct Target: Codable {
+        let fingerprint: String
+        let suites: [Suite]
+    }
+
+    private var sources = ""
+    private var targets: [String: Target] = [:]
+
+    func suites(of target: String) -> [Suite] { targets[target]?.suites ?? [] }
+
+    /// Runs each suite alone, with no slip made; takes what is known if neither sources nor tests have changed.
+    static func record(
+        _ names: [String], in workshop: Workshop, highest: Int, jobs: Int,
+        progress: @escaping @Sendable (String) -> Void
+    ) async throws -> Reach {
+        let path = workshop.state + "/reach.json"
+        let sources = workshop.fingerprint(["Sources"])
+        var reach = Reach()
+        if let data = FileManager.default.contents(atPath: path),
+            let old = try? JSONDecoder().decode(Reach.self, from: data), old.sources == sources
+        {
+            reach = old
+        }
+        reach.sources = sources
+        let list = try Command(
+            [workshop.binary, "--testing-library", "swift-testing", "--list-tests"], in: workshop.currentFolder)
+        for target in names {
+            let fingerprint = workshop.fingerprint(["Tests/" + target])
+            // What has failed may have failed because the machine was busy.
+            let known = reach.targets[target].flatMap { $0.fingerprint == fingerprint ? $0.suites : nil } ?? []
+            let good = known.filter { $0.failure == nil }
+            let suites = Set(
+                list.output.split(separator: "\n").filter { $0.hasPrefix(target + ".") }
+                    .map { String($0.prefix { $0 != "/" }) }
+            ).subtracting(good.map(\.name)).sorted()
+            if suites.isEmpty { continue }
+            let queue = Queue(suites)
+            let started = ContinuousClock.now
+            let found = try await withThrowingTaskGroup(of: [Suite].self) { group in
+                for _ in 0..<jobs {
+                    group.addTask {
+                        var found: [Suite] = []
+                        while let name = queue.next() {
+                            found.append(try await suite(name, in: workshop, highest: highest))
+                        }
+                        return found
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            // One that failed beside another gets a chance alone.
+            var all = good
+            for one in found {
+                all.append(one.failure == nil ? one : try await suite(one.name, in: workshop, highest: highest))
+            }
+            reach.targets[target] = Target(fingerprint: fingerprint, suites: all.sorted { $0.name < $1.name })
+            progress("\(target): \(suites.count) suites in \((ContinuousClock.now - started).components.seconds) s")
+            for one in all {
+                if let failure = one.failure { progress("left out, it fails as it is: \(one.name): \(failure)") }
+            }
+            try JSONEncoder().encode(reach).write(to: URL(filePath: path))
+        }
+        return reach
+    }
+
+    private static func suite(_ name: String, in workshop: Workshop, highest: Int) async throws -> Suite {
+        let map = workshop.state + "/reached-\(name)"
+        _ = FileManager.default.createFile(atPath: map, contents: Data(count: highest + 1))
+        defer { try? FileManager.default.removeItem(atPath: map) }
+        let run = try await TestRun(
+            binary: workshop.binary, filter: filter([name]), slip: nil, reached: map, limit: .seconds(180))
+        let bytes = FileManager.default.contents(atPath: map) ?? Data()
+        return Suite(
+            name: name, milliseconds: Int(run.duration / .milliseconds(1)),
+            slips: bytes.indices.filter { bytes[$0] != 0 },
+            failure: run.end == .passed ? nil : String(describing: run.end))
+    }
+
+    static func filter(_ suites: [String]) -> String {
+        "^(" + suites.map { NSRegularExpression.escapedPattern(for: $0) }.joined(separator: "|") + ")(/|$)"
+    }
+}

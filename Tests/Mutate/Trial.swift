@@ -1,0 +1,114 @@
+import Foundation
+import Mutations
+import Synchronization
+
+/// What came of one slip.
+struct Outcome: Codable {
+    enum Kind: String, Codable, CaseIterable {
+        case expectation, crash, waiting, survived
+        /// No test of the module comes by.
+        case unreached
+    }
+
+    let kind: Kind
+    let detail: String
+}
+
+/// Tries slips, in parts of their module's tests, the quickest first.
+struct Trial: Sendable {
+    struct Part: Sendable {
+        let suites: [String]
+        let limit: Duration
+    }
+
+    let binary: String
+    let number: Int
+    let parts: [Part]
+
+    /// - Parameter targets: of the slip's module, the nearest first.
+    init(binary: String, number: Int, targets: [String], reach: Reach) {
+        self.binary = binary
+        self.number = number
+        var parts: [Part] = []
+        for target in targets {
+            let suites = reach.suites(of: target).filter { $0.failure == nil && $0.slips.contains(number) }
+                .sorted { $0.milliseconds < $1.milliseconds }
+            var (names, sum): ([String], Int) = ([], 0)
+            func end() {
+                // Suites run at once in a part: their sum, alone, is more than they need.
+                if !names.isEmpty { parts.append(Part(suites: names, limit: .milliseconds(8_000 + 3 * sum))) }
+                (names, sum) = ([], 0)
+            }
+            for suite in suites {
+                if sum + suite.milliseconds > (parts.isEmpty ? 4_000 : 10_000) { end() }
+                names.append(suite.name)
+                sum += suite.milliseconds
+            }
+            end()
+        }
+        self.parts = parts
+    }
+
+    enum Verdict {
+        case outcome(Outcome)
+        /// Only a time limit noticed it, beside another run: try again from this part, alone.
+        case again(part: Int)
+    }
+
+    func run(from first: Int = 0, isAlone: Bool) async throws -> Verdict {
+        if parts.isEmpty { return .outcome(Outcome(kind: .unreached, detail: "no test comes by")) }
+        for (index, part) in parts.enumerated().dropFirst(first) {
+            let filter = Reach.filter(part.suites)
+            var doubtful: [String] = []
+            trying: while true {
+                switch try await run(filter, doubtful, slip: number, part.limit) {
+                case .passed: break trying
+                case .crashed(let how): return .outcome(Outcome(kind: .crash, detail: how))
+                case .tookTooLong(let test):
+                    guard isAlone else { return .again(part: index) }
+                    return .outcome(
+                        Outcome(kind: .waiting, detail: test.isEmpty ? part.suites.joined(separator: ", ") : test))
+                case .failed(let test, let message):
+                    // An issue of a thread that belongs to no test is looked for among all of them.
+                    if try await isConfirmed(test.isEmpty ? filter : Self.filter(test), part.limit) {
+                        return .outcome(Outcome(kind: .expectation, detail: "\(Self.name(test)): \(message)"))
+                    }
+                    guard !test.isEmpty, !doubtful.contains(Self.filter(test)) else { break trying }
+                    doubtful.append(Self.filter(test))
+                }
+            }
+        }
+        return .outcome(Outcome(kind: .survived, detail: "\(parts.reduce(0) { $0 + $1.suites.count }) suites come by"))
+    }
+
+    /// Whether the tests fail with the slip alone: twice with it, and twice not without it, in turn. A busy machine makes
+    /// some tests fail now and then.
+    private func isConfirmed(_ filter: String, _ limit: Duration) async throws -> Bool {
+        for _ in 0..<2 {
+            if try await run(filter, [], slip: number, limit) == .passed { return false }
+            if try await run(filter, [], slip: nil, limit) != .passed { return false }
+        }
+        return true
+    }
+
+    private func run(_ filter: String, _ skipped: [String], slip: Int?, _ limit: Duration) async throws -> TestRun.End {
+        try await TestRun(binary: binary, filter: filter, skipped: skipped, slip: slip, limit: limit).end
+    }
+
+    /// Without the place in the source that a test's identity ends with.
+    private static func name(_ test: String) -> String {
+        let words = test.split(separator: "/")
+        return (words.last?.contains(".swift:") == true ? words.dropLast() : words[...]).joined(separator: "/")
+    }
+
+    private static func filter(_ test: String) -> String {
+        "^" + NSRegularExpression.escapedPattern(for: name(test))
+    }
+}
+
+/// Things to do, handed to whoever is free.
+final class Queue<Element: Sendable>: Sendable {
+    private let elements: Mutex<[Element]>
+    init(_ elements: [Element]) { self.elements = Mutex(elements.reversed()) }
+    func next() -> Element? { elements.withLock { $0.popLast() } }
+}

@@ -1,0 +1,105 @@
+/// A source file with slips compiled in, each behind the question whether it is the one of this process.
+public struct Schemata: Sendable {
+    public let text: String
+    /// The lines of `text` that hold each numbered slip, the innermost last.
+    private let places: [(number: Int, lines: ClosedRange<Int>)]
+
+    /// - Parameter slips: of this file, with their numbers.
+    public init(source: String, slips: [Int: Slip]) {
+        let bytes = Array(source.utf8)
+        let sorted = slips.sorted { left, right in
+            let (a, b) = (left.value.range, right.value.range)
+            return (a.lowerBound, -a.count, left.key) < (b.lowerBound, -b.count, right.key)
+        }
+        var writer = Writer(bytes: bytes, slips: sorted.map { (number: $0.key, slip: $0.value) })
+        writer.write(0..<bytes.count, from: 0)
+        text = String(decoding: writer.output, as: UTF8.self)
+        places = writer.places
+    }
+
+    /// Those of its slips that an error of the compiler in this line can come from: around it, or else the nearest.
+    public func suspects(line: Int) -> [Int] {
+        let around = places.filter { $0.lines.contains(line) }
+        if !around.isEmpty { return around.map(\.number) }
+        return places.min { distance(line, $0.lines) < distance(line, $1.lines) }.map { [$0.number] } ?? []
+    }
+
+    private func distance(_ line: Int, _ lines: ClosedRange<Int>) -> Int {
+        min(abs(line - lines.lowerBound), abs(line - lines.upperBound))
+    }
+
+    /// The file that each rewritten module gets beside its own.
+    ///
+    /// The slip of this process is `TREBUCHET_SLIP`; `TREBUCHET_SLIPS_REACHED` names a file in which the byte of each slip
+    /// that is come by becomes 1, also when the process is killed.
+    public static let support = """
+        internal import Glibc
+
+        private let slipOfThisProcess = getenv("TREBUCHET_SLIP").map { Int(atol($0)) } ?? -1
+        nonisolated(unsafe) private let slipsReached: (bytes: UnsafeMutablePointer<UInt8>, count: Int)? = {
+            guard let path = getenv("TREBUCHET_SLIPS_REACHED") else { return nil }
+            let file = open(path, O_RDWR | O_CLOEXEC)
+            guard file >= 0 else { return nil }
+            defer { close(file) }
+            let count = Int(lseek(file, 0, SEEK_END))
+            let memory = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+            guard count > 0, let memory, memory != MAP_FAILED else { return nil }
+            return (memory.assumingMemoryBound(to: UInt8.self), count)
+        }()
+
+        @inline(never)
+        func isSlipping(_ number: Int) -> Bool {
+            if let slipsReached, number < slipsReached.count { slipsReached.bytes[number] = 1 }
+            return number == slipOfThisProcess
+        }
+
+        """
+
+    private struct Writer {
+        let bytes: [UInt8]
+        let slips: [(number: Int, slip: Slip)]
+        var output: [UInt8] = []
+        var line = 1
+        var places: [(number: Int, lines: ClosedRange<Int>)] = []
+
+        /// Writes a part of the old source, with the slips in it that come at `index` or later.
+        mutating func write(_ range: Range<Int>, from index: Int) {
+            var position = range.lowerBound
+            var index = index
+            while index < slips.count {
+                let place = slips[index].slip.range
+                if place.lowerBound >= position, place.upperBound <= range.upperBound {
+                    put(bytes[position..<place.lowerBound])
+                    write(slips[index], index: index)
+                    position = place.upperBound
+                } else if place.lowerBound >= range.upperBound {
+                    break
+                }
+                index += 1
+            }
+            put(bytes[position..<range.upperBound])
+        }
+
+        private mutating func write(_ numbered: (number: Int, slip: Slip), index: Int) {
+            let first = line
+            for piece in numbered.slip.pieces {
+                switch piece {
+                case .text(let text):
+                    let question = "isSlipping(\(numbered.number))"
+                    put(
+                        Array(
+                            text.split(separator: Slip.switchMark, omittingEmptySubsequences: false).joined(
+                                separator: question
+                            ).utf8)[...])
+                case .source(let part): write(part, from: index + 1)
+                }
+            }
+            places.append((numbered.number, first...line))
+        }
+
+        private mutating func put(_ part: ArraySlice<UInt8>) {
+            output += part
+            line += part.count { $0 == UInt8(ascii: "\n") }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@testable import Mutations
+
+@Suite("The list of slips that change nothing")
+struct EquivalentSlipsTests {
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static let source = """
+        struct A {
+            func b() {
+                if c < d { e() }
+                if c < d { e() }
+                guard c else {
+                    return
+                }
+            }
+        }
+        """
+    private static let list = """
+        # A comment.
+        Sources/A/A.swift A.b
+        - if c < d { e() }
+        +     if c <= d { e() }
+        Equal ones are
+        the same.
+
+        Sources/A/A.swift A.b
+        -        guard c else {
+        -            return
+        -        }
+        c is always true.
+
+        """
+
+    @Test("an entry is known by its file, its function and its lines, wherever they stand")
+    func matching() throws {
+        let list = try EquivalentSlips(Self.list)
+        let slips = SlipFinder.slips(in: Self.source, file: "Sources/A/A.swift")
+        let listed = slips.filter { list.entry(for: $0, in: Self.source) != nil }
+        #expect(listed.map(\.kind) == [.moved, .moved, .unguarded])
+        #expect(list.entry(for: listed[0], in: Self.source)?.reason == "Equal ones are the same.")
+        let elsewhere = SlipFinder.slips(in: Self.source, file: "Sources/A/B.swift")
+        #expect(elsewhere.allSatisfy { list.entry(for: $0, in: Self.source) == nil })
+    }
+
+    @Test(
+        "an entry without a function, lines or a reason is refused",
+        arguments: ["Sources/A/A.swift\n-a\n+b\nc", "Sources/A/A.swift A.b\n+b\nc", "Sources/A/A.swift A.b\n-a\n+b"])
+    func malformed(text: String) {
+        #expect(throws: EquivalentSlips.Malformed.self) { try EquivalentSlips(text) }
+    }
+
+    @Test("each entry of this repository is a slip that can be made")
+    func entries() throws {
+        let text = try String(contentsOf: Self.root.appending(path: "Tests/equivalent-mutants.txt"), encoding: .utf8)
+        let list = try EquivalentSlips(text)
+        var sources: [String: (text: String, slips: [Slip])] = [:]
+        for entry in list.entries {
+            if sources[entry.file] == nil {
+                let source = try String(contentsOf: Self.root.appending(path: entry.file), encoding: .utf8)
+                sources[entry.file] = (source, SlipFinder.slips(in: source, file: entry.file))
+            }
+            let (source, slips) = try #require(sources[entry.file])
+            let alike = slips.filter { $0.function == entry.function }
+            #expect(
+                alike.contains { entry.describes($0, in: source) },
+                "\(entry.file) \(entry.function): \(entry.before)")
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import DocumentedDefaults
+import Testing
+import TrebuchetServices
+
+@Suite("Defaults of settings")
+struct DefaultsTests {
+    @Test("are those that the comments say")
+    func documented() throws {
+        let authLimits = try DocumentedDefaults(
+            of: AuthLimits(), in: "TrebuchetServices/Auth/Accounts/AuthLimits.swift")
+        #expect(authLimits.wrong == [])
+        #expect(authLimits.compared.count >= 12)
+        let roomLimits = try DocumentedDefaults(of: RoomLimits(), in: "TrebuchetServices/Rooms/Server/RoomLimits.swift")
+        #expect(roomLimits.wrong == [])
+        #expect(roomLimits.compared.count >= 12)
+        let collectionLimits = try DocumentedDefaults(
+            of: CollectionLimits(), in: "TrebuchetServices/Collections/CollectionLimits.swift")
+        #expect(collectionLimits.wrong == [])
+        #expect(collectionLimits.compared.count >= 8)
+    }
+}

@@ -1,0 +1,13 @@
+import DocumentedDefaults
+import Testing
+import TrebuchetStore
+
+@Suite("Defaults of settings")
+struct DefaultsTests {
+    @Test("are those that the comments say")
+    func documented() throws {
+        let options = try DocumentedDefaults(of: SQLiteStore.Options(), in: "TrebuchetStore/SQLiteStore.swift")
+        #expect(options.wrong == [])
+        #expect(options.compared.count >= 3)
+    }
+}

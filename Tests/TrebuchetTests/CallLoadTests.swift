@@ -1,0 +1,25 @@
+import Testing
+
+@testable import Trebuchet
+
+@Suite("What the calls of a connection weigh")
+struct CallLoadTests {
+    @Test("calls and bytes in transit are bounded, each by itself; half of both must be back before more is read")
+    func bounds() {
+        for (most, set) in [
+            (CallLoad.mostInTransit, { (load: inout CallLoad, count: Int) in load.inTransit = count }),
+            (CallLoad.mostBytesInTransit, { (load: inout CallLoad, count: Int) in load.bytesInTransit = count }),
+        ] {
+            var load = CallLoad()
+            #expect(!load.isFull && load.isHalfEmpty)
+            set(&load, most - 1)
+            #expect(!load.isFull && !load.isHalfEmpty)
+            set(&load, most)
+            #expect(load.isFull && !load.isHalfEmpty)
+            set(&load, most / 2)
+            #expect(!load.isFull && load.isHalfEmpty)
+            set(&load, most / 2 + 1)
+            #expect(!load.isHalfEmpty)
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import DocumentedDefaults
+import Testing
+import Trebuchet
+
+@Suite("Defaults of settings")
+struct DefaultsTests {
+    @Test("are those that the comments say")
+    func documented() throws {
+        let serverLimits = try DocumentedDefaults(of: ServerLimits(), in: "Trebuchet/Server/ServerLimits.swift")
+        #expect(serverLimits.wrong == [])
+        #expect(serverLimits.compared.count >= 40)
+        let reconnectPolicy = try DocumentedDefaults(
+            of: ReconnectPolicy(), in: "Trebuchet/Client/ReconnectPolicy.swift")
+        #expect(reconnectPolicy.wrong == [])
+        #expect(reconnectPolicy.compared.count >= 3)
+        let options = try DocumentedDefaults(
+            of: TrebuchetClient.Options(), in: "Trebuchet/Client/TrebuchetClient.swift")
+        #expect(options.wrong == [])
+        #expect(options.compared.count >= 6)
+    }
+}
