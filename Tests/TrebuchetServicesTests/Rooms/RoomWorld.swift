@@ -90,7 +90,11 @@ struct RoomWorld {
 
     func roster(_ name: String = "lobby") async throws -> Roster {
         let room = try #require(host.room("rooms/chat-\(name)"))
-        return try #require(await room.whenLocal { $0.roster })
+        return try #require(
+            await room.whenLocal { room in
+                room.showAll()
+                return room.roster
+            })
     }
 }
 

@@ -185,7 +185,8 @@ distributed actor Room {
         }
     }
 
-    private func showAll() { showing.bring(into: &roster, at: MonotonicClock.now) }
+    /// Shows what waits for the interval to be over.
+    func showAll() { showing.bring(into: &roster, at: MonotonicClock.now) }
 
     private func end(_ session: String) {
         if let guest = membership.end(session) { leave(guest) }
