@@ -22,7 +22,9 @@ final class WriteReceipt: Sendable {
     /// Takes the write back, unless it may have reached the server.
     func withdraw() { takeBack() }
 
-    /// Returns when the server has kept the write, throws when it refuses it.
+    /// Returns when the server has kept the write, throws when it refuses it. On the main actor, so that of several the first to be
+    /// settled is the first to return.
+    @MainActor
     func wait() async throws {
         for await case let result? in outcome.stream { return try result.get() }
         throw CancellationError()

@@ -29,7 +29,8 @@ final class Publication: Sendable {
 
     var isSettled: Bool { outcome.currentValue != nil }
 
-    /// Returns when the server has it. A task that is cancelled takes it back, unless it has been sent.
+    /// Returns when the server has it; of several on the main actor, so that they do so in their order. A task that is cancelled takes it back, unless it has been sent.
+    @MainActor
     func wait() async throws {
         for await case let result? in outcome.stream { return try result.get() }
         settle(.failure(CancellationError()))
