@@ -76,7 +76,7 @@ public final class CallerConnection: Sendable, Hashable {
         state.withLock { $0.endStreams = body }
     }
 
-    /// Ends the streams that it has of an actor which is a `StreamGate`, with an error. From anywhere.
+    /// Ends the streams that it has of an actor which looks at who observes it, with an error. From anywhere.
     package func endStreams(ofActor name: String, _ error: TrebuchetError) {
         state.withLock { $0.endStreams }?(ActorName(name), error)
     }

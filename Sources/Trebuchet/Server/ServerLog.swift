@@ -13,9 +13,16 @@ public enum ServerLog {
 /// A text on one line, without what a terminal takes for commands: nobody writes lines of his own into a log, or changes what
 /// stands there.
 package enum LogLine {
+    /// In Unicode scalars: one character may have any number of them.
+    package static let longest = 8_192
+
+    /// Of a longer text the beginning, and that there is more.
     package static func of(_ text: String) -> String {
         var line = ""
+        var count = 0
         for scalar in text.unicodeScalars {
+            count += 1
+            guard count <= longest else { return line + "…" }
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .format: line += scalar.escaped(asASCII: true)
             default: line.unicodeScalars.append(scalar)

@@ -175,10 +175,10 @@ extension Session {
             return refuse(
                 request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
-        if record.type.isGated { gated[request.streamID] = request.name.actor }
         let session = self
         beginning.insert(request.streamID)
         guard record.life.enter() else { return beginAgain(request, of: record) }
+        if record.type.isGated { gated[request.streamID] = request.name.actor }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try session.view(of: $0, through: request.filter) } }
@@ -224,14 +224,16 @@ extension Session {
         beginning.remove(request.streamID)
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [] }
-        defer { shard.streamsMayShow(self) }
+        defer {
+            // Names of streams are the client's: nothing is kept of one that did not begin.
+            if record.type.isGated, streams[request.streamID] == nil { gated[request.streamID] = nil }
+            shard.streamsMayShow(self)
+        }
         let source: any AnyStateSource
         switch outcome {
         case .success(let found?): source = found
         case .success(nil): return refuse(request, record.gone)
-        case .failure(let error):
-            if record.type.isGated { gated[request.streamID] = nil }
-            return refuse(request, error)
+        case .failure(let error): return refuse(request, error)
         }
         guard isOpen, !isDraining else {
             (source as? FilteredSource)?.endIfUnused()
