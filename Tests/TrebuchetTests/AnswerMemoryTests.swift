@@ -1,6 +1,6 @@
-import Glibc
 import Networking
 import Testing
+import TrebuchetTesting
 import WebSockets
 
 @testable import Trebuchet
@@ -327,20 +327,14 @@ import WebSockets
             }
             while memory.count < count { call() }
             return (0..<20).map { _ in
-                let start = Self.processorTime()
+                let start = ProcessorTime.ofThread
                 for _ in 0..<200 { call() }
-                return Self.processorTime() - start
+                return ProcessorTime.ofThread - start
             }.min() ?? 0
         }
         let few = time(keeping: 1_000, &memory)
         let many = time(keeping: 20_000, &memory)
         #expect(many < 5 * few, "\(few) ns and \(many) ns")
-    }
-
-    private static func processorTime() -> UInt64 {
-        var now = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
-        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
     }
 
     @Test("much that is too old goes a little at a time, and says when there is more")

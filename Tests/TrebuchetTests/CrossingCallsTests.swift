@@ -23,13 +23,16 @@ import Testing
         let (one, other) = (CrossingCalls(on: reactor), CrossingCalls(on: reactor))
         let begin = ThreadGate()
         reactor.execute { begin.wait() }
-        for number in 0..<50 {
+        let add = { (number: Int) in
             one.add {
                 Self.burn()
                 log.note("one \(number)")
             }
         }
+        // The other's come early: a reactor that is kept waiting takes one call in and runs one, turn by turn.
+        for number in 0..<3 { add(number) }
         for number in 0..<3 { other.add { log.note("other \(number)") } }
+        for number in 3..<50 { add(number) }
         begin.open()
         await withCheckedContinuation { last in one.add { last.resume() } }
         let entries = log.entries.withLock { $0 }
