@@ -6,7 +6,10 @@ final class ChildServer {
     let url: String
 
     /// Starts it with one reactor and waits until it listens.
-    init(_ options: [String] = []) throws {
+    ///
+    /// - Parameter services: what it hosts. Default: none, but the example actors: services know their callers, and so cost each
+    ///   connection something.
+    init(_ options: [String] = [], services: String? = nil) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
         var actions = posix_spawn_file_actions_t()
@@ -14,8 +17,8 @@ final class ChildServer {
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         posix_spawn_file_actions_addclose(&actions, ends[0])
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Without services, which know their callers and so cost each connection something.
-        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1", "--services", "none", "--demo"] + options
+        let hosted = services.map { ["--services", $0] } ?? ["--services", "none", "--demo"]
+        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + hosted + options
         var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0

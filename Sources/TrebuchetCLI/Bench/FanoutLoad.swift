@@ -166,10 +166,10 @@ final class FanoutLoad: @unchecked Sendable {
         func webSocket(
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
         ) {
-            guard let number = Self.number(after: #""sequenceNumber":"#, message),
+            guard let number = BenchText.number(after: #""sequenceNumber":"#, UnsafeRawBufferPointer(message)),
                 // In a whole value, or in the difference from the one before.
-                let stamp = Self.number(after: #""stamp":"#, message)
-                    ?? Self.number(after: #""path":"/stamp","value":"#, message)
+                let stamp = BenchText.number(after: #""stamp":"#, UnsafeRawBufferPointer(message))
+                    ?? BenchText.number(after: #""path":"/stamp","value":"#, UnsafeRawBufferPointer(message))
             else { return }
             if isStalled {
                 let skipping = sequence == 0 ? 0 : number - sequence - 1
@@ -179,21 +179,6 @@ final class FanoutLoad: @unchecked Sendable {
             }
             load.received(stamp: UInt64(stamp), skipping: sequence == 0 ? 0 : number - sequence - 1)
             sequence = number
-        }
-
-        private static func number(after key: StaticString, _ message: UnsafeMutableRawBufferPointer) -> Int? {
-            let count = key.utf8CodeUnitCount
-            guard message.count > count else { return nil }
-            let found = (0..<message.count - count).first { offset in
-                message[offset] == key.utf8Start[0] && memcmp(message.baseAddress! + offset, key.utf8Start, count) == 0
-            }
-            guard var at = found.map({ $0 + count }) else { return nil }
-            var value = 0
-            while at < message.count, message[at] &- 0x30 < 10 {
-                value = value * 10 + Int(message[at] - 0x30)
-                at += 1
-            }
-            return value
         }
     }
 }

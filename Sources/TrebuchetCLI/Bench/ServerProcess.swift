@@ -17,6 +17,26 @@ enum ServerProcess {
         throw UsageError("process \(pid) has no Rss in smaps_rollup")
     }
 
+    /// Processor time that a process has used, in nanoseconds, from `/proc/PID/schedstat` of its threads.
+    static func processorTime(_ pid: Int32) throws -> Int {
+        guard let stream = opendir("/proc/\(pid)/task") else {
+            throw UsageError("cannot read the threads of process \(pid): \(String(cString: strerror(errno)))")
+        }
+        defer { closedir(stream) }
+        var time = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard Int(name) != nil, let file = fopen("/proc/\(pid)/task/\(name)/schedstat", "r") else { continue }
+            defer { fclose(file) }
+            var line = [CChar](repeating: 0, count: 128)
+            guard fgets(&line, 128, file) != nil else { continue }
+            time += Int(strtoull(line, nil, 10))
+        }
+        return time
+    }
+
     /// Entries of a folder: of `/proc/PID/fd` its descriptors, of `/proc/PID/task` its threads.
     static func entries(of folder: String) throws -> Int {
         guard let stream = opendir(folder) else {

@@ -5,9 +5,10 @@ import Trebuchet
 enum BenchCommand {
     static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams, connections, relays, changes, machines and stores cost",
+        summary: "measure what calls, streams, connections, relays, changes, machines, stores and services cost",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
+            services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
@@ -232,6 +233,45 @@ enum BenchCommand {
                 size: try arguments.int("--size", in: 0...(16 << 20)) ?? 200,
                 seconds: try arguments.double("--seconds", in: 0.1...3600) ?? 2)
             try await load.run().print(asJSON: arguments.has("--json"))
+        })
+
+    private static let services = CommandSpec(
+        name: "bench services", summary: "what presence, topics and writes to collections cost server and members",
+        options: [
+            OptionSpec("--part", "NAME", "presence, topics or collections (all three)"),
+            OptionSpec("--members", "N", "members of a room (1000)"),
+            OptionSpec("--rate", "N", "presence: patches per second of all members together (100)"),
+            OptionSpec("--size", "BYTES", "of a patch or an event (100)"), seconds, json,
+        ],
+        discussion: """
+            Starts a server in a process of its own, with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
+            the processor time of that process against the time that passed.
+            """,
+        run: { arguments in
+            let part = arguments.string("--part")
+            if let part, !["presence", "topics", "collections"].contains(part) {
+                throw UsageError("--part \(part): presence, topics or collections")
+            }
+            let members = try arguments.int("--members", in: 2...1_000) ?? 1_000
+            let rate = try arguments.double("--rate", in: 0.1...10_000) ?? 100
+            let size = try arguments.int("--size", in: 40...16_000) ?? 100
+            let seconds = try arguments.double("--seconds", in: 0.1...3600) ?? 5
+            let server = try ChildServer(services: "rooms,collections")
+            defer { server.stop() }
+            var report = BenchReport()
+            if part ?? "presence" == "presence" {
+                let load = PresenceLoad(rate: rate, bytes: size)
+                try await load.run(server, members: members, seconds: seconds, into: &report)
+            }
+            if part ?? "topics" == "topics" {
+                let load = TopicLoad(rate: min(rate, 40), bytes: size)
+                try await load.run(server, members: members, seconds: seconds, into: &report)
+            }
+            if part ?? "collections" == "collections" {
+                let load = CollectionLoad(documents: 1_000, seconds: seconds)
+                for queries in [10, 100, 900] { try await load.run(server, queries: queries, into: &report) }
+            }
+            report.print(asJSON: arguments.has("--json"))
         })
 
     private static func requests(
