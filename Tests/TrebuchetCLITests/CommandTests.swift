@@ -172,6 +172,21 @@ private final class Deaf: WebSocketHandler {
         #expect(try #require(figures["current_value_ns"]) > 0)
     }
 
+    @Test("bench services prints what came to members, and nothing but their own of what others wrote")
+    func benchServices() async throws {
+        let bench = try await trebuchet(
+            "bench", "services", "--part", "presence", "--members", "5", "--seconds", "0.5", "--json")
+        #expect(bench.status == 0, "\(bench.error)")
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(figures["presence_members"] == 5)
+        // In one message per 50 ms at most; the time counted may be a little longer than that slept.
+        #expect(try #require(figures["presence_messages_per_second_member"]) <= 22)
+        #expect(try #require(figures["presence_bytes_per_second_member"]) > 0)
+        #expect(try #require(figures["presence_server_cores_percent"]) > 0)
+        let wrong = try await trebuchet("bench", "services", "--part", "mail")
+        #expect(wrong.status == 2 && wrong.error.contains("presence, topics or collections"))
+    }
+
     @Test("bench qstream prints its figures as one JSON object")
     func benchQStream() async throws {
         let bench = try await trebuchet("bench", "qstream", "--values", "50", "--json")

@@ -15,6 +15,8 @@ public final class RoomHost: Sendable {
     private struct Contents {
         /// By the names of their actors.
         var rooms: [ByteText: Entry] = [:]
+        /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
+        var listed = RoomNames()
         var guests: [CallerConnection: RoomGuest] = [:]
     }
 
@@ -54,16 +56,24 @@ public final class RoomHost: Sendable {
 
     func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
 
-    func didChange(_ name: String, members: Int) { contents.withLock { $0.rooms[ByteText(name)]?.members = members } }
+    func didChange(_ name: String, members: Int) {
+        contents.withLock { contents in
+            let name = ByteText(name)
+            guard let before = contents.rooms[name]?.members else { return }
+            contents.rooms[name]?.members = members
+            if before == 0, members > 0 { contents.listed.insert(name) }
+            if before > 0, members == 0 { contents.listed.remove(name) }
+        }
+    }
 
     func summaries(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
-        let rooms = contents.withLock { $0.rooms }
-        let found = rooms.lazy.filter { $0.value.members > 0 }
-            .map { RoomSummary(name: self.shortName($0.key.text), members: $0.value.members) }
-            .filter { summary in
-                summary.name.utf8.starts(with: prefix.utf8) && (after.map { $0.precedesInBytes(summary.name) } ?? true)
+        contents.withLock { contents in
+            let all = "\(Self.name)/"
+            let names = contents.listed.page(prefix: all + prefix, after: after.map { all + $0 }, limit: limit)
+            return names.map {
+                RoomSummary(name: shortName($0.text), members: contents.rooms[$0]?.members ?? 0)
             }
-        return Array(found.sorted { $0.name.precedesInBytes($1.name) }.prefix(limit))
+        }
     }
 
     private func makeRoom(_ name: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
@@ -86,7 +96,10 @@ public final class RoomHost: Sendable {
 
     /// A room has closed, once.
     func didClose(_ name: String) {
-        let closed = contents.withLock { $0.rooms.removeValue(forKey: ByteText(name)) }
+        let closed = contents.withLock { contents in
+            contents.listed.remove(ByteText(name))
+            return contents.rooms.removeValue(forKey: ByteText(name))
+        }
         withExtendedLifetime(closed) {}
         Task { [weak server] in await server?.unexpose(name) }
     }
