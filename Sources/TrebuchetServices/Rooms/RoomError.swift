@@ -18,7 +18,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case roomClosed
     /// The room has as many members as it may.
     case roomFull(limit: Int)
-    /// The connection is in as many rooms as it may.
+    /// The connection, its principal or its host is in as many rooms as it may be.
     case tooManyRooms(limit: Int)
     /// The server has as many rooms as it may.
     case serverFull(limit: Int)
@@ -68,7 +68,7 @@ extension RoomError: CustomStringConvertible {
         case .alreadyJoined: "this connection has a session of its own in the room; leave it first"
         case .roomClosed: "the room is just being taken away; try again"
         case .roomFull(let limit): "the room has \(limit) members already"
-        case .tooManyRooms(let limit): "this connection is in \(limit) rooms already; leave one first"
+        case .tooManyRooms(let limit): "you are in \(limit) rooms already; leave one first"
         case .serverFull(let limit): "the server has \(limit) rooms already"
         case .roomTooLarge(let limit): "what the members of the room show has \(limit) bytes already"
         case .tooManySessions(let limit): "\(limit) sessions of one user or host are in the room already"

@@ -44,21 +44,66 @@ import TrebuchetTesting
             try membership.join(2, principal: "eve", token: "t", makeIdentity: make)
         }
         #expect(try membership.join(3, principal: "ada", token: "t", makeIdentity: make).replaced == 1)
+        // Letters that look the same are another user's.
+        var french = RoomMembership<Int>(limit: 10, grace: 1)
+        _ = try french.join(1, principal: "ren\u{E9}", token: nil, makeIdentity: make)
+        #expect(throws: RoomError.notYours) {
+            try french.join(2, principal: "rene\u{301}", token: "t", makeIdentity: make)
+        }
+    }
+
+    @Test("one user is in so many rooms at once, over all connections, and sessions without one count until they end")
+    func rooms() async throws {
+        var limits = RoomLimits()
+        limits.roomsPerPrincipal = 2
+        limits.grace = .milliseconds(200)
+        let access = AccessPolicy { request in request.bearerToken.map { Principal(id: $0) } }
+        try await RoomWorld.run(limits, access: access) { world in
+            let (ada, phone, bob) = (world.guest(as: "ada"), world.guest(as: "ada"), world.guest(as: "bob"))
+            for guest in [ada, phone, bob] { try await guest.client.connect() }
+            func join(_ guest: Guest, _ room: String) async throws {
+                while true {
+                    do {
+                        _ = try await guest.room(room).join(presence: nil, token: nil, attempt: nil)
+                        return
+                    } catch RoomError.roomClosed {
+                        // The one of a join that was refused goes: there is another of its name at once.
+                    }
+                }
+            }
+            try await join(ada, "a")
+            try await join(phone, "b")
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) { try await join(ada, "c") }
+            try await join(bob, "c")
+            // Again is no other room.
+            try await join(ada, "a")
+            try await ada.room("a").leave(token: nil)
+            try await join(ada, "c")
+            await phone.client.close()
+            #expect(
+                await eventually {
+                    do {
+                        try await join(ada, "d")
+                        return true
+                    } catch { return false }
+                })
+            await #expect(throws: RoomError.tooManyRooms(limit: 2)) { try await join(ada, "e") }
+        }
     }
 
     @Test("one user has a share of a room's places, and gets it back")
     func places() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1, perPrincipal: 2)
-        let ada = RoomMembership<Int>.Holder(principal: "ada")
-        func join(_ guest: Int, _ holder: RoomMembership<Int>.Holder?) throws {
-            _ = try membership.join(guest, principal: holder?.principal, holder: holder, token: nil) {
+        let ada = Holder(principal: "ada", host: nil)
+        func join(_ guest: Int, _ holder: Holder?) throws {
+            _ = try membership.join(guest, principal: holder?.principal?.text, holder: holder, token: nil) {
                 RoomMembership<Int>.Identity(session: "s\(guest)", token: "t\(guest)")
             }
         }
         try join(1, ada)
         try join(2, ada)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(3, ada) }
-        try join(4, RoomMembership<Int>.Holder(principal: "bob"))
+        try join(4, Holder(principal: "bob", host: nil))
         membership.end("s1")
         try join(5, ada)
         _ = membership.lost(5, at: 0)

@@ -57,11 +57,11 @@ struct RoomWorld {
 
     static func run(
         _ limits: RoomLimits = RoomLimits(), rules: any RoomRules = OpenRooms(),
-        serverLimits: ServerLimits = ServerLimits(),
+        serverLimits: ServerLimits = ServerLimits(), access: AccessPolicy = AccessPolicy(),
         mayCall: (@Sendable (Caller?, String, String) -> Bool)? = nil,
         isolation: isolated (any Actor)? = #isolation, _ body: (RoomWorld) async throws -> Void
     ) async throws {
-        var access = AccessPolicy()
+        var access = access
         access.identifiesCallers = true
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: serverLimits, access: access)
@@ -78,12 +78,15 @@ struct RoomWorld {
     }
 
     /// A client over a WebSocket, which nobody has connected yet.
-    func guest(through link: FaultyLink? = nil) -> Guest {
+    ///
+    /// - Parameter token: what it shows when it connects.
+    func guest(through link: FaultyLink? = nil, as token: String? = nil) -> Guest {
         let address = link?.address ?? address
         var options = TrebuchetClient.Options()
         // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long.
         options.pingInterval = .seconds(1)
         options.pongTimeout = .seconds(2)
+        if let token { options.token = { token } }
         return Guest(
             TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options))
     }

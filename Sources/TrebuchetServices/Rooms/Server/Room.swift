@@ -18,6 +18,8 @@ distributed actor Room {
     /// Those with a session.
     private var observers: Set<CallerConnection> = []
     private var membership: RoomMembership<RoomGuest>
+    /// By session: whose share of all rooms it uses.
+    private var holders: [String: Holder] = [:]
     private var history: EventHistory
     private var showing: PresenceBatch
     private var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
@@ -60,20 +62,24 @@ distributed actor Room {
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.session(of: guest)) != nil
         if !isHere { try guest.enter() }
+        let holder = Holder(principal: principal?.id, host: guest.host)
         let joined: RoomMembership<RoomGuest>.Joined
         do {
             // Before the session: who finds no room for what it shows is not there.
             let known = token.flatMap { try? membership.session(provedBy: $0) } ?? (try? membership.session(of: guest))
             try showing.check(shown, of: known)
+            if known == nil { try host.checkShare(of: holder) }
             joined = try membership.join(
                 guest, principal: principal?.id,
-                holder: RoomMembership.Holder(principal: principal?.id, host: guest.host), token: token,
+                holder: holder, token: token,
                 attempt: attempt, makeIdentity: Self.makeIdentity)
         } catch {
             if !isHere { guest.leave() }
             throw error
         }
         let session = joined.identity.session
+        // The session counts, and not the connection: it is there without one too.
+        holds(session, holder)
         if let replaced = joined.replaced { leave(replaced) }
         observers.insert(guest.connection)
         if !isHere {
@@ -188,7 +194,14 @@ distributed actor Room {
     /// Shows what waits for the interval to be over.
     func showAll() { showing.bring(into: &roster, at: MonotonicClock.now) }
 
+    /// Whose share of all rooms a session uses; nil when it has ended.
+    private func holds(_ session: String, _ holder: Holder?) {
+        host.count(from: holders[session], to: holder)
+        holders[session] = holder
+    }
+
     private func end(_ session: String) {
+        holds(session, nil)
         if let guest = membership.end(session) { leave(guest) }
         closeHandlers.removeValue(forKey: session)?.cancel()
         show(nil, of: session)
@@ -223,7 +236,10 @@ distributed actor Room {
 
     private func endOverdue() {
         timer = nil
-        for session in membership.endOverdue(at: MonotonicClock.now) { show(nil, of: session) }
+        for session in membership.endOverdue(at: MonotonicClock.now) {
+            holds(session, nil)
+            show(nil, of: session)
+        }
         host.didChange(name, members: membership.count)
         watchForEnds()
         closeIfEmpty()

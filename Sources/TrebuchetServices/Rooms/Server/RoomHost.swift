@@ -18,17 +18,21 @@ public final class RoomHost: Sendable {
         /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
         var listed = RoomNames()
         var guests: [CallerConnection: RoomGuest] = [:]
+        /// Of rooms that somebody is in.
+        var shares: HolderShares
     }
 
     public let limits: RoomLimits
     let rules: any RoomRules
     private weak let server: TrebuchetServer?
-    private let contents = Mutex(Contents())
+    private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.server = server
         self.rules = rules
         self.limits = limits
+        contents = Mutex(
+            Contents(shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)))
     }
 
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
@@ -73,6 +77,20 @@ public final class RoomHost: Sendable {
             return names.map {
                 RoomSummary(name: shortName($0.text), members: contents.rooms[$0]?.members ?? 0)
             }
+        }
+    }
+
+    /// Throws when somebody is in as many rooms as he may be, over all of his connections.
+    func checkShare(of holder: Holder) throws(RoomError) {
+        if let full = contents.withLock({ $0.shares.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
+    }
+
+    /// A session of a room begins, goes to another connection, or ends.
+    func count(from before: Holder?, to after: Holder?) {
+        guard before != after else { return }
+        contents.withLock { contents in
+            if let before { contents.shares.release(before) }
+            if let after { contents.shares.take(after) }
         }
     }
 

@@ -12,6 +12,10 @@ public struct RoomLimits: Sendable {
     public var rooms = 50_000
     /// Rooms that one connection may be in at once. Default 100.
     public var roomsPerConnection = 100
+    /// Rooms that one principal may be in at once, over all of its connections, those within their grace too. Default 3,125.
+    public var roomsPerPrincipal = 3_125
+    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 3,125.
+    public var roomsPerHost = 3_125
     /// Sessions of one room at once, those within their grace too. Default 1,000.
     public var membersPerRoom = 1_000
     /// Of these, those of one principal. Default 100.

@@ -32,7 +32,7 @@ struct RoomMembership<Guest: Hashable> {
 
     let limit: Int
     let grace: UInt64
-    private var shares: Shares
+    private var shares: HolderShares
     private var sessions: [String: Session] = [:]
     /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
     private var sessionsBySecret: [String: String] = [:]
@@ -41,46 +41,17 @@ struct RoomMembership<Guest: Hashable> {
     init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
         self.limit = limit
         self.grace = grace
-        shares = Shares(perPrincipal: perPrincipal, perHost: perHost)
-    }
-
-    /// Whose share a session uses: that of somebody who is signed in, and that of a host.
-    struct Holder: Hashable {
-        var principal: String?
-        var host: CallerHost?
-    }
-
-    private struct Shares {
-        let perPrincipal: Int
-        let perHost: Int
-        var principals: [String: Int] = [:]
-        var hosts: [CallerHost: Int] = [:]
-
-        func check(_ holder: Holder?) throws(RoomError) {
-            if let principal = holder?.principal, principals[principal, default: 0] >= perPrincipal {
-                throw .tooManySessions(limit: perPrincipal)
-            }
-            if let host = holder?.host, hosts[host, default: 0] >= perHost { throw .tooManySessions(limit: perHost) }
-        }
-
-        mutating func count(_ holder: Holder?, _ change: Int) {
-            if let principal = holder?.principal {
-                let count = principals[principal, default: 0] + change
-                principals[principal] = count > 0 ? count : nil
-            }
-            if let host = holder?.host {
-                let count = hosts[host, default: 0] + change
-                hosts[host] = count > 0 ? count : nil
-            }
-        }
+        shares = HolderShares(perPrincipal: perPrincipal, perHost: perHost)
     }
 
     private mutating func take(_ holder: Holder?) -> Holder? {
-        shares.count(holder, 1)
+        if let holder { shares.take(holder) }
         return holder
     }
 
-    private mutating func release(_ holder: Holder?) { shares.count(holder, -1) }
+    private mutating func release(_ holder: Holder?) {
+        if let holder { shares.release(holder) }
+    }
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
@@ -110,7 +81,7 @@ struct RoomMembership<Guest: Hashable> {
             // What belongs to somebody is nobody else's, not even with the token.
             if let before = session.principal {
                 guard let principal else { throw .notSignedIn }
-                guard before == principal else { throw .notYours }
+                guard before.isSameBytes(as: principal) else { throw .notYours }
             }
             let replaced = session.guest == guest ? nil : session.guest
             if let replaced { sessionsByGuest[replaced] = nil }
@@ -127,7 +98,7 @@ struct RoomMembership<Guest: Hashable> {
             return Joined(identity: session.identity, isNew: false, replaced: nil)
         }
         guard sessions.count < limit else { throw .roomFull(limit: limit) }
-        try shares.check(holder)
+        if let full = holder.flatMap({ shares.exceeded($0) }) { throw .tooManySessions(limit: full) }
         let identity = makeIdentity()
         sessions[identity.session] = Session(
             identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
