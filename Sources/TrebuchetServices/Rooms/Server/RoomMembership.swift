@@ -35,7 +35,7 @@ struct RoomMembership<Guest: Hashable> {
     private var shares: Shares
     private var sessions: [String: Session] = [:]
     /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
-    private var sessionsBySecret: [String: String] = [:]
+    private var sessionsBySecret: [ByteText: String] = [:]
     private var sessionsByGuest: [Guest: String] = [:]
 
     init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
@@ -53,18 +53,18 @@ struct RoomMembership<Guest: Hashable> {
     private struct Shares {
         let perPrincipal: Int
         let perHost: Int
-        var principals: [String: Int] = [:]
+        var principals: [ByteText: Int] = [:]
         var hosts: [CallerHost: Int] = [:]
 
         func check(_ holder: Holder?) throws(RoomError) {
-            if let principal = holder?.principal, principals[principal, default: 0] >= perPrincipal {
+            if let principal = holder?.principal, principals[ByteText(principal), default: 0] >= perPrincipal {
                 throw .tooManySessions(limit: perPrincipal)
             }
             if let host = holder?.host, hosts[host, default: 0] >= perHost { throw .tooManySessions(limit: perHost) }
         }
 
         mutating func count(_ holder: Holder?, _ change: Int) {
-            if let principal = holder?.principal {
+            if let principal = holder?.principal.map({ ByteText($0) }) {
                 let count = principals[principal, default: 0] + change
                 principals[principal] = count > 0 ? count : nil
             }
@@ -104,13 +104,13 @@ struct RoomMembership<Guest: Hashable> {
         makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
         let own = sessionsByGuest[guest]
-        if let secret = token ?? attempt.flatMap({ sessionsBySecret[$0] == nil ? nil : $0 }) {
-            guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
+        if let secret = token ?? attempt.flatMap({ sessionsBySecret[ByteText($0)] == nil ? nil : $0 }) {
+            guard let id = sessionsBySecret[ByteText(secret)], var session = sessions[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
             // What belongs to somebody is nobody else's, not even with the token.
             if let before = session.principal {
                 guard let principal else { throw .notSignedIn }
-                guard before == principal else { throw .notYours }
+                guard before.isSameBytes(as: principal) else { throw .notYours }
             }
             let replaced = session.guest == guest ? nil : session.guest
             if let replaced { sessionsByGuest[replaced] = nil }
@@ -131,15 +131,15 @@ struct RoomMembership<Guest: Hashable> {
         let identity = makeIdentity()
         sessions[identity.session] = Session(
             identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
-        sessionsBySecret[identity.token] = identity.session
-        if let attempt { sessionsBySecret[attempt] = identity.session }
+        sessionsBySecret[ByteText(identity.token)] = identity.session
+        if let attempt { sessionsBySecret[ByteText(attempt)] = identity.session }
         sessionsByGuest[guest] = identity.session
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
     /// The session that a token proves to be one's own.
     func session(provedBy token: String) throws(RoomError) -> String {
-        guard let session = sessionsBySecret[token] else { throw .unknownToken }
+        guard let session = sessionsBySecret[ByteText(token)] else { throw .unknownToken }
         return session
     }
 
@@ -148,8 +148,8 @@ struct RoomMembership<Guest: Hashable> {
     mutating func end(_ id: String) -> Guest? {
         guard let session = sessions.removeValue(forKey: id) else { return nil }
         release(session.holder)
-        sessionsBySecret[session.identity.token] = nil
-        if let attempt = session.attempt { sessionsBySecret[attempt] = nil }
+        sessionsBySecret[ByteText(session.identity.token)] = nil
+        if let attempt = session.attempt { sessionsBySecret[ByteText(attempt)] = nil }
         if let guest = session.guest { sessionsByGuest[guest] = nil }
         return session.guest
     }
