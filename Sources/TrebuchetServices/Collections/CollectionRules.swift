@@ -35,7 +35,8 @@ public struct CreatorRules: CollectionRules {
     ) -> Bool {
         switch action {
         case .read, .create: true
-        case .update, .delete: document.creator == nil || document.creator == principal?.id
+        case .update, .delete:
+            document.creator.map { creator in principal.map { $0.id.isSameBytes(as: creator) } ?? false } ?? true
         }
     }
 

@@ -1,19 +1,19 @@
 /// What is to be done with one document.
 public enum DocumentCommand: Codable, Sendable, Hashable {
     /// Fails with `alreadyExists` when there is one with the id.
-    case create(id: String, fields: JSONObject)
+    case create(id: DocumentID, fields: JSONObject)
     /// Sets these fields and leaves the others; null removes one. Fails with `notFound`.
-    case update(id: String, fields: JSONObject)
+    case update(id: DocumentID, fields: JSONObject)
     /// Does nothing when there is none.
-    case delete(id: String)
+    case delete(id: DocumentID)
     /// Adds a value to the array in a field, unless it is there. Fails with `notFound`. Whether there is a document that the
     /// value names is not looked at.
-    case link(id: String, field: String, target: JSONValue)
+    case link(id: DocumentID, field: String, target: JSONValue)
     /// Takes a value out of the array in a field. Fails with `notFound`.
-    case unlink(id: String, field: String, target: JSONValue)
+    case unlink(id: DocumentID, field: String, target: JSONValue)
 
     /// The document.
-    public var id: String {
+    public var id: DocumentID {
         switch self {
         case .create(let id, _), .update(let id, _), .delete(let id), .link(let id, _, _), .unlink(let id, _, _): id
         }
@@ -23,10 +23,10 @@ public enum DocumentCommand: Codable, Sendable, Hashable {
     var byteCount: Int {
         switch self {
         case .create(let id, let fields), .update(let id, let fields):
-            id.utf8.count + JSONValue.object(fields).byteCount + 32
-        case .delete(let id): id.utf8.count + 16
+            id.byteCount + JSONValue.object(fields).byteCount + 32
+        case .delete(let id): id.byteCount + 16
         case .link(let id, let field, let target), .unlink(let id, let field, let target):
-            id.utf8.count + field.utf8.count + target.byteCount + 32
+            id.byteCount + field.utf8.count + target.byteCount + 32
         }
     }
 }

@@ -17,6 +17,9 @@ extension String {
 
     func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 
+    /// Without so many bytes of UTF-8 at its beginning, where a character ends. A character in Swift's sense may go on behind them.
+    func dropFirst(bytes count: Int) -> String { String(decoding: utf8.dropFirst(count), as: UTF8.self) }
+
     func hashBytes(into hasher: inout Hasher) {
         var copy = self
         copy.withUTF8 {

@@ -32,7 +32,8 @@ struct Roster: Sendable, Equatable {
     /// Whether nothing would change.
     func shows(_ data: JSONValue?, of session: String, _ principal: String?) -> Bool {
         let member = numbers[session].flatMap { byNumber[$0] }
-        return member?.data == data && (data == nil || member?.principal == principal)
+        return member?.data == data
+            && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
     /// Shows this for a session; nil takes it away.
@@ -48,7 +49,9 @@ struct Roster: Sendable, Equatable {
             return
         }
         // Somebody who has signed in since begins anew: who it is does not change.
-        if let known, byNumber[known]?.principal != principal { set(nil, of: session) }
+        if let known, byNumber[known]?.principal.map({ ByteText($0) }) != principal.map({ ByteText($0) }) {
+            set(nil, of: session)
+        }
         let number = numbers[session] ?? lastNumber + 1
         note(number)
         lastNumber = max(lastNumber, number)

@@ -6,8 +6,8 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
 
     /// The topic, its room, and the server it is at.
     public struct ID: Hashable, Sendable {
-        let room: String
-        let topic: String
+        let room: ByteText
+        let topic: ByteText
         let backend: ObjectIdentifier?
     }
 
@@ -21,7 +21,9 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         backend = TrebuchetBackend.current
     }
 
-    public var id: ID { ID(room: room, topic: topic, backend: backend.map { ObjectIdentifier($0) }) }
+    public var id: ID {
+        ID(room: ByteText(room), topic: ByteText(topic), backend: backend.map { ObjectIdentifier($0) })
+    }
 
     /// A channel as it is before it is connected.
     var initialValue: Value {

@@ -26,10 +26,11 @@ struct CollectionWorld {
 
     static func run(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
-        limits: CollectionLimits = CollectionLimits(), isolation: isolated (any Actor)? = #isolation,
+        limits: CollectionLimits = CollectionLimits(),
+        clock: @escaping @Sendable () -> Int = WallClock.milliseconds, isolation: isolated (any Actor)? = #isolation,
         _ body: (CollectionWorld) async throws -> Void
     ) async throws {
-        let world = try await begin(store: store, rules: rules, limits: limits)
+        let world = try await begin(store: store, rules: rules, limits: limits, clock: clock)
         do {
             try await body(world)
         } catch {
@@ -41,7 +42,8 @@ struct CollectionWorld {
 
     static func begin(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
-        limits: CollectionLimits = CollectionLimits(), port: Int = 0
+        limits: CollectionLimits = CollectionLimits(),
+        clock: @escaping @Sendable () -> Int = WallClock.milliseconds, port: Int = 0
     ) async throws -> CollectionWorld {
         var access = AccessPolicy.open
         access.identifiesCallers = true
@@ -49,7 +51,7 @@ struct CollectionWorld {
             request.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) }
         }
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), access: access)
-        let host = CollectionHost.expose(on: server, store: store, rules: rules, limits: limits)
+        let host = CollectionHost.expose(on: server, store: store, rules: rules, limits: limits, clock: clock)
         return CollectionWorld(server: server, host: host, address: try await server.start())
     }
 
@@ -105,13 +107,13 @@ extension JSONObject {
 }
 
 extension Document {
-    static func todo(_ id: String, _ fields: JSONObject = [:], created: Int = 0) -> Document {
-        Document(id: id, fields: fields.with("id", .string(id)), created: created)
+    static func todo(_ id: DocumentID, _ fields: JSONObject = [:], created: Int = 0) -> Document {
+        Document(id: id, fields: fields.with("id", .string(id.text)), created: created)
     }
 }
 
 extension DocumentCommand {
-    static func add(_ id: String, _ fields: JSONObject = [:]) -> DocumentCommand {
-        .create(id: id, fields: fields.with("id", .string(id)))
+    static func add(_ id: DocumentID, _ fields: JSONObject = [:]) -> DocumentCommand {
+        .create(id: id, fields: fields.with("id", .string(id.text)))
     }
 }

@@ -20,7 +20,7 @@ import Trebuchet
         ) -> CollectionError? {
             numbers[client, default: 0] += 1
             let mutation = DocumentMutation(number: numbers[client]!, command: command)
-            return table.apply(mutation, from: client, creator: creator) { _, _ in may }.error
+            return table.apply(mutation, from: client, creator: creator, at: 0) { _, _ in may }.error
         }
 
         mutating func write() -> [DocumentChange] { table.beginWrite().map { table.endWrite($0) } ?? [] }
@@ -75,7 +75,8 @@ import Trebuchet
     func exactlyOnce() {
         var table = DocumentTable(limits: CollectionLimits())
         func apply(_ number: Int, _ command: DocumentCommand) -> MutationOutcome {
-            table.apply(DocumentMutation(number: number, command: command), from: Self.client, creator: nil) { _, _ in
+            table.apply(DocumentMutation(number: number, command: command), from: Self.client, creator: nil, at: 0) {
+                _, _ in
                 true
             }
         }
@@ -104,14 +105,14 @@ import Trebuchet
         let batch = DocumentMutation(number: 2, command: .add("b"))
         let may: (CollectionAction, Document) -> Bool = { _, _ in true }
         var table = bench.table
-        #expect(table.apply(batch, from: Self.client, creator: nil, may: may).error == nil)
+        #expect(table.apply(batch, from: Self.client, creator: nil, at: 0, may: may).error == nil)
         let written = table.beginWrite()
         #expect(written?.documents.keys.sorted() == ["b"])
         _ = table.apply(
-            DocumentMutation(number: 3, command: .delete(id: "a")), from: Self.client, creator: nil, may: may)
+            DocumentMutation(number: 3, command: .delete(id: "a")), from: Self.client, creator: nil, at: 0, may: may)
         table.discardUnwritten()
         #expect(table.document("a") != nil && table.document("b") == nil && !table.hasUnwritten)
-        let again = table.apply(batch, from: Self.client, creator: nil, may: may)
+        let again = table.apply(batch, from: Self.client, creator: nil, at: 0, may: may)
         #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
     }
 
@@ -119,11 +120,11 @@ import Trebuchet
     func rememberedRefusal() {
         var bench = Bench()
         let mutation = DocumentMutation(number: 1, command: .update(id: "a", fields: ["v": .bool(true)]))
-        let refused = bench.table.apply(mutation, from: "other", creator: nil) { _, _ in true }
+        let refused = bench.table.apply(mutation, from: "other", creator: nil, at: 0) { _, _ in true }
         #expect(refused.error == .notFound(id: "a"))
         bench.table.discardUnwritten()
         #expect(bench.perform(.add("a")) == nil)
-        #expect(bench.table.apply(mutation, from: "other", creator: nil) { _, _ in true } == refused)
+        #expect(bench.table.apply(mutation, from: "other", creator: nil, at: 0) { _, _ in true } == refused)
     }
 
     @Test("what is discarded takes no room, however often that happens")
@@ -145,7 +146,7 @@ import Trebuchet
         var limits = CollectionLimits()
         limits.rememberedClients = 10
         var bench = Bench(limits)
-        var stored: Set<String> = []
+        var stored: Set<ByteText> = []
         for number in 0..<50 {
             bench.perform(.add("d\(number)"), from: "client number \(number)")
             guard let batch = bench.table.beginWrite() else { continue }

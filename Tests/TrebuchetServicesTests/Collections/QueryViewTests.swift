@@ -44,11 +44,11 @@ import TrebuchetTesting
                 where: [.equal("done", .bool(true))], order: [.ascending("t"), .descending("n")], limit: 3),
             CollectionQuery(order: [.ascending("n")], limit: 1),
         ]
-        var documents: [String: Document] = [:]
+        var documents: [DocumentID: Document] = [:]
         var views = queries.map { QueryView($0, of: []) { $0.fields["secret"] == nil } }
         var shown = views.map(\.shown)
         for step in 1...400 {
-            let id = "d\(Int.random(in: 0..<15, using: &random))"
+            let id: DocumentID = "d\(Int.random(in: 0..<15, using: &random))"
             let before = documents[id]
             if before != nil, Int.random(in: 0..<4, using: &random) == 0 {
                 documents[id] = nil

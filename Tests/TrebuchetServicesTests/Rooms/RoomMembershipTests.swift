@@ -105,4 +105,17 @@ import Testing
         #expect(membership.end("s1") == 1)
         #expect(try join(5).isNew)
     }
+
+    @Test("who somebody is, and a secret, are told by their bytes: é in one character is another than in two")
+    mutating func bytes() throws {
+        let (composed, decomposed) = ("0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}")
+        let first = try membership.join(1, principal: composed, token: nil, attempt: composed) {
+            .init(session: "s1", token: "t1")
+        }
+        let second = try membership.join(2, principal: nil, token: nil, attempt: decomposed) {
+            .init(session: "s2", token: "t2")
+        }
+        #expect(first.identity.session == "s1" && second.identity.session == "s2")
+        #expect(throws: RoomError.notYours) { try join(3, as: decomposed, token: "t1") }
+    }
 }

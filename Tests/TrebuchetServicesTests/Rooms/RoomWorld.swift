@@ -26,7 +26,7 @@ extension Schema.Topics {
 struct Guest {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
-    private let store = SharedStore()
+    let store = SharedStore()
 
     init(_ client: TrebuchetClient) {
         self.client = client

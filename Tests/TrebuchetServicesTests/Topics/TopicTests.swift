@@ -168,4 +168,27 @@ import TrebuchetTesting
         await wait(for: channel) { ($0.error as? TransportError)?.code == .closed }
         await #expect(throws: TransportError.self) { try await channel.publish(Emoji(name: "y")) }
     }
+
+    @Test("rooms and topics are told by the bytes of their names: é in one character is another than in two")
+    @MainActor
+    func names() async throws {
+        func channel(_ guest: Guest, _ room: String, _ topic: String) -> Shared<TopicChannel<Emoji>> {
+            guest.backend.scope {
+                Shared(.trebuchetTopic(roomType: "chat", topic: topic, roomId: room), store: guest.store)
+            }
+        }
+        let names = ["caf\u{e9}", "cafe\u{301}"]
+        try await RoomWorld.run { world in
+            let (guest, other) = (world.guest(), world.guest())
+            let listening = names.flatMap { room in names.map { channel(guest, room, $0) } }
+            let speaking = names.flatMap { room in names.map { channel(other, room, $0) } }
+            for channel in listening + speaking { await wait(for: channel) { $0.isConnected } }
+            #expect(world.host.roomCount == 2)
+            for (number, channel) in speaking.enumerated() { try await channel.publish(Emoji(name: "\(number)")) }
+            for (number, channel) in listening.enumerated() {
+                await wait(for: channel) { $0.hasEvent }
+                #expect(channel.wrappedValue.events.map(\.data.name) == ["\(number)"])
+            }
+        }
+    }
 }

@@ -16,9 +16,9 @@ enum CollectionCommands {
         return changes
     }
 
-    static func id(encoding id: some Encodable) throws -> String { try self.id(try JSONValue(encoding: id)) }
+    static func id(encoding id: some Encodable) throws -> DocumentID { try self.id(try JSONValue(encoding: id)) }
 
-    static func id(_ value: JSONValue?) throws -> String {
+    static func id(_ value: JSONValue?) throws -> DocumentID {
         guard let id = Document.id(value) else {
             throw CollectionError.invalidDocument("its member 'id' is no text and no whole number")
         }

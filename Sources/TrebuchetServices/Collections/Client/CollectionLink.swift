@@ -85,7 +85,7 @@ final class CollectionLink: Sendable {
         guard bytes <= Self.largestCommand else {
             return WriteReceipt(
                 .failure(
-                    CollectionError.documentTooLarge(id: command.id, bytes: bytes, limit: Self.largestCommand)))
+                    CollectionError.documentTooLarge(id: command.id.text, bytes: bytes, limit: Self.largestCommand)))
         }
         let number: Int
         let receipt: WriteReceipt

@@ -23,7 +23,7 @@ where Element.ID: Codable & Sendable {
         var following: [Task<Void, Never>] = []
         var failures = 0
         /// Elements that were decoded, by the documents' ids: what has not changed is not decoded again.
-        var decoded: [String: (document: Document, element: Element?)] = [:]
+        var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
     }
 
     let query: CollectionQuery
@@ -58,18 +58,20 @@ where Element.ID: Codable & Sendable {
         contents.withLock { contents in
             let documents = pending.show(
                 over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.result?.revision)
-            var decoded: [String: (document: Document, element: Element?)] = [:]
-            var elements: [Element] = []
+            var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
+            var elements = IdentifiedArrayOf<Element>()
             var unreadable: String?
             for document in documents {
                 let known = contents.decoded[document.id]
                 let element =
                     known?.document == document ? known?.element : try? document.value.decode(Element.self)
                 decoded[document.id] = (document, element)
-                if let element { elements.append(element) } else { unreadable = document.id }
+                // Of two with ids that the app takes for one, as `é` in one character and in two, it cannot have both.
+                let isShown = element.map { elements.append($0).inserted } ?? false
+                if !isShown { unreadable = document.id.text }
             }
             contents.decoded = decoded
-            value.items = IdentifiedArrayOf(elements) { first, _ in first }
+            value.items = elements
             value.isLoading = contents.result == nil && contents.error == nil
             value.isSyncing = pending.isWaiting
             value.lastSyncedAt = contents.lastSyncedAt

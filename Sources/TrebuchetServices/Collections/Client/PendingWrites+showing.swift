@@ -10,7 +10,7 @@ extension PendingWrites {
     ///
     /// - Parameter revision: of the last write that is in the result; nil when there is no result yet.
     func show(over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?) -> [Document] {
-        var touched: [String: Document?] = [:]
+        var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? true {
             let id = entry.mutation.command.id
             let before = touched[id] ?? documents[id: id]

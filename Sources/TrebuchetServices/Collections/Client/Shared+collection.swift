@@ -46,8 +46,8 @@ extension Shared {
             after = changed
         }
         return write(onAttempt, onSuccess, onError, onSettled) {
-            let name = try CollectionCommands.id(encoding: id)
-            guard let before, let after else { throw CollectionError.notFound(id: name) }
+            let name = try documentID(id)
+            guard let before, let after else { throw CollectionError.notFound(id: name.text) }
             let fields = try CollectionCommands.changes(from: before, to: after)
             return fields.isEmpty ? nil : .update(id: name, fields: fields)
         }
@@ -61,7 +61,7 @@ extension Shared {
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
-        write(onAttempt, onSuccess, onError, onSettled) { .delete(id: try CollectionCommands.id(encoding: id)) }
+        write(onAttempt, onSuccess, onError, onSettled) { .delete(id: try documentID(id)) }
     }
 
     /// Adds something, as the id of another document, to the array that a field of a document is, unless it is there. What
@@ -76,7 +76,7 @@ extension Shared {
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         write(onAttempt, onSuccess, onError, onSettled) {
-            .link(id: try CollectionCommands.id(encoding: id), field: field, target: try JSONValue(encoding: target))
+            .link(id: try documentID(id), field: field, target: try JSONValue(encoding: target))
         }
     }
 
@@ -89,13 +89,18 @@ extension Shared {
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         write(onAttempt, onSuccess, onError, onSettled) {
-            .unlink(id: try CollectionCommands.id(encoding: id), field: field, target: try JSONValue(encoding: target))
+            .unlink(id: try documentID(id), field: field, target: try JSONValue(encoding: target))
         }
     }
 
     /// Clears the error of writes and makes their status idle. Writes under way go on and have their callbacks, but write
     /// nothing more into the value.
     public func reset<Element>() where Value == SyncedCollection<Element> { reset(.writing()) }
+
+    /// The id of the document that is shown under this one, which need not have the same bytes.
+    private func documentID<Element>(_ id: Element.ID) throws -> DocumentID where Value == SyncedCollection<Element> {
+        try CollectionCommands.id(encoding: wrappedValue.items[id: id]?.id ?? id)
+    }
 
     /// - Parameter command: nil when there is nothing to be done.
     private func write<Element>(

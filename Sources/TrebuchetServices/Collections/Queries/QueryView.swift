@@ -2,7 +2,7 @@ internal import Trebuchet
 
 /// A change of one document; nil for one that was not there before, or is not there after.
 struct DocumentChange: Sendable, Equatable {
-    let id: String
+    let id: DocumentID
     let after: Document?
 }
 
@@ -12,7 +12,7 @@ struct QueryView: Sendable {
     private let mayRead: @Sendable (Document) -> Bool
     /// All that match, those behind the limit too: they move up when others go.
     private var matching: [Document]
-    private var byID: [String: Document]
+    private var byID: [DocumentID: Document]
 
     init(
         _ query: CollectionQuery, of documents: some Sequence<Document>,
@@ -43,7 +43,7 @@ struct QueryView: Sendable {
     }
 
     private func show(
-        _ id: String, _ after: Document?, from: Int, to: Int, in shown: inout KeyedCollection<Document>
+        _ id: DocumentID, _ after: Document?, from: Int, to: Int, in shown: inout KeyedCollection<Document>
     ) -> Bool {
         guard min(from, to) < limit else { return false }
         if let after, max(from, to) < limit {

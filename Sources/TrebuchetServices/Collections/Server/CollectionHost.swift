@@ -15,17 +15,21 @@ public final class CollectionHost: Sendable {
 
     public let limits: CollectionLimits
     let rules: any CollectionRules
+    /// Milliseconds since 1970.
+    let clock: @Sendable () -> Int
     private let store: any StateStore
     private weak let server: TrebuchetServer?
     private let contents = Mutex(Contents())
 
     private init(
-        _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits
+        _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits,
+        _ clock: @escaping @Sendable () -> Int
     ) {
         self.server = server
         self.store = store
         self.rules = rules
         self.limits = limits
+        self.clock = clock
     }
 
     /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
@@ -40,7 +44,14 @@ public final class CollectionHost: Sendable {
         on server: TrebuchetServer, store: any StateStore = MemoryStore(),
         rules: any CollectionRules = CreatorRules(), limits: CollectionLimits = CollectionLimits()
     ) -> CollectionHost {
-        let host = CollectionHost(server, store, rules, limits)
+        expose(on: server, store: store, rules: rules, limits: limits, clock: WallClock.milliseconds)
+    }
+
+    static func expose(
+        on server: TrebuchetServer, store: any StateStore, rules: any CollectionRules, limits: CollectionLimits,
+        clock: @escaping @Sendable () -> Int
+    ) -> CollectionHost {
+        let host = CollectionHost(server, store, rules, limits, clock)
         let system = server.actorSystem
         server.expose(DocumentCollection.self, as: "\(name)/*") { try await host.makeCollection($0, in: system) }
         return host
@@ -54,7 +65,7 @@ public final class CollectionHost: Sendable {
     private func makeCollection(
         _ actorName: String, in system: TrebuchetActorSystem
     ) async throws(CollectionError) -> DocumentCollection {
-        let name = String(actorName.dropFirst(Self.name.utf8.count + 1))
+        let name = actorName.dropFirst(bytes: Self.name.utf8.count + 1)
         guard CollectionLimits.isName(name) else { throw .invalidName }
         let isAllowed = contents.withLock { contents in
             guard contents.collections < limits.collections else { return false }

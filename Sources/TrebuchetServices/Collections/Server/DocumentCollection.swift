@@ -58,6 +58,7 @@ distributed actor DocumentCollection {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         let principal = visitor.connection.principal
+        let now = host.clock()
         var outcomes: [MutationOutcome] = []
         for mutation in mutations {
             if let wait = visitor.takeWrite() {
@@ -66,7 +67,7 @@ distributed actor DocumentCollection {
             }
             let (rules, name) = (host.rules, name)
             outcomes.append(
-                table.apply(mutation, from: client, creator: principal?.id) { action, document in
+                table.apply(mutation, from: client, creator: principal?.id, at: now) { action, document in
                     rules.may(principal, action, document, in: name)
                 })
         }

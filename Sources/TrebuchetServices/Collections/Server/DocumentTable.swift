@@ -13,35 +13,40 @@ struct DocumentTable: Sendable {
 
     /// What is written to the store together.
     struct Batch: Sendable {
-        var documents: [String: Unwritten] = [:]
+        var documents: [DocumentID: Unwritten] = [:]
         /// Nil for clients that are forgotten.
-        var clients: [String: MutationWindow?] = [:]
+        var clients: [ByteText: MutationWindow?] = [:]
         var revision = 0
+        /// The time of the last write.
+        var time = 0
     }
 
     /// As it is in the store.
-    private(set) var documents: [String: Document]
-    private var unwritten: [String: Unwritten] = [:]
+    private(set) var documents: [DocumentID: Document]
+    private var unwritten: [DocumentID: Unwritten] = [:]
     /// Outcomes of mutations that changed nothing are not written, and forgotten with the process.
-    private var clients: [String: MutationWindow]
+    private var clients: [ByteText: MutationWindow]
     /// What the store has of the clients whose windows are not written.
-    private var writtenClients: [String: MutationWindow?] = [:]
-    private var unwrittenClients: [String: MutationWindow?] = [:]
+    private var writtenClients: [ByteText: MutationWindow?] = [:]
+    private var unwrittenClients: [ByteText: MutationWindow?] = [:]
     /// The number of the last write.
     private(set) var revision: Int
+    /// The latest time of a write, in milliseconds since 1970: none is earlier than those before it.
+    private var time: Int
     private let limits: CollectionLimits
     /// Those still to be written too.
     private var count: Int
     private var bytes: Int
 
     init(
-        limits: CollectionLimits, documents: [String: Document] = [:], clients: [String: MutationWindow] = [:],
-        revision: Int = 0
+        limits: CollectionLimits, documents: [DocumentID: Document] = [:], clients: [ByteText: MutationWindow] = [:],
+        revision: Int = 0, time: Int = 0
     ) {
         self.limits = limits
         self.documents = documents
         self.clients = clients
         self.revision = revision
+        self.time = time
         count = documents.count
         bytes = documents.values.reduce(0) { $0 + $1.byteCount }
     }
@@ -52,7 +57,7 @@ struct DocumentTable: Sendable {
     var clientCount: Int { clients.count }
 
     /// A document, as the next command finds it.
-    func document(_ id: String) -> Document? {
+    func document(_ id: DocumentID) -> Document? {
         if let pending = unwritten[id] { return pending.document }
         return documents[id]
     }
@@ -61,12 +66,16 @@ struct DocumentTable: Sendable {
 
     /// Does a mutation, unless that was done before: then it gives the outcome of that time.
     ///
-    /// - Parameter may: whether the client may do something with a document.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - may: whether the client may do something with a document.
     mutating func apply(
-        _ mutation: DocumentMutation, from client: String, creator: String?,
+        _ mutation: DocumentMutation, from client: String, creator: String?, at now: Int,
         may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
+        let client = ByteText(client)
         if let outcome = clients[client]?.outcome(of: mutation.number) { return outcome }
+        time = max(time, now)
         let outcome: MutationOutcome
         do throws(CollectionError) {
             let changed = try perform(mutation.command, creator: creator, may: may)
@@ -84,7 +93,7 @@ struct DocumentTable: Sendable {
         _ command: DocumentCommand, creator: String?, may: (CollectionAction, Document) -> Bool
     ) throws(CollectionError) -> Bool {
         let id = command.id
-        guard (1...CollectionLimits.longestName).contains(id.utf8.count) else {
+        guard (1...CollectionLimits.longestName).contains(id.byteCount) else {
             throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
         }
         let before = document(id)
@@ -92,10 +101,11 @@ struct DocumentTable: Sendable {
         var after: Document?
         switch command {
         case .create(_, let fields):
-            guard before == nil else { throw .alreadyExists(id: id) }
+            guard before == nil else { throw .alreadyExists(id: id.text) }
             action = .create
             after = Document(
-                id: id, fields: fields, creator: creator, created: revision + 1, revision: revision + 1)
+                id: id, fields: fields, creator: creator, created: revision + 1, revision: revision + 1,
+                createdAt: time, updatedAt: time)
         case .update(_, let fields):
             (action, after) = (.update, before)
             after?.set(fields)
@@ -109,8 +119,8 @@ struct DocumentTable: Sendable {
             guard before != nil else { return false }
             action = .delete
         }
-        guard let subject = before ?? after else { throw .notFound(id: id) }
-        guard may(action, subject) else { throw .forbidden(action, id: id) }
+        guard let subject = before ?? after else { throw .notFound(id: id.text) }
+        guard may(action, subject) else { throw .forbidden(action, id: id.text) }
         if let after {
             guard Document.id(after.fields["id"]) == id else {
                 throw .invalidDocument("its member 'id' is not '\(id)'")
@@ -121,11 +131,11 @@ struct DocumentTable: Sendable {
         return true
     }
 
-    private mutating func put(_ document: Document?, for id: String, before: Document?) throws(CollectionError) {
+    private mutating func put(_ document: Document?, for id: DocumentID, before: Document?) throws(CollectionError) {
         let size = document?.byteCount ?? 0
         let growth = size - (before?.byteCount ?? 0)
         guard size <= limits.documentBytes else {
-            throw .documentTooLarge(id: id, bytes: size, limit: limits.documentBytes)
+            throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
         }
         if before == nil, count >= limits.documentsPerCollection {
             throw .tooManyDocuments(limit: limits.documentsPerCollection)
@@ -138,10 +148,11 @@ struct DocumentTable: Sendable {
         count += (document == nil ? 0 : 1) - (before == nil ? 0 : 1)
         var document = document
         document?.revision = revision
+        document?.updatedAt = time
         unwritten[id] = Unwritten(document: document, revision: revision)
     }
 
-    private mutating func remember(_ outcome: MutationOutcome, of client: String, isWritten: Bool) {
+    private mutating func remember(_ outcome: MutationOutcome, of client: ByteText, isWritten: Bool) {
         if isWritten, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
         clients[client, default: MutationWindow()].remember(outcome)
         if isWritten { unwrittenClients[client] = clients[client] }
@@ -161,7 +172,7 @@ struct DocumentTable: Sendable {
         guard hasUnwritten else { return nil }
         // Later changes of the same clients are to be written again.
         defer { unwrittenClients = [:] }
-        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision)
+        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time)
     }
 
     /// A batch is in the store; returns what that changes for readers.

@@ -7,7 +7,28 @@ struct StoredCollection: Sendable {
     private static let pageSize = 1_000
     private static let documents = "document/"
     private static let clients = "client/"
-    private static let revision = "revision"
+    /// The key of what `Head` is.
+    private static let head = "revision"
+
+    /// How far the collection's writes have come.
+    private struct Head: Codable {
+        let revision: Int
+        let time: Int
+
+        init(revision: Int, time: Int) { (self.revision, self.time) = (revision, time) }
+
+        /// The number alone is what older servers wrote.
+        init(from decoder: any Decoder) throws {
+            if let revision = try? decoder.singleValueContainer().decode(Int.self) {
+                self.init(revision: revision, time: 0)
+                return
+            }
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            self.init(
+                revision: try members.decode(Int.self, forKey: .revision),
+                time: try members.decode(Int.self, forKey: .time))
+        }
+    }
 
     let store: any StateStore
     let namespace: String
@@ -20,10 +41,12 @@ struct StoredCollection: Sendable {
     func load(_ limits: CollectionLimits, at server: TrebuchetServer) async throws(CollectionError) -> DocumentTable {
         do {
             try server.take(store, for: "collections")
-            let documents = try await load(Document.self, Self.documents)
-            let clients = try await load(MutationWindow.self, Self.clients)
-            let revision = try await store.get(StateKey(namespace, Self.revision)).map { try Self.decode(Int.self, $0) }
-            return DocumentTable(limits: limits, documents: documents, clients: clients, revision: revision ?? 0)
+            let documents = try await load(Document.self, Self.documents) { DocumentID($0) }
+            let clients = try await load(MutationWindow.self, Self.clients) { ByteText($0) }
+            let head = try await store.get(StateKey(namespace, Self.head)).map { try Self.decode(Head.self, $0) }
+            return DocumentTable(
+                limits: limits, documents: documents, clients: clients, revision: head?.revision ?? 0,
+                time: head?.time ?? 0)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
@@ -37,10 +60,10 @@ struct StoredCollection: Sendable {
         do {
             var writes: [StateWrite] = []
             for (id, unwritten) in batch.documents {
-                writes.append(try write(unwritten.document, Self.documents + id))
+                writes.append(try write(unwritten.document, Self.documents + id.text))
             }
-            for (client, window) in batch.clients { writes.append(try write(window, Self.clients + client)) }
-            writes.append(try write(batch.revision, Self.revision))
+            for (client, window) in batch.clients { writes.append(try write(window, Self.clients + client.text)) }
+            writes.append(try write(Head(revision: batch.revision, time: batch.time), Self.head))
             try await store.write(writes)
         } catch {
             throw .storeFailed("\(error)")
@@ -56,14 +79,17 @@ struct StoredCollection: Sendable {
         return .put(Array(buffer.bytes), key)
     }
 
-    private func load<Value: Decodable>(_ type: Value.Type, _ prefix: String) async throws -> [String: Value] {
-        var values: [String: Value] = [:]
+    private func load<Key: Hashable, Value: Decodable>(
+        _ type: Value.Type, _ prefix: String, key: (String) -> Key
+    ) async throws -> [Key: Value] {
+        var values: [Key: Value] = [:]
         var last: String?
         while true {
             let page = try await store.list(namespace, prefix: prefix, after: last, limit: Self.pageSize)
             for entry in page {
                 do {
-                    values[String(entry.key.name.dropFirst(prefix.count))] = try Self.decode(type, entry.value)
+                    let name = entry.key.name.dropFirst(bytes: prefix.utf8.count)
+                    values[key(name)] = try Self.decode(type, entry.value)
                 } catch {
                     throw Unreadable(key: entry.key, reason: "\(error)")
                 }

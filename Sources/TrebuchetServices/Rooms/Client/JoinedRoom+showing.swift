@@ -147,7 +147,9 @@ extension JoinedRoom {
 
     private func show(_ arrival: Arrival, in feed: any RoomFeed, without sessions: Set<String>) {
         switch arrival {
-        case .event(let event) where event.topic == feed.topic && !sessions.contains(event.peer): feed.receive(event)
+        case .event(let event)
+        where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !sessions.contains(event.peer):
+            feed.receive(event)
         case .event: break
         case .missed(let count): feed.missed(count)
         }

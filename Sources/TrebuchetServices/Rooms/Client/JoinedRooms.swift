@@ -5,21 +5,21 @@ internal import Trebuchet
 /// The rooms that a client is in: each is joined once, however many values show it.
 final class JoinedRooms: Sendable {
     private let client: TrebuchetClient
-    private let rooms = Mutex<[String: JoinedRoom]>([:])
+    private let rooms = Mutex<[ByteText: JoinedRoom]>([:])
     /// How many there are, those that the server is still to be told to leave too.
     let count = StateRelay(0)
 
     init(_ client: TrebuchetClient) { self.client = client }
 
     /// The room, if a value shows it.
-    func room(_ name: String) -> JoinedRoom? { rooms.withLock { $0[name] } }
+    func room(_ name: String) -> JoinedRoom? { rooms.withLock { $0[ByteText(name)] } }
 
     /// Shows a room in a feed, until the number that is returned is let go of with `JoinedRoom.remove`.
     func add(_ feed: any RoomFeed, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
         let (room, number, isNew) = rooms.withLock { rooms in
-            let known = rooms[name]
+            let known = rooms[ByteText(name)]
             let room = known ?? JoinedRoom(name, client: client)
-            rooms[name] = room
+            rooms[ByteText(name)] = room
             return (room, room.add(feed, presence: presence), known == nil)
         }
         if isNew {
@@ -33,7 +33,7 @@ final class JoinedRooms: Sendable {
     func forget(_ room: JoinedRoom) -> Bool {
         let isForgotten = rooms.withLock { rooms in
             guard !room.isUsed else { return false }
-            rooms[room.name] = nil
+            rooms[ByteText(room.name)] = nil
             return true
         }
         if isForgotten { count.update { $0 -= 1 } }

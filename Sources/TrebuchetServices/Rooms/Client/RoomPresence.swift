@@ -35,9 +35,9 @@ public struct RoomPresence<Presence: Codable & Sendable & Equatable>: Sendable {
     public var hasPeers: Bool { !peers.isEmpty }
     /// The others, each user once, however many connections show it: of those who are signed in the newest, and all who are not.
     public var users: [Peer<Presence>] {
-        var newest: [String: Int] = [:]
-        for (index, peer) in peers.enumerated() { if let user = peer.principal { newest[user] = index } }
-        return peers.enumerated().filter { index, peer in peer.principal.map { newest[$0] == index } ?? true }
+        var newest: [ByteText: Int] = [:]
+        for (index, peer) in peers.enumerated() { if let user = peer.principal { newest[ByteText(user)] = index } }
+        return peers.enumerated().filter { index, peer in peer.principal.map { newest[ByteText($0)] == index } ?? true }
             .map(\.element)
     }
     public var peersList: [Peer<Presence>] { peers.elements }

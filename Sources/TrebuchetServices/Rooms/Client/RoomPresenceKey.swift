@@ -6,7 +6,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
 
     /// The room, and the server it is at.
     public struct ID: Hashable, Sendable {
-        let room: String
+        let room: ByteText
         let backend: ObjectIdentifier?
     }
 
@@ -18,7 +18,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         backend = TrebuchetBackend.current
     }
 
-    public var id: ID { ID(room: room, backend: backend.map { ObjectIdentifier($0) }) }
+    public var id: ID { ID(room: ByteText(room), backend: backend.map { ObjectIdentifier($0) }) }
 
     /// Begins with the initial presence; what a room is comes through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {

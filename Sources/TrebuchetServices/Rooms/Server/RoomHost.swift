@@ -56,7 +56,7 @@ public final class RoomHost: Sendable {
     public var roomCount: Int { contents.withLock { $0.rooms.count } }
 
     /// `chat-lobby` of `rooms/chat-lobby`.
-    func shortName(_ name: String) -> String { String(name.dropFirst(Self.name.count + 1)) }
+    func shortName(_ name: String) -> String { name.dropFirst(bytes: Self.name.utf8.count + 1) }
 
     func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
 

@@ -18,7 +18,7 @@ distributed actor RoomList {
     private let prefix: String
 
     init(_ name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
-        prefix = name.dropFirst(Self.prefix.count) + "-"
+        prefix = name.dropFirst(bytes: Self.prefix.utf8.count) + "-"
         self.host = host
         self.actorSystem = actorSystem
     }

@@ -35,7 +35,7 @@ struct RoomMembership<Guest: Hashable> {
     private var shares: HolderShares
     private var sessions: [String: Session] = [:]
     /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
-    private var sessionsBySecret: [String: String] = [:]
+    private var sessionsBySecret: [ByteText: String] = [:]
     private var sessionsByGuest: [Guest: String] = [:]
 
     init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
@@ -75,8 +75,8 @@ struct RoomMembership<Guest: Hashable> {
         makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
         let own = sessionsByGuest[guest]
-        if let secret = token ?? attempt.flatMap({ sessionsBySecret[$0] == nil ? nil : $0 }) {
-            guard let id = sessionsBySecret[secret], var session = sessions[id] else { throw .unknownToken }
+        if let secret = token ?? attempt.flatMap({ sessionsBySecret[ByteText($0)] == nil ? nil : $0 }) {
+            guard let id = sessionsBySecret[ByteText(secret)], var session = sessions[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
             // What belongs to somebody is nobody else's, not even with the token.
             if let before = session.principal {
@@ -102,15 +102,15 @@ struct RoomMembership<Guest: Hashable> {
         let identity = makeIdentity()
         sessions[identity.session] = Session(
             identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
-        sessionsBySecret[identity.token] = identity.session
-        if let attempt { sessionsBySecret[attempt] = identity.session }
+        sessionsBySecret[ByteText(identity.token)] = identity.session
+        if let attempt { sessionsBySecret[ByteText(attempt)] = identity.session }
         sessionsByGuest[guest] = identity.session
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
     /// The session that a token proves to be one's own.
     func session(provedBy token: String) throws(RoomError) -> String {
-        guard let session = sessionsBySecret[token] else { throw .unknownToken }
+        guard let session = sessionsBySecret[ByteText(token)] else { throw .unknownToken }
         return session
     }
 
@@ -119,8 +119,8 @@ struct RoomMembership<Guest: Hashable> {
     mutating func end(_ id: String) -> Guest? {
         guard let session = sessions.removeValue(forKey: id) else { return nil }
         release(session.holder)
-        sessionsBySecret[session.identity.token] = nil
-        if let attempt = session.attempt { sessionsBySecret[attempt] = nil }
+        sessionsBySecret[ByteText(session.identity.token)] = nil
+        if let attempt = session.attempt { sessionsBySecret[ByteText(attempt)] = nil }
         if let guest = session.guest { sessionsByGuest[guest] = nil }
         return session.guest
     }

@@ -1,0 +1,156 @@
+import SharedState
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+import TrebuchetWire
+
+@testable import TrebuchetServices
+
+@MainActor @Suite("Ids of documents, and their times", .timeLimit(.minutes(1))) struct DocumentIDTests {
+    private static let secret = "0123456789abcdef"
+    /// Two texts that Swift takes for one.
+    private let composed: DocumentID = "caf\u{e9}"
+    private let decomposed: DocumentID = "cafe\u{301}"
+
+    private func mutations(_ commands: [DocumentCommand], from first: Int = 1) -> [DocumentMutation] {
+        commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }
+    }
+
+    @Test("an id is what its bytes are, and a plain text in JSON")
+    func bytes() throws {
+        #expect(composed != decomposed && composed.text == decomposed.text)
+        #expect(Set([composed, decomposed, composed]).count == 2)
+        #expect(decomposed < composed && !(composed < decomposed))
+        #expect(try JSONValue(encoding: [composed]) == .array([.string("caf\u{e9}")]))
+        #expect(try JSONValue.array([.string("a")]).decode([DocumentID].self) == ["a"])
+    }
+
+    @Test("a write to an id touches no document whose id has other bytes, before a restart and after it")
+    func forms() async throws {
+        let store = MemoryStore()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let outcomes = try await guest.collection().commit(
+                mutations([
+                    .add(composed, ["v": .integer(1)]), .update(id: decomposed, fields: ["v": .integer(2)]),
+                    .delete(id: decomposed), .add("other"), .add(decomposed, ["v": .integer(3)]), .delete(id: composed),
+                    .add("\u{301}e"),
+                ]), from: Self.secret)
+            #expect(outcomes.map(\.error) == [nil, .notFound(id: decomposed.text), nil, nil, nil, nil, nil])
+        }
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let outcomes = try await guest.collection().commit(
+                mutations([
+                    .update(id: composed, fields: ["v": .integer(4)]),
+                    .update(id: decomposed, fields: ["v": .integer(4)]), .add("\u{301}e"),
+                ]), from: "another client's")
+            #expect(outcomes.map(\.error) == [.notFound(id: composed.text), nil, .alreadyExists(id: "\u{301}e")])
+        }
+    }
+
+    @Test("clients whose secrets differ in bytes are two")
+    func secrets() {
+        var table = DocumentTable(limits: CollectionLimits())
+        for client in ["0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}"] {
+            let outcome = table.apply(
+                DocumentMutation(number: 1, command: .add("\(client.utf8.count)")), from: client, creator: nil, at: 0
+            ) { _, _ in true }
+            #expect(outcome.error == nil)
+        }
+        #expect(table.document("18") != nil && table.document("19") != nil)
+        #expect(table.clientCount == 2)
+    }
+
+    @Test("of two documents whose ids an app takes for one it is shown one, and told of the other")
+    func shown() async throws {
+        try await CollectionWorld.run { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let fields = try CollectionCommands.fields(of: Todo(id: ""))
+            _ = try await guest.collection().commit(
+                mutations([.add(composed, fields), .add(decomposed, fields)]), from: Self.secret)
+            let todos = guest.todos()
+            await shows(todos) { !$0.isLoading }
+            #expect(todos.wrappedValue.items.count == 1)
+            #expect(todos.wrappedValue.readError as? CollectionError == .unreadable(id: decomposed.text))
+            // By either text the app means the one that it is shown.
+            try await todos.delete(decomposed.text)
+            await shows(todos) { $0.readError == nil }
+            #expect(todos.wrappedValue.items.map(\.id.utf8.count) == [decomposed.text.utf8.count])
+        }
+    }
+
+    @Test("who has created a document is told by the bytes of the name too")
+    func creators() {
+        let document = Document(id: "a", fields: [:], creator: "caf\u{e9}")
+        let rules = CreatorRules()
+        for (name, isAllowed) in [("caf\u{e9}", true), ("cafe\u{301}", false)] {
+            #expect(rules.may(Principal(id: name), .update, document, in: "todos") == isAllowed)
+        }
+        #expect(!rules.may(nil, .delete, document, in: "todos"))
+        #expect(rules.may(nil, .delete, Document(id: "a", fields: [:]), in: "todos"))
+    }
+
+    @Test(
+        "documents say when they were created and changed, by a clock that never goes backwards, also after a restart")
+    func times() async throws {
+        let store = MemoryStore()
+        let now = Mutex(1_000)
+        let clock: @Sendable () -> Int = { now.withLock { $0 } }
+        func documents(_ world: CollectionWorld, _ commands: [DocumentCommand], from: Int) async throws -> [String:
+            [Int]]
+        {
+            let guest = world.guest()
+            try await guest.client.connect()
+            _ = try await guest.collection().commit(mutations(commands, from: from), from: Self.secret)
+            let ticket = try await guest.collection().open(.all)
+            let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
+            var times: [String: [Int]] = [:]
+            for await result in await view.observeResult() {
+                for document in result.documents { times[document.id.text] = [document.createdAt, document.updatedAt] }
+                break
+            }
+            return times
+        }
+        try await CollectionWorld.run(store: store, clock: clock) { world in
+            let both = try await documents(world, [.add("a"), .add("b")], from: 1)
+            #expect(
+                both == [
+                    "a": [1_000, 1_000], "b": [1_000, 1_000],
+                ])
+            now.withLock { $0 = 2_000 }
+            let changed = try await documents(world, [.update(id: "a", fields: ["v": .integer(1)])], from: 3)
+            #expect(changed == ["a": [1_000, 2_000], "b": [1_000, 1_000]])
+            now.withLock { $0 = 1_500 }
+            let later = try await documents(world, [.update(id: "b", fields: ["v": .integer(1)])], from: 4)
+            #expect(later == ["a": [1_000, 2_000], "b": [1_000, 2_000]])
+            now.withLock { $0 = 3_000 }
+            _ = try await documents(world, [.delete(id: "b")], from: 5)
+        }
+        now.withLock { $0 = 500 }
+        try await CollectionWorld.run(store: store, clock: clock) { world in
+            let restarted = try await documents(world, [.add("c")], from: 6)
+            #expect(restarted == ["a": [1_000, 2_000], "c": [3_000, 3_000]])
+        }
+    }
+
+    @Test("what a server stored that noted no times is read, and goes on with its numbers")
+    func olderStore() async throws {
+        let store = MemoryStore()
+        let document = #"{"id":"a","fields":{"id":"a","v":1},"created":3,"revision":4}"#
+        try await store.write([
+            .put(Array(document.utf8), StateKey("collection.todos", "document/a")),
+            .put(Array("7".utf8), StateKey("collection.todos", "revision")),
+        ])
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: server)
+        #expect(table.revision == 7)
+        #expect(
+            table.document("a")
+                == Document(id: "a", fields: ["id": .string("a"), "v": .integer(1)], created: 3, revision: 4))
+    }
+}
