@@ -11,7 +11,7 @@ public final class TrebuchetBackend: Sendable {
     let rooms: JoinedRooms
     /// Who is signed in.
     let session: SessionKeeper
-    let collections = CollectionLinks()
+    let collections: CollectionLinks
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Goes before the one of the process; for tests, and for apps that speak to several servers.
@@ -41,6 +41,8 @@ public final class TrebuchetBackend: Sendable {
         session.use(client)
         self.session = session
         rooms = JoinedRooms(client)
+        collections = CollectionLinks(session)
+        session.report(to: collections)
     }
 
     /// A backend with a client of one's own, connected by whatever is used first if it is not yet. Who is signed in is not
@@ -50,6 +52,8 @@ public final class TrebuchetBackend: Sendable {
         session = SessionKeeper()
         session.use(client)
         rooms = JoinedRooms(client)
+        collections = CollectionLinks(session)
+        session.report(to: collections)
     }
 
     /// Those of a client, except that its first connection is tried again too when it fails.

@@ -43,10 +43,12 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
             let words = line.split(separator: " ").map(String.init)
             do {
                 switch (words.first, words.count) {
-                case ("/emoji", 2): try await $emojis.publish(Emoji(name: words[1]))
+                case ("/emoji", 2): $emojis.publish(Emoji(name: words[1]), onError: { print("error: \($0)") })
                 case ("/mail", 2): try await $auth.sendMagicCode(to: words[1])
                 case ("/code", 3): try await $auth.verifyMagicCode(email: words[1], code: words[2])
-                default: try await $messages.create(Message(from: presence.user.name, text: line))
+                default:  // shown at once, and sent when there is a connection
+                    let message = Message(from: presence.user.name, text: line)
+                    $messages.create(message, onError: { print("error: \($0)") })
                 }
             } catch { print("error: \(error)") }
         }
@@ -118,6 +120,24 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
         await server.shutdown(drain: .zero)
     }
 
+    @Test("with the server stopped each line that is typed shows at once")
+    func stopped() async throws {
+        let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: accounts.accessPolicy)
+        await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        RoomHost.expose(on: server)
+        CollectionHost.expose(on: server)
+        let (ada, types, runs) = try start("Ada", try await server.start().port)
+        types.yield("one")
+        await ada.wait(for: "Ada: one")
+        await server.shutdown(drain: .zero)
+        for line in ["two", "/emoji tada", "three"] { types.yield(line) }
+        await ada.wait(for: "Ada: two")
+        await ada.wait(for: "Ada: three")
+        types.finish()
+        try await runs.value
+    }
+
     private func start(
         _ name: String, _ port: Int
     ) throws -> (Terminal, AsyncStream<String>.Continuation, Task<Void, any Error>) {
@@ -128,7 +148,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
         let task = Terminal.$current.withValue(terminal) {
             Task {
                 try await chat.run(typed.stream)
-                await backend.client.close()
+                await backend.close()
             }
         }
         return (terminal, typed.continuation, task)

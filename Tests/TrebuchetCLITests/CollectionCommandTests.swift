@@ -42,6 +42,37 @@ import TrebuchetTesting
         #expect(await next.stop() == 0)
     }
 
+    @Test(
+        "commands that go on say on standard error when the server is gone and when it is back",
+        arguments: [
+            ["collection", "watch", "todos"], ["presence", "join", "chat", "lobby"],
+            ["topic", "subscribe", "chat", "lobby", "emoji"], ["observe", "counter", "observeState"],
+        ])
+    func lostConnection(arguments: [String]) async throws {
+        let server = try await ServeProcess(arguments: ["--demo"])
+        let command = try ChildProcess(
+            ServeProcess.tool, arguments + ["--url", server.url], error: .merged)
+        // It goes on once it has printed something.
+        _ = await command.nextLine()
+        let name = arguments[0] == "observe" ? "observe" : "\(arguments[0]) \(arguments[1])"
+        func wait(for text: String) async -> Bool {
+            while let line = await command.nextLine() {
+                if line.hasPrefix("trebuchet \(name): \(text)") { return true }
+            }
+            return false
+        }
+        let port = String(server.url.split(separator: ":").last ?? "")
+        await server.kill()
+        #expect(await wait(for: "the connection is gone"))
+        let next = try ChildProcess(ServeProcess.tool, ["serve", "--port", port, "--demo"])
+        _ = await next.nextLine()
+        #expect(await wait(for: "the connection is back"))
+        command.signal(SIGKILL)
+        _ = await command.finish()
+        next.signal(SIGTERM)
+        #expect(await next.finish().status == 0)
+    }
+
     @Test("what is no document is a wrong use")
     func wrongUse() async throws {
         for arguments in [

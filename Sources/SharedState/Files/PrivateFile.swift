@@ -80,7 +80,7 @@ package enum PrivateFile {
         return Failure(path, "cannot be written", number)
     }
 
-    private static func makeFolders(of path: String) throws(Failure) {
+    package static func makeFolders(of path: String) throws(Failure) {
         var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().map(String.init)
         var missing: [String] = []
         while parts.count > 1 || parts.first?.isEmpty == false {

@@ -133,6 +133,9 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
+    /// The server, as in errors: `ws://localhost:8080`.
+    package var address: String { transport.description }
+
     /// Calls that are made and wait for a connection.
     package var waitingCallCount: Int {
         get async {

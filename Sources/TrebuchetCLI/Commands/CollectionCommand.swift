@@ -25,7 +25,7 @@ enum CollectionCommand {
         options: RemoteURL.options + queryOptions,
         discussion: "  trebuchet collection list todos --where done=false --order -priority --limit 10",
         run: { arguments in
-            try await withCollection(arguments, query(arguments)) { documents in
+            try await withCollection(arguments, query(arguments)) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.error { throw error }
                     for document in value.items { print(JSONArgument.text(document.value)) }
@@ -40,13 +40,20 @@ enum CollectionCommand {
         operands: "<collection>",
         operandCount: 1...1,
         options: RemoteURL.options + queryOptions + [OptionSpec("--count", "N", "end after N lines")],
-        discussion: "  trebuchet collection watch todos --where done=false",
+        discussion: """
+            When the server goes, it is tried again until it is back, and standard error says both:
+              trebuchet collection watch todos --where done=false
+            """,
         run: { arguments in
             let count = try arguments.int("--count", in: 1...Int.max)
             let signals = ShutdownSignals()
             let query = try query(arguments)
             let watching = Task {
-                try await withCollection(arguments, query) { await printChanges(of: $0, count: count) }
+                try await withCollection(arguments, query) { documents, client in
+                    let reporting = ConnectionReporter.follow(client, of: "collection watch")
+                    defer { reporting.cancel() }
+                    await printChanges(of: documents, count: count)
+                }
             }
             signals.onFirst { watching.cancel() }
             try await watching.value
@@ -64,7 +71,7 @@ enum CollectionCommand {
             """#,
         run: { arguments in
             let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
-            try await withCollection(arguments, .all) { try await $0.create(document) }
+            try await withCollection(arguments, .all) { documents, _ in try await documents.create(document) }
         })
 
     private static let update = CommandSpec(
@@ -80,7 +87,7 @@ enum CollectionCommand {
         run: { arguments in
             let fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[2]))
             let id = arguments.operands[1]
-            try await withCollection(arguments, .all) { documents in
+            try await withCollection(arguments, .all) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
                     break
@@ -96,7 +103,9 @@ enum CollectionCommand {
         operandCount: 2...2,
         options: RemoteURL.options,
         run: { arguments in
-            try await withCollection(arguments, .all) { try await $0.delete(arguments.operands[1]) }
+            try await withCollection(arguments, .all) { documents, _ in
+                try await documents.delete(arguments.operands[1])
+            }
         })
 
     private static func query(_ arguments: ParsedArguments) throws -> CollectionQuery {
@@ -117,7 +126,7 @@ enum CollectionCommand {
 
     private static func withCollection(
         _ arguments: ParsedArguments, _ query: CollectionQuery,
-        _ body: @MainActor (Shared<SyncedCollection<AnyDocument>>) async throws -> Void
+        _ body: @MainActor (Shared<SyncedCollection<AnyDocument>>, TrebuchetClient) async throws -> Void
     ) async throws {
         let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
         let documents = backend.scope {
@@ -126,7 +135,7 @@ enum CollectionCommand {
                     CollectionKey<AnyDocument>(arguments.operands[0]), where: query.conditions, order: query.order,
                     limit: query.limit))
         }
-        try await body(documents)
+        try await body(documents, backend.client)
         await backend.client.close()
     }
 

@@ -28,11 +28,8 @@ enum ObserveCommand {
         let count = try arguments.int("--count", in: 1...Int.max)
         let filter = try filter(arguments)
         let client = try await RemoteURL.connectWithToken(arguments)
-        let states = client.connectionState
-        let telling = Task {
-            for await state in states.stream { tell(state) }
-        }
-        defer { telling.cancel() }
+        let reporting = ConnectionReporter.follow(client, of: "observe")
+        defer { reporting.cancel() }
         var seen = 0
         let values = client.observe(
             actor: arguments.operands[0], stream: arguments.operands[1], filter: filter == StreamFilter() ? nil : filter
@@ -59,17 +56,5 @@ enum ObserveCommand {
             filter = filter.atMost(every: .milliseconds(interval))
         }
         return filter
-    }
-
-    private static func tell(_ state: TrebuchetClient.ConnectionState) {
-        switch state {
-        case .connecting(let attempt, let error):
-            let reason = error.map { ": \(LogLine.of($0.message))" } ?? ""
-            Console.error("trebuchet observe: connecting, attempt \(attempt)\(reason)")
-        case .connected: Console.error("trebuchet observe: connected")
-        case .draining: Console.error("trebuchet observe: the server shuts down; another connection will be made")
-        case .disconnected(let error?): Console.error("trebuchet observe: gave up: \(LogLine.of(error.message))")
-        case .disconnected(nil), .closed: break
-        }
     }
 }

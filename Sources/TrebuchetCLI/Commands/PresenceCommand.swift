@@ -18,7 +18,8 @@ enum PresenceCommand {
         operandCount: 2...3,
         options: RemoteURL.options + [OptionSpec("--count", "N", "end after N lines")],
         discussion: """
-            The presence is what the others see, in JSON ({}). SIGINT leaves the room:
+            The presence is what the others see, in JSON ({}). SIGINT leaves the room. When the server goes, it is tried again
+            until it is back, and standard error says both:
               trebuchet presence join chat lobby '{"name":"Ada"}'
             """,
         run: { arguments in
@@ -27,8 +28,10 @@ enum PresenceCommand {
             let signals = ShutdownSignals()
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
             let printing = Task { await printPeers(arguments, backend, presence, count: count) }
+            let reporting = ConnectionReporter.follow(backend.client, of: "presence join")
             signals.onFirst { printing.cancel() }
             await printing.value
+            reporting.cancel()
             await backend.leaveRooms()
             await backend.client.close()
         })

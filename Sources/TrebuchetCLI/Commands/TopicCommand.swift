@@ -37,7 +37,8 @@ enum TopicCommand {
         operandCount: 3...3,
         options: RemoteURL.options + [OptionSpec("--count", "N", "end after N events")],
         discussion: """
-            Standard error says when it listens. Events of before are not printed:
+            Standard error says when it listens, when the connection is gone and when it is back. Events of before are not
+            printed:
               trebuchet topic subscribe chat lobby emoji
             """,
         run: { arguments in
@@ -45,8 +46,10 @@ enum TopicCommand {
             let signals = ShutdownSignals()
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
             let printing = Task { await printEvents(arguments, backend, count: count) }
+            let reporting = ConnectionReporter.follow(backend.client, of: "topic subscribe")
             signals.onFirst { printing.cancel() }
             await printing.value
+            reporting.cancel()
             await backend.leaveRooms()
             await backend.client.close()
         })

@@ -28,6 +28,12 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case closed
     /// The mutation came after newer ones of its client.
     case outdated
+    /// The number of the mutation was another one's before: nothing was done.
+    case numberReused
+    /// The connection is not signed in as the account whose writes these are: nothing was done.
+    case otherAccount
+    /// Who made the write is signed out, and it waits at the client until they are signed in there again.
+    case signedOut
     /// The server takes no writes of this client: it hosts no collections, or does not let it in.
     case refused(String)
     /// So many writes wait to be sent already.
@@ -64,6 +70,9 @@ extension CollectionError: CustomStringConvertible {
         case .storeFailed(let reason): "the write could not be kept: \(reason)"
         case .closed: "the collection is just being taken away; try again"
         case .outdated: "the write came after newer ones of its client and was not done"
+        case .numberReused: "another write of the client had this number before; it was not done"
+        case .otherAccount: "the connection is not signed in as who made the write; it was not done"
+        case .signedOut: "who made the write is signed out; it waits until they are signed in again"
         case .refused(let reason): "the server takes no writes: \(reason)"
         case .tooManyPending(let limit): "\(limit) writes wait to be sent already"
         case .pendingNotKept(let reason): "writes that wait are not kept: \(reason)"

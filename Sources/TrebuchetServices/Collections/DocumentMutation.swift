@@ -31,6 +31,29 @@ public enum DocumentCommand: Codable, Sendable, Hashable {
     }
 }
 
+extension DocumentCommand {
+    /// Tells it from other commands of its client.
+    var digest: UInt32 {
+        var digest = StableDigest()
+        switch self {
+        case .create(let id, let fields): digest.combine(1, id, .object(fields))
+        case .update(let id, let fields): digest.combine(2, id, .object(fields))
+        case .delete(let id): digest.combine(3, id, .null)
+        case .link(let id, let field, let target): digest.combine(4, id, .array([.string(field), target]))
+        case .unlink(let id, let field, let target): digest.combine(5, id, .array([.string(field), target]))
+        }
+        return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
+    }
+}
+
+extension StableDigest {
+    fileprivate mutating func combine(_ kind: UInt8, _ id: DocumentID, _ value: JSONValue) {
+        combine(kind)
+        combine(id.text)
+        combine(value)
+    }
+}
+
 /// A command with its number: a client counts its commands, so that one that is sent again is not done again.
 struct DocumentMutation: Codable, Sendable, Hashable {
     let number: Int

@@ -19,12 +19,16 @@ actor SessionKeeper {
         weak var client: TrebuchetClient?
         /// Follows the connections of others.
         var follower: Task<Void, Never>?
+        /// What is to know whose writes and results are whose.
+        weak var collections: CollectionLinks?
     }
 
     /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
     nonisolated let states: StateRelay<AuthState>
     /// Why what was kept could not be read when this was made.
     nonisolated let loadFailure: (any Error)?
+    /// Who was signed in when this was made, until the server says more.
+    private nonisolated let restored: User?
 
     private let credentials: any CredentialStore
     private let connections: Connections
@@ -53,9 +57,11 @@ actor SessionKeeper {
         self.sleep = sleep
         connections = .ours(transport)
         do {
-            states = StateRelay(try credentials.load() == nil ? .unauthenticated : .loading)
+            restored = try credentials.load()?.user
+            states = StateRelay(restored == nil ? .unauthenticated : .loading)
             loadFailure = nil
         } catch {
+            restored = nil
             states = StateRelay(.unauthenticated)
             loadFailure = error
         }
@@ -66,6 +72,7 @@ actor SessionKeeper {
         credentials = InMemoryCredentialStore()
         sleep = { try await Task.sleep(for: $0) }
         connections = .others
+        restored = nil
         states = StateRelay(.unauthenticated)
         loadFailure = nil
     }
@@ -88,6 +95,16 @@ actor SessionKeeper {
 
     private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
 
+    /// Has collections know when somebody else is signed in.
+    nonisolated func report(to collections: CollectionLinks) { held.withLock { $0.collections = collections } }
+
+    /// Whose writes and results are those of now.
+    nonisolated var account: CollectionAccount {
+        let state = states.currentValue
+        if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
+        return if case .ours = connections { .nobody } else { .client }
+    }
+
     // MARK: Operations
 
     func signInAsGuest() async throws -> User { try await signIn { try await $0.signInAsGuest() } }
@@ -103,6 +120,7 @@ actor SessionKeeper {
     func signOut() async throws {
         try await turn.withLock(isolation: self) {
             guard let credential = try credential() else { throw AuthError.notSignedIn }
+            await sendWrites()
             do {
                 try await service().signOut(credential.refreshToken)
             } catch AuthError.sessionEnded {
@@ -116,6 +134,7 @@ actor SessionKeeper {
     private func signIn(_ call: (AuthService) async throws -> SessionGrant) async throws -> User {
         try await turn.withLock(isolation: self) {
             let service = try service()
+            await sendWrites()
             let grant = try await call(service)
             do {
                 try credentials.save(grant.credential)
@@ -129,6 +148,13 @@ actor SessionKeeper {
             accept(grant)
             return grant.user
         }
+    }
+
+    /// Lets what waits be sent by who made it, as long as that is who is signed in.
+    private func sendWrites() async {
+        let collections = held.withLock { $0.collections }
+        guard let client, let collections else { return }
+        await collections.waitUntilSent(client, within: .seconds(30))
     }
 
     private func service() throws -> AuthService {
@@ -210,6 +236,10 @@ actor SessionKeeper {
         }
     }
 
+    /// Signs in the client's connection, which is not who is signed in here: as a session that has ended is known by then, and one
+    /// that goes on is that of the connection afterwards.
+    func signInConnection() async { try? await renewOverClient() }
+
     /// Renews before the token expires, as long as somebody is signed in.
     private func scheduleRenewal(after lifetime: Duration) {
         guard case .ours = connections else { return }
@@ -247,7 +277,15 @@ actor SessionKeeper {
     private func accept(_ grant: SessionGrant) {
         accessToken = grant.accessToken
         scheduleRenewal(after: .seconds(grant.accessSeconds))
-        states.update(AuthState(grant.user))
+        show(AuthState(grant.user))
+    }
+
+    private func show(_ state: AuthState) {
+        let before = account
+        states.update(state)
+        guard account != before else { return }
+        let collections = held.withLock { $0.collections }
+        collections?.accountChanged(from: before)
     }
 
     private func forget() throws {
@@ -259,7 +297,7 @@ actor SessionKeeper {
         accessToken = nil
         unsaved = nil
         timer?.cancel()
-        states.update(.unauthenticated)
+        show(.unauthenticated)
     }
 }
 

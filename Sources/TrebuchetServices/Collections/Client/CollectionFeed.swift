@@ -1,11 +1,13 @@
 /// What shows a collection in a shared value.
 protocol CollectionFeed: AnyObject, Sendable {
     var query: CollectionQuery { get }
-    /// The last write that its result shows: -1 before there is a result, unless there will be none.
+    /// The last write that its result shows: -1 before the server has said anything, unless it will not.
     var seen: Int { get }
 
     /// Shows what there is now.
     func refresh()
-    /// Shows that a write was refused for which nobody waits.
-    func report(_ error: any Error)
+    /// Shows that a write was refused for which nobody waits, if it was made as who is shown.
+    func report(_ error: any Error, of account: CollectionAccount)
+    /// Shows what there is for who is signed in now.
+    func accountChanged()
 }

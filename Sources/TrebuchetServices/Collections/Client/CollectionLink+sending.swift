@@ -4,7 +4,7 @@ internal import Synchronization
 internal import Trebuchet
 
 /// Sending what waits: in order, a batch at a time, each until it is answered. The server knows the numbers, so that what is
-/// sent again is not done again.
+/// sent again is not done again; and whose it is, so that nothing is done as somebody else.
 extension CollectionLink {
     /// How long to wait after so many failures in a row.
     static func delay(after failures: Int) -> Duration { .milliseconds(min(20 << min(failures, 10), 2_000)) }
@@ -14,46 +14,64 @@ extension CollectionLink {
     }
 
     func startSending() {
-        let isToStart = contents.withLock { contents in
-            guard !contents.isSending, contents.pending.isWaiting else { return false }
-            contents.isSending = true
+        let account = account
+        let isToStart = withQueue(account) { queue in
+            guard queue.damage == nil, !queue.isSending, queue.pending.isWaiting else { return false }
+            queue.isSending = true
             return true
         }
-        if isToStart { Task { await sendAll() } }
+        if isToStart { Task { await sendAll(of: account) } }
     }
 
-    private func sendAll() async {
+    private func sendAll(of account: CollectionAccount) async {
         var failures = 0
         while true {
-            let (batch, secret) = contents.withLock { contents in
-                let batch = contents.pending.beginSending()
-                contents.isSending = !batch.isEmpty
-                return (batch, contents.pending.client)
+            let isSignedIn = account == self.account
+            let (batch, secret) = withQueue(account) { queue in
+                if !isSignedIn { queue.isSending = false }
+                return (isSignedIn ? queue.beginSending() : [], queue.pending.client)
             }
+            // It may be signed in again by now.
+            guard isSignedIn else { return account == self.account ? startSending() : () }
             guard !batch.isEmpty else { return }
             do {
                 try await connect()
-                settle(try await actor().commit(batch, from: secret))
+                guard account == self.account else { continue }
+                settle(try await commit(batch, from: secret, as: account), of: account)
                 failures = 0
             } catch let error as TransportError where error.code == .closed {
-                contents.withLock { $0.isSending = false }
+                withQueue(account) { $0.isSending = false }
                 return giveUp(error)
             } catch {
                 guard let delay = Self.delay(for: error, failures) else {
-                    settle(batch.map { MutationOutcome(number: $0.number, revision: 0, error: refusal(error)) })
+                    let refusal = error as? CollectionError ?? .refused("\(error)")
+                    let outcomes = batch.map { MutationOutcome(number: $0.number, revision: 0, error: refusal) }
+                    settle(outcomes, of: account)
                     continue
                 }
                 failures += 1
                 try? await Task.sleep(for: delay)
+                if case CollectionError.otherAccount = error, account == self.account {
+                    // The connection is somebody else's: of a session that has ended, or one from before.
+                    await session.signInConnection()
+                }
             }
         }
+    }
+
+    private func commit(
+        _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount
+    ) async throws -> [MutationOutcome] {
+        guard let name = account.name else { return try await actor().commit(batch, from: secret) }
+        return try await actor().commit(batch, from: secret, as: name)
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.
     static func delay(for error: any Error, _ failures: Int) -> Duration? {
         switch error {
         case CollectionError.rateLimited(let wait): return .milliseconds(wait)
-        case CollectionError.closed, CollectionError.storeFailed: return delay(after: failures)
+        case CollectionError.closed, CollectionError.storeFailed, CollectionError.otherAccount:
+            return delay(after: failures)
         case is CollectionError: return nil
         case let error as TrebuchetError:
             let isForGood = [.unauthorized, .unauthenticated, .actorNotFound, .methodNotFound, .invalidArguments]
@@ -61,10 +79,6 @@ extension CollectionLink {
             return isForGood ? nil : delay(after: failures)
         default: return delay(after: failures)
         }
-    }
-
-    private func refusal(_ error: any Error) -> CollectionError {
-        error as? CollectionError ?? .refused("\(error)")
     }
 
     /// Returns when there is a connection, which it asks for; throws when the client was closed.
@@ -83,5 +97,29 @@ extension CollectionLink {
             }
         }
         throw CancellationError()
+    }
+
+    // MARK: Queries
+
+    /// Asks for a query, behind the end of one that is just being closed: the server counts a query once for each connection.
+    func open(_ query: CollectionQuery, again: Bool) async throws -> QueryTicket {
+        while let closing = contents.withLock({ $0.closing[query] }) { await closing.value }
+        // As who is signed in now: the server goes on with what was opened as somebody else.
+        if again { try await actor().close(query) }
+        return try await actor().open(query)
+    }
+
+    /// Says that nobody shows a query any more, unless somebody does.
+    func close(_ query: CollectionQuery) {
+        guard client.connectionState.currentValue == .connected else { return }
+        contents.withLock { contents in
+            guard contents.closing[query] == nil, !contents.feeds.values.contains(where: { $0.query == query }) else {
+                return
+            }
+            contents.closing[query] = Task {
+                try? await actor().close(query)
+                self.contents.withLock { $0.closing[query] = nil }
+            }
+        }
     }
 }

@@ -3,17 +3,20 @@ internal import Relays
 internal import Synchronization
 internal import Trebuchet
 
-/// A collection as a client has it: the writes that wait, and the results that show it.
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// A collection as a client has it: the writes that wait, by whose they are, and the results that show it.
 final class CollectionLink: Sendable {
     struct Contents {
-        var pending = PendingWrites(client: CollectionSecret.make())
-        var receipts: [Int: WriteReceipt] = [:]
+        var queues: [CollectionAccount: WriteQueue] = [:]
         var feeds: [Int: any CollectionFeed] = [:]
         var lastFeed = 0
-        /// A task sends what waits.
-        var isSending = false
-        /// Why nothing can be written: writes of before cannot be read.
-        var damage: CollectionError?
+        /// Queries that are just being closed.
+        var closing: [CollectionQuery: Task<Void, Never>] = [:]
     }
 
     /// Larger commands are not sent at all: a message that is larger than the server takes would end the connection.
@@ -21,26 +24,50 @@ final class CollectionLink: Sendable {
 
     let name: String
     let client: TrebuchetClient
-    private let file: PendingWritesFile?
-    /// Held while the file is written, so that an older content never replaces a newer one.
+    let session: SessionKeeper
+    let results: KeptResults?
+    /// Counts answers.
+    let answers: StateRelay<UInt64>
+    private let file: @Sendable (CollectionAccount) -> PendingWritesFile?
+    /// Held while a file is written, so that an older content never replaces a newer one.
     private let saving = Mutex(())
-    let contents: Mutex<Contents>
+    let contents = Mutex(Contents())
 
-    init(_ name: String, _ client: TrebuchetClient, _ file: PendingWritesFile?) {
+    init(
+        _ name: String, _ client: TrebuchetClient, _ session: SessionKeeper, _ results: KeptResults?,
+        _ answers: StateRelay<UInt64>, file: @escaping @Sendable (CollectionAccount) -> PendingWritesFile?
+    ) {
         self.name = name
         self.client = client
+        self.session = session
+        self.results = results
+        self.answers = answers
         self.file = file
-        var contents = Contents()
-        do throws(CollectionError) {
-            if let pending = try file?.read() { contents.pending = pending }
-        } catch {
-            contents.damage = error
-        }
-        self.contents = Mutex(contents)
         startSending()
     }
 
+    /// Who writes and reads now.
+    var account: CollectionAccount { session.account }
+
+    /// Does something with the writes of an account, which are read from their file when that was not done yet.
+    func withQueue<Result, Failure: Error>(
+        _ account: CollectionAccount, _ body: (inout WriteQueue) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try contents.withLock { contents throws(Failure) in
+            try body(&contents.queues[account, default: WriteQueue(file(account))])
+        }
+    }
+
     // MARK: Results
+
+    /// What was kept of a query.
+    func kept(_ query: CollectionQuery, for account: CollectionAccount) -> KeptResult? {
+        results?.result(of: query, in: name, for: account)
+    }
+
+    func keep(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: CollectionAccount) {
+        results?.keep(result, from: date, of: query, in: name, for: account) { account == self.account }
+    }
 
     func add(_ feed: any CollectionFeed) -> Int {
         contents.withLock { contents in
@@ -56,26 +83,25 @@ final class CollectionLink: Sendable {
         forgetSeen()
     }
 
-    /// Whether a result of this query is shown.
-    func shows(_ query: CollectionQuery) -> Bool {
-        contents.withLock { $0.feeds.values.contains { $0.query == query } }
-    }
-
     /// Forgets the writes that all results show.
     func forgetSeen() {
-        contents.withLock { contents in
-            let seen = contents.feeds.values.map(\.seen).min() ?? .max
-            contents.pending.forget(through: seen)
-        }
+        let account = account
+        let seen = feeds.map(\.seen).min() ?? .max
+        withQueue(account) { $0.forget(through: seen) }
     }
 
-    func refreshFeeds() {
-        let feeds = contents.withLock { Array($0.feeds.values) }
-        for feed in feeds { feed.refresh() }
+    private var feeds: [any CollectionFeed] { contents.withLock { Array($0.feeds.values) } }
+
+    func refreshFeeds() { for feed in feeds { feed.refresh() } }
+
+    /// What is shown of an account's writes, and why it takes none.
+    func shown(of account: CollectionAccount) -> (pending: PendingWrites, damage: CollectionError?) {
+        withQueue(account) { ($0.pending, $0.damage) }
     }
 
-    var pending: PendingWrites { contents.withLock { $0.pending } }
-    var damage: CollectionError? { contents.withLock { $0.damage } }
+    func waits(for account: CollectionAccount) -> Bool {
+        withQueue(account) { $0.damage == nil && $0.pending.isWaiting }
+    }
 
     // MARK: Writes
 
@@ -87,26 +113,20 @@ final class CollectionLink: Sendable {
                 .failure(
                     CollectionError.documentTooLarge(id: command.id.text, bytes: bytes, limit: Self.largestCommand)))
         }
+        let account = account
         let number: Int
         let receipt: WriteReceipt
         do throws(CollectionError) {
-            (number, receipt) = try contents.withLock { contents throws(CollectionError) in
-                if let damage = contents.damage { throw damage }
-                let number = try contents.pending.add(command)
-                let receipt = WriteReceipt { [weak self] in self?.takeBack(number) }
-                contents.receipts[number] = receipt
-                return (number, receipt)
+            (number, receipt) = try withQueue(account) { queue throws(CollectionError) in
+                try queue.add(command) { [weak self] in self?.takeBack($0, of: account) }
             }
         } catch {
             return WriteReceipt(.failure(error))
         }
         do throws(CollectionError) {
-            try save()
+            try save(account)
         } catch {
-            contents.withLock { contents in
-                _ = contents.pending.takeBack(number)
-                contents.receipts[number] = nil
-            }
+            _ = withQueue(account) { $0.takeBack(number) }
             receipt.settle(.failure(error))
         }
         refreshFeeds()
@@ -114,51 +134,51 @@ final class CollectionLink: Sendable {
         return receipt
     }
 
-    private func takeBack(_ number: Int) {
-        let isTaken = contents.withLock { contents in
-            contents.receipts[number] = nil
-            return contents.pending.takeBack(number)
-        }
-        guard isTaken else { return }
-        try? save()
+    private func takeBack(_ number: Int, of account: CollectionAccount) {
+        guard withQueue(account, { $0.takeBack(number) }) else { return }
+        try? save(account)
         refreshFeeds()
     }
 
-    func save() throws(CollectionError) {
-        guard let file else { return }
-        try saving.withLock { _ throws(CollectionError) in try file.replace(pending) }
+    private func save(_ account: CollectionAccount) throws(CollectionError) {
+        guard let file = file(account) else { return }
+        try saving.withLock { _ throws(CollectionError) in
+            try file.replace(withQueue(account) { $0.pending })
+        }
     }
 
     /// Takes in what the server has answered.
-    func settle(_ outcomes: [MutationOutcome]) {
-        var settled: [(WriteReceipt?, (any Error)?)] = []
-        let feeds = contents.withLock { contents in
-            for outcome in outcomes {
-                contents.pending.settle(outcome)
-                settled.append((contents.receipts.removeValue(forKey: outcome.number), outcome.error))
-            }
-            return Array(contents.feeds.values)
-        }
+    func settle(_ outcomes: [MutationOutcome], of account: CollectionAccount) {
+        let receipts = withQueue(account) { queue in outcomes.map { queue.settle($0) } }
         forgetSeen()
         // One that stays in the file is sent again after a restart, and not done again.
-        try? save()
+        try? save(account)
+        let feeds = feeds
         for feed in feeds { feed.refresh() }
-        for (receipt, error) in settled {
+        for (outcome, receipt) in zip(outcomes, receipts) {
             if let receipt {
-                receipt.settle(error.map { .failure($0) } ?? .success(()))
-            } else if let error {
-                // It was made before a restart: nobody waits for it.
-                for feed in feeds { feed.report(error) }
+                receipt.settle(outcome.error.map { .failure($0) } ?? .success(()))
+            } else if let error = outcome.error {
+                // It was made before a restart, or before its account was signed out: nobody waits for it.
+                for feed in feeds { feed.report(error, of: account) }
             }
         }
+        answers.update { $0 &+= 1 }
     }
 
     /// Ends all that waits, as the client was closed. Writes in a file stay there.
     func giveUp(_ error: any Error) {
         let receipts = contents.withLock { contents in
-            defer { contents.receipts = [:] }
-            return contents.receipts.values
+            contents.queues.keys.flatMap { contents.queues[$0]?.takeReceipts() ?? [] }
         }
         for receipt in receipts { receipt.settle(.failure(error)) }
+    }
+
+    /// What waits of the account of before waits on, and nobody for it.
+    func accountChanged(from before: CollectionAccount) {
+        let receipts = withQueue(before) { $0.takeReceipts() }
+        for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
+        for feed in feeds { feed.accountChanged() }
+        startSending()
     }
 }

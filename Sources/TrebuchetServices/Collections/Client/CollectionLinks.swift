@@ -1,3 +1,4 @@
+internal import Relays
 internal import SharedState
 internal import Synchronization
 internal import Trebuchet
@@ -12,30 +13,81 @@ internal import Trebuchet
 final class CollectionLinks: Sendable {
     private struct Contents {
         var links: [String: CollectionLink] = [:]
-        var folder: URL?
-        var files: any FileStorage = DiskFileStorage.secrets
+        var folder: OfflineFolder?
+        var results: KeptResults?
     }
 
+    private let session: SessionKeeper
+    /// Counts answers of servers.
+    private let answers = StateRelay<UInt64>(0)
     private let contents = Mutex(Contents())
+
+    init(_ session: SessionKeeper) { self.session = session }
 
     func keepWrites(in folder: URL, _ files: any FileStorage) {
         contents.withLock { contents in
             precondition(contents.links.isEmpty, "say where writes are kept before a collection is used")
-            (contents.folder, contents.files) = (folder, files)
+            contents.folder = OfflineFolder(folder, files)
         }
+    }
+
+    /// - Parameter make: makes what keeps results in the folder.
+    func keepResults(_ make: (OfflineFolder) -> KeptResults) {
+        contents.withLock { $0.results = $0.folder.map(make) }
     }
 
     func link(to name: String, _ client: TrebuchetClient) -> CollectionLink {
         contents.withLock { contents in
             if let link = contents.links[name] { return link }
-            let file = contents.folder.map { folder in
-                let files = contents.files
-                let url = folder.appendingPathComponent("\(name).json")
-                return PendingWritesFile(url: url, files: files)
+            let folder = contents.folder
+            let link = CollectionLink(name, client, session, contents.results, answers) { account in
+                folder.map { PendingWritesFile(name, of: account, in: $0) }
             }
-            let link = CollectionLink(name, client, file)
             contents.links[name] = link
             return link
         }
+    }
+
+    private var links: [CollectionLink] { contents.withLock { Array($0.links.values) } }
+
+    // MARK: Accounts
+
+    /// Somebody else is signed in, or nobody: nothing of the account of before is shown or sent any more, and what it has read
+    /// is not kept.
+    func accountChanged(from before: CollectionAccount) {
+        let results = contents.withLock { $0.results }
+        results?.remove(of: before)
+        for link in links { link.accountChanged(from: before) }
+    }
+
+    /// Returns when the server has answered all that waits as who is signed in now, and at once when nothing waits: else two
+    /// seconds after there is a connection, or after `limit`.
+    func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async {
+        let account = session.account
+        let isSent = { @Sendable [weak self] in self?.links.allSatisfy { !$0.waits(for: account) } ?? true }
+        guard !isSent() else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [answers] in
+                for await _ in answers.stream where isSent() { return }
+            }
+            group.addTask {
+                for await state in client.connectionState.stream where state == .connected || state == .closed {
+                    if state == .connected { try? await Task.sleep(for: .seconds(2)) }
+                    return
+                }
+            }
+            group.addTask { try? await Task.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    // MARK: The end
+
+    /// Writes what was read and lets go of the folder.
+    func close() {
+        let (results, folder) = contents.withLock { ($0.results, $0.folder) }
+        results?.close()
+        folder?.close()
     }
 }

@@ -14,22 +14,41 @@ internal import Trebuchet
 final class ElementFeed<Element: Codable & Identifiable & Equatable & Sendable>: CollectionFeed
 where Element.ID: Codable & Sendable {
     private struct Contents {
+        /// Who has read the result, and whose writes are shown over it.
+        var account: CollectionAccount
         var result: QueryResult?
-        var error: (any Error)?
+        /// It is from a file, and the server has said nothing yet.
+        var isKept = false
+        /// It is kept up to date.
+        var isLive = false
         var lastSyncedAt: Date?
+        var error: (any Error)?
         /// The view that is read, and who reads it.
         var view: String?
         var reader: Task<Void, Never>?
+        /// It may be open as somebody who is not signed in any more.
+        var isToReopen = false
         var following: [Task<Void, Never>] = []
         var failures = 0
         /// Elements that were decoded, by the documents' ids: what has not changed is not decoded again.
         var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
+
+        mutating func show(_ kept: KeptResult?) {
+            result = kept.map { kept in
+                var result = QueryResult()
+                result.revision = kept.revision
+                result.documents = KeyedCollection(kept.documents)
+                return result
+            }
+            lastSyncedAt = kept.map { Date(timeIntervalSince1970: $0.syncedAt) }
+            isKept = kept != nil
+        }
     }
 
     let query: CollectionQuery
     private let link: CollectionLink
     private let subscriber: SharedSubscriber<SyncedCollection<Element>>
-    private let contents = Mutex(Contents())
+    private let contents: Mutex<Contents>
     /// Counts reasons to look whether the query is open.
     private let wakes = StateRelay<UInt64>(0)
 
@@ -37,10 +56,16 @@ where Element.ID: Codable & Sendable {
         self.query = query
         self.link = link
         self.subscriber = subscriber
+        var contents = Contents(account: link.account)
+        contents.show(link.kept(query, for: contents.account))
+        self.contents = Mutex(contents)
     }
 
     var seen: Int {
-        contents.withLock { $0.result?.revision ?? ($0.error == nil ? -1 : .max) }
+        contents.withLock { contents in
+            if contents.error != nil, contents.result == nil || contents.isKept { return .max }
+            return contents.isKept ? -1 : contents.result?.revision ?? -1
+        }
     }
 
     // MARK: Showing
@@ -50,12 +75,17 @@ where Element.ID: Codable & Sendable {
         subscriber.update { [weak self] in self?.render(&$0) }
     }
 
-    func report(_ error: any Error) { subscriber.update { $0.writeError = error } }
+    func report(_ error: any Error, of account: CollectionAccount) {
+        guard contents.withLock({ $0.account == account }) else { return }
+        subscriber.update { $0.writeError = error }
+    }
 
     private func render(_ value: inout SyncedCollection<Element>) {
-        let pending = link.pending
-        let damage = link.damage
+        let account = contents.withLock { $0.account }
+        let (pending, damage) = link.shown(of: account)
         contents.withLock { contents in
+            // Somebody else by now: what is to be shown then comes behind this.
+            guard contents.account == account else { return }
             let documents = pending.show(
                 over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.result?.revision)
             var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
@@ -73,6 +103,7 @@ where Element.ID: Codable & Sendable {
             contents.decoded = decoded
             value.items = elements
             value.isLoading = contents.result == nil && contents.error == nil
+            value.isStale = contents.result != nil && !contents.isLive
             value.isSyncing = pending.isWaiting
             value.lastSyncedAt = contents.lastSyncedAt
             value.readError = damage ?? contents.error ?? unreadable.map { CollectionError.unreadable(id: $0) }
@@ -80,9 +111,25 @@ where Element.ID: Codable & Sendable {
     }
 
     private func fail(_ error: any Error) {
-        contents.withLock { $0.error = error }
+        contents.withLock { ($0.error, $0.isLive) = (error, false) }
         link.forgetSeen()
         refresh()
+    }
+
+    /// What somebody else has read goes. What everybody may read, as it was read by nobody, stays until there is more.
+    func accountChanged() {
+        let account = link.account
+        let kept = link.kept(query, for: account)
+        let reader = contents.withLock { contents -> Task<Void, Never>? in
+            guard contents.account != account else { return nil }
+            if contents.account != .nobody || contents.isKept { contents.show(kept) }
+            (contents.account, contents.isLive, contents.isToReopen, contents.error) = (account, false, true, nil)
+            contents.view = nil
+            return contents.reader.take()
+        }
+        reader?.cancel()
+        refresh()
+        wakes.update { $0 &+= 1 }
     }
 
     // MARK: Following
@@ -91,7 +138,11 @@ where Element.ID: Codable & Sendable {
         let connection = Task { [weak self, client = link.client] in
             for await state in client.connectionState.stream {
                 guard let self else { return }
-                if state == .closed { return fail(TransportError(.closed, "the client was closed")) }
+                switch state {
+                case .closed: return fail(TransportError(.closed, "the client was closed"))
+                case .connected, .draining: break
+                case .connecting, .disconnected: lost()
+                }
                 wakes.update { $0 &+= 1 }
             }
         }
@@ -107,22 +158,39 @@ where Element.ID: Codable & Sendable {
             return contents.following + [contents.reader].compactMap { $0 }
         }
         for task in tasks { task.cancel() }
-        guard !link.shows(query), link.client.connectionState.currentValue == .connected else { return }
-        Task { [link, query] in try? await link.actor().close(query) }
+        link.close(query)
+    }
+
+    /// Without a connection nobody knows what has changed.
+    private func lost() {
+        let wasLive = contents.withLock { contents in
+            defer { contents.isLive = false }
+            return contents.isLive
+        }
+        if wasLive { refresh() }
     }
 
     /// Opens the query over the connection that there is now: a new connection has none open.
     private func open() async {
         do {
             try await link.connect()
-            let ticket = try await link.actor().open(query)
-            contents.withLock { contents in
+            let (account, isToReopen) = contents.withLock { ($0.account, $0.isToReopen) }
+            let ticket = try await link.open(query, again: isToReopen)
+            let goesOn = contents.withLock { contents in
+                guard contents.account == account else { return false }
                 (contents.failures, contents.error) = (0, nil)
-                guard contents.view != ticket.view || contents.reader == nil else { return }
+                if isToReopen { contents.isToReopen = false }
+                if contents.view == ticket.view, contents.reader != nil {
+                    guard contents.result != nil, !contents.isKept, !contents.isLive else { return false }
+                    (contents.isLive, contents.lastSyncedAt) = (true, Date())
+                    return true
+                }
                 contents.reader?.cancel()
                 contents.view = ticket.view
-                contents.reader = Task { await read(ticket.view) }
+                contents.reader = Task { await read(ticket.view, as: account) }
+                return false
             }
+            if goesOn { refresh() }
         } catch {
             guard !Task.isCancelled, link.client.connectionState.currentValue != .closed else { return }
             let failures = contents.withLock { contents in
@@ -136,11 +204,11 @@ where Element.ID: Codable & Sendable {
     }
 
     /// Until the view goes, or `stop()`.
-    private func read(_ name: String) async {
+    private func read(_ name: String, as account: CollectionAccount) async {
         if let view = try? link.client.resolve(CollectionView.self, id: name) {
             for await result in await view.observeResult() {
                 guard !Task.isCancelled else { return }
-                receive(result)
+                receive(result, as: account)
             }
         }
         guard !Task.isCancelled else { return }
@@ -154,12 +222,16 @@ where Element.ID: Codable & Sendable {
         wakes.update { $0 &+= 1 }
     }
 
-    private func receive(_ result: QueryResult) {
-        contents.withLock { contents in
-            contents.result = result
-            contents.lastSyncedAt = Date()
+    private func receive(_ result: QueryResult, as account: CollectionAccount) {
+        let now = Date()
+        let isShown = contents.withLock { contents in
+            guard contents.account == account else { return false }
+            (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
+            return true
         }
+        guard isShown else { return }
         refresh()
         link.forgetSeen()
+        link.keep(result, from: now, of: query, for: account)
     }
 }

@@ -8,15 +8,22 @@ internal import TrebuchetWire
     internal import Foundation
 #endif
 
-/// The writes to one collection that wait, in a file, so that they are sent after a restart.
+/// The writes of one account to one collection that wait, in a file, so that they are sent after a restart.
 struct PendingWritesFile: Sendable {
     let url: URL
-    let files: any FileStorage
+    let folder: OfflineFolder
+
+    init(_ collection: String, of account: CollectionAccount, in folder: OfflineFolder) {
+        let place = account.folder.map { folder.url.appendingPathComponent($0) } ?? folder.url
+        url = place.appendingPathComponent("\(collection).json")
+        self.folder = folder
+    }
 
     /// Nil when there is no file.
     func read() throws(CollectionError) -> PendingWrites? {
+        try folder.take()
         do {
-            guard let data = try files.read(url) else { return nil }
+            guard let data = try folder.files.read(url) else { return nil }
             return try Array(data).withUnsafeBytes {
                 try ValueCoder(version: .v3).decode(PendingWrites.self, from: $0)
             }
@@ -26,10 +33,11 @@ struct PendingWritesFile: Sendable {
     }
 
     func replace(_ writes: PendingWrites) throws(CollectionError) {
+        try folder.take()
         do {
             var buffer = ByteBuffer()
             try ValueCoder(version: .v3).encode(writes, into: &buffer)
-            try files.replace(url, with: Data(buffer.bytes))
+            try folder.files.replace(url, with: Data(buffer.bytes))
         } catch {
             throw .pendingNotKept("\(url.path) cannot be written: \(error)")
         }

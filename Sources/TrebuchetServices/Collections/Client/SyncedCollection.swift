@@ -18,11 +18,13 @@ public struct SyncedCollection<Element: Codable & Identifiable & Equatable & Sen
 where Element.ID: Codable & Sendable {
     /// In the order of the query.
     public internal(set) var items: IdentifiedArrayOf<Element> = []
-    /// Nothing has come from the server yet.
+    /// There is nothing to show yet: nothing has come from the server, and nothing was kept of before.
     public internal(set) var isLoading = true
+    /// The items may be out of date: there is no connection, or they were kept from before and the server has not said more yet.
+    public internal(set) var isStale = false
     /// Writes are on their way, or wait for a connection.
     public internal(set) var isSyncing = false
-    /// When the server was last heard of; nil for not yet.
+    /// When the items were last up to date, also before a restart; nil for not yet.
     public internal(set) var lastSyncedAt: Date?
     /// How writing goes: pending while any write is.
     public internal(set) var writeStatus = OperationStatus.idle
@@ -49,7 +51,8 @@ where Element.ID: Codable & Sendable {
 extension SyncedCollection: Equatable {
     /// Errors are equal when they read the same.
     public static func == (one: Self, other: Self) -> Bool {
-        one.items == other.items && one.isLoading == other.isLoading && one.isSyncing == other.isSyncing
+        one.items == other.items && one.isLoading == other.isLoading && one.isStale == other.isStale
+            && one.isSyncing == other.isSyncing
             && one.lastSyncedAt == other.lastSyncedAt && one.writeStatus == other.writeStatus
             && isSame(one.writeError, other.writeError) && isSame(one.readError, other.readError)
     }
@@ -65,7 +68,8 @@ extension SyncedCollection: CustomReflectable {
         Mirror(
             self,
             children: [
-                "items": items, "isLoading": isLoading, "isSyncing": isSyncing, "error": error.map { "\($0)" } as Any,
+                "items": items, "isLoading": isLoading, "isStale": isStale, "isSyncing": isSyncing,
+                "error": error.map { "\($0)" } as Any,
             ])
     }
 }

@@ -75,6 +75,16 @@ distributed actor DocumentCollection {
         return outcomes
     }
 
+    /// The same, unless the connection is signed in as somebody else: then nothing is done.
+    ///
+    /// - Parameter account: the id of the principal whose commands these are; empty for somebody who is not signed in.
+    distributed func commit(
+        _ mutations: [DocumentMutation], from client: String, as account: String
+    ) async throws(CollectionError) -> [MutationOutcome] {
+        guard try host.visitor().connection.principal?.id ?? "" == account else { throw .otherAccount }
+        return try await commit(mutations, from: client)
+    }
+
     /// Returns when all that was done up to now is in the store and with the readers.
     private func written(for connection: CallerConnection) async throws(CollectionError) {
         // Nothing was changed, but its client waits to see that number.

@@ -74,16 +74,16 @@ struct DocumentTable: Sendable {
         may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
         let client = ByteText(client)
-        if let outcome = clients[client]?.outcome(of: mutation.number) { return outcome }
+        if let outcome = clients[client]?.outcome(of: mutation) { return outcome }
         time = max(time, now)
         let outcome: MutationOutcome
         do throws(CollectionError) {
             let changed = try perform(mutation.command, creator: creator, may: may)
             outcome = MutationOutcome(number: mutation.number, revision: revision)
-            remember(outcome, of: client, isWritten: changed)
+            remember(outcome, of: mutation.command, by: client, isWritten: changed)
         } catch {
             outcome = MutationOutcome(number: mutation.number, revision: revision, error: error)
-            remember(outcome, of: client, isWritten: false)
+            remember(outcome, of: mutation.command, by: client, isWritten: false)
         }
         return outcome
     }
@@ -152,9 +152,11 @@ struct DocumentTable: Sendable {
         unwritten[id] = Unwritten(document: document, revision: revision)
     }
 
-    private mutating func remember(_ outcome: MutationOutcome, of client: ByteText, isWritten: Bool) {
+    private mutating func remember(
+        _ outcome: MutationOutcome, of command: DocumentCommand, by client: ByteText, isWritten: Bool
+    ) {
         if isWritten, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
-        clients[client, default: MutationWindow()].remember(outcome)
+        clients[client, default: MutationWindow()].remember(outcome, of: command)
         if isWritten { unwrittenClients[client] = clients[client] }
         guard clients.count > limits.rememberedClients else { return }
         // Many at once: to look for the oldest each time would take too long.

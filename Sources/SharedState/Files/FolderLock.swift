@@ -1,0 +1,75 @@
+internal import Synchronization
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
+/// A folder, taken by one owner at a time: of all processes, and of all owners in this one.
+///
+/// The lock is one of the operating system's on a file in the folder (`flock`), so it goes with the process, however that ends.
+package final class FolderLock: Sendable {
+    /// Why a folder cannot be had.
+    package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        package let folder: String
+        package let reason: String
+
+        package var description: String { "\(folder) \(reason)" }
+    }
+
+    private static let name = ".lock"
+
+    package let folder: String
+    /// Nil once it was let go of.
+    private let descriptor: Mutex<Int32?>
+
+    /// Makes the folder (mode 0700) if it is missing.
+    package init(_ folder: String) throws(Failure) {
+        let path = "\(folder)/\(Self.name)"
+        do throws(PrivateFile.Failure) {
+            try PrivateFile.makeFolders(of: path)
+        } catch {
+            throw Failure(folder: folder, reason: error.reason)
+        }
+        // Not through a link, which could lead to any file.
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw Self.failure(folder, "cannot be locked", errno) }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            let owner = Self.owner(file)
+            close(file)
+            guard number == EWOULDBLOCK else { throw Self.failure(folder, "cannot be locked", number) }
+            throw Failure(folder: folder, reason: "is in use by process \(owner); give each its own folder")
+        }
+        let owner = Array("\(getpid())".utf8)
+        ftruncate(file, 0)
+        pwrite(file, owner, owner.count, 0)
+        self.folder = folder
+        descriptor = Mutex(file)
+    }
+
+    deinit { release() }
+
+    package var isHeld: Bool { descriptor.withLock { $0 != nil } }
+
+    /// Lets another owner have the folder.
+    package func release() {
+        guard let file = descriptor.withLock({ $0.take() }) else { return }
+        // A process that is being started may have a copy of the descriptor for a moment, which alone would keep the lock.
+        flock(file, LOCK_UN)
+        close(file)
+    }
+
+    private static func owner(_ file: Int32) -> String {
+        var text = [UInt8](repeating: 0, count: 16)
+        let count = pread(file, &text, text.count, 0)
+        return count > 0 ? String(decoding: text.prefix(count), as: UTF8.self) : "?"
+    }
+
+    private static func failure(_ folder: String, _ what: String, _ number: Int32) -> Failure {
+        Failure(folder: folder, reason: "\(what): \(String(cString: strerror(number)))")
+    }
+}

@@ -1,0 +1,57 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// The result of a query as it was when the server was last heard of, in a file.
+struct KeptResult: Codable, Sendable {
+    /// What is kept once: another server, account, collection or query has another file.
+    struct Key: Codable, Hashable, Sendable {
+        let server: String
+        /// As in the name of its folder.
+        let account: String
+        let collection: String
+        let query: CollectionQuery
+    }
+
+    let key: Key
+    /// Seconds since 1970.
+    let syncedAt: Double
+    let revision: Int
+    let documents: [Document]
+
+    private static let digits = 16
+
+    /// A line with a digest, and JSON.
+    var bytes: [UInt8] {
+        get throws {
+            var buffer = ByteBuffer()
+            try ValueCoder(version: .v3).encode(self, into: &buffer)
+            return Array(Self.line(of: buffer.bytes).utf8) + Array(buffer.bytes)
+        }
+    }
+
+    /// Nil for what is damaged.
+    init?(_ bytes: [UInt8]) {
+        let read = bytes.withUnsafeBytes { bytes -> KeptResult? in
+            guard bytes.count > Self.digits else { return nil }
+            let json = UnsafeRawBufferPointer(rebasing: bytes[(Self.digits + 1)...])
+            guard bytes.prefix(Self.digits + 1).elementsEqual(Self.line(of: json).utf8) else { return nil }
+            return try? ValueCoder(version: .v3).decode(KeptResult.self, from: json)
+        }
+        guard let read else { return nil }
+        self = read
+    }
+
+    init(key: Key, syncedAt: Double, revision: Int, documents: [Document]) {
+        self.key = key
+        self.syncedAt = syncedAt
+        self.revision = revision
+        self.documents = documents
+    }
+
+    private static func line(of json: UnsafeRawBufferPointer) -> String {
+        var digest = StableDigest()
+        digest.combine(json)
+        let text = String(digest.value, radix: 16)
+        return String(repeating: "0", count: digits - text.count) + text + "\n"
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+@testable import SharedState
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite struct FolderLockTests {
+    private let folder = NSTemporaryDirectory() + "folder-lock-\(UUID())"
+
+    @Test("a folder has one owner at a time, also within a process; it is made, and its lock is its user's alone")
+    func oneOwner() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let first = try FolderLock(folder + "/a")
+        let error = #expect(throws: FolderLock.Failure.self) { _ = try FolderLock(folder + "/a") }
+        #expect(error?.reason == "is in use by process \(getpid()); give each its own folder")
+        _ = try FolderLock(folder + "/b")
+        var status = stat()
+        #expect(stat(folder + "/a", &status) == 0 && status.st_mode & 0o777 == 0o700)
+        #expect(stat(folder + "/a/.lock", &status) == 0 && status.st_mode & 0o777 == 0o600)
+        first.release()
+        var second: FolderLock? = try FolderLock(folder + "/a")
+        #expect(second != nil)
+        second = nil
+        _ = try FolderLock(folder + "/a")
+    }
+
+    @Test("a lock goes with its process, however that ends")
+    func killed() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let other = Process()
+        other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let output = Pipe()
+        other.arguments = [
+            "flock", "--no-fork", "--exclusive", folder + "/.lock", "sh", "-c", "echo locked; exec sleep 100",
+        ]
+        other.standardOutput = output
+        try other.run()
+        #expect(output.fileHandleForReading.readData(ofLength: 7) == Data("locked\n".utf8))
+        #expect(throws: FolderLock.Failure.self) { _ = try FolderLock(folder) }
+        kill(other.processIdentifier, SIGKILL)
+        other.waitUntilExit()
+        _ = try FolderLock(folder)
+    }
+
+    @Test("a link in the place of the lock is not followed")
+    func link() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let target = folder + "/target"
+        try FileManager.default.createSymbolicLink(atPath: folder + "/.lock", withDestinationPath: target)
+        #expect(throws: FolderLock.Failure.self) { _ = try FolderLock(folder) }
+        #expect(!FileManager.default.fileExists(atPath: target))
+    }
+}

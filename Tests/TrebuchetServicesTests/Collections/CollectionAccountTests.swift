@@ -1,0 +1,216 @@
+import Foundation
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Whose writes are whose, at a server with accounts.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionAccountTests {
+    private struct World {
+        let auth: AuthServer
+        /// Documents, in a store of their own that can be stopped.
+        let part: StateRelay<PartState>
+        let store: TestStore
+        let folder: TemporaryFolder
+
+        /// An app that keeps what waits in the folder of the test.
+        func app(_ credentials: InMemoryCredentialStore = InMemoryCredentialStore(), online: Bool = true) -> App {
+            var options = TrebuchetBackend.options
+            options.reconnect.maximumDelay = .milliseconds(20)
+            // Nobody listens at the discard port.
+            let transport = online ? auth.transport() : .webSocket(host: "127.0.0.1", port: 9)
+            let backend = TrebuchetBackend(transport: transport, credentials: credentials, options: options)
+            backend.keepPendingWrites(in: URL(fileURLWithPath: folder.path))
+            return App(backend: backend)
+        }
+
+        /// Who has created which document.
+        func creators() async throws -> [String: String?] {
+            let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: auth.server)
+            return Dictionary(uniqueKeysWithValues: table.documents.values.map { ("\($0.id)", $0.creator) })
+        }
+    }
+
+    private struct App {
+        let backend: TrebuchetBackend
+        let store = SharedStore()
+
+        var todos: Shared<SyncedCollection<Todo>> {
+            backend.scope { Shared(.trebuchetCollection(Schema.todos), store: store) }
+        }
+        @MainActor var auth: Shared<AuthSession> { backend.scope { Shared(.trebuchetAuth, store: store) } }
+    }
+
+    private func withWorld(_ body: (World) async throws -> Void) async throws {
+        let part = StateRelay<PartState>(.working)
+        let world = World(
+            auth: try await AuthServer(), part: part, store: TestStore(memory: MemoryStore(), part: part),
+            folder: try TemporaryFolder())
+        CollectionHost.expose(on: world.auth.server, store: world.store)
+        do {
+            try await body(world)
+        } catch {
+            await world.auth.stop()
+            throw error
+        }
+        await world.auth.stop()
+    }
+
+    /// The credential of a new guest.
+    private func guest(_ world: World) async throws -> InMemoryCredentialStore {
+        let credentials = InMemoryCredentialStore()
+        let backend = world.auth.backend(credentials: credentials)
+        try await backend.scope { Shared(.trebuchetAuth, store: SharedStore()) }.signInAsGuest()
+        await backend.client.close()
+        return credentials
+    }
+
+    private func signIn(_ app: App, _ world: World, _ address: String) async throws -> User {
+        let auth = app.auth
+        try await auth.sendMagicCode(to: address)
+        return try await auth.verifyMagicCode(email: address, code: world.auth.mailbox.code(for: address) ?? "")
+    }
+
+    @Test("what somebody wrote offline waits for them, and is neither shown to the next one nor sent by them")
+    func belongsToItsAccount() async throws {
+        try await withWorld { world in
+            let (ada, bob) = (try await guest(world), try await guest(world))
+            let first = world.app(ada, online: false)
+            let wrote = first.todos
+            wrote.create(Todo(id: "ada's"), onError: nil)
+            #expect(wrote.wrappedValue.items.ids == ["ada's"])
+            await first.backend.close()
+
+            let second = world.app(bob)
+            let other = second.todos
+            #expect(other.wrappedValue.items.isEmpty, "nothing of Ada's is shown to Bob")
+            try await other.create(Todo(id: "bob's"))
+            #expect(other.wrappedValue.items.ids == ["bob's"])
+            #expect(try await world.creators() == ["bob's": bob.load()?.user.id])
+            await second.backend.close()
+
+            let third = world.app(ada)
+            let again = third.todos
+            #expect(again.wrappedValue.items.ids == ["ada's"])
+            await shows(again) { $0.items.ids == ["bob's", "ada's"] && !$0.isSyncing }
+            #expect(
+                try await world.creators() == ["bob's": bob.load()?.user.id, "ada's": ada.load()?.user.id])
+            await third.backend.close()
+        }
+    }
+
+    @Test("what waits when somebody signs out is not shown any more, and is sent when they are back")
+    func waitsForItsAccount() async throws {
+        try await withWorld { world in
+            let app = world.app()
+            let (auth, todos) = (app.auth, app.todos)
+            let ada = try await signIn(app, world, "ada@example.org")
+            try await todos.create(Todo(id: "1"))
+            world.part.update(.broken)
+            var errors: [CollectionError?] = []
+            todos.create(Todo(id: "ada's"), onError: { errors.append($0 as? CollectionError) })
+            try await auth.signOut()
+            #expect(todos.wrappedValue.items[id: "ada's"] == nil && !todos.wrappedValue.isSyncing)
+            #expect(await eventually { errors == [.signedOut] })
+            todos.create(Todo(id: "nobody's"), onError: nil)
+            #expect(todos.wrappedValue.isSyncing)
+            world.part.update(.working)
+            await shows(todos) { Set($0.items.ids) == ["1", "nobody's"] && !$0.isSyncing }
+            let bob = try await signIn(app, world, "bob@example.org")
+            try await todos.create(Todo(id: "bob's"))
+            #expect(
+                try await world.creators() == ["1": ada.id, "nobody's": Optional<String>.none, "bob's": bob.id])
+            try await auth.signOut()
+            _ = try await signIn(app, world, "ada@example.org")
+            await shows(todos) { $0.items[id: "ada's"] != nil && $0.items.count == 4 && !$0.isSyncing }
+            #expect(try await world.creators()["ada's"] == ada.id)
+            await app.backend.close()
+        }
+    }
+
+    @Test("what a guest wrote goes with the account that the guest becomes, and what nobody wrote is nobody's")
+    func upgraded() async throws {
+        try await withWorld { world in
+            let app = world.app()
+            let (auth, todos) = (app.auth, app.todos)
+            todos.create(Todo(id: "nobody's"), onError: nil)
+            let guest = try await auth.signInAsGuest()
+            #expect(try await world.creators() == ["nobody's": Optional<String>.none], "it was sent before the sign-in")
+            world.part.update(.broken)
+            let call = todos.create(Todo(id: "guest's"), onError: nil)
+            let user = try await signIn(app, world, "ada@example.org")
+            #expect(user.id == guest.id && todos.wrappedValue.items[id: "guest's"] != nil)
+            world.part.update(.working)
+            try await call.value
+            #expect(try await world.creators() == ["nobody's": Optional<String>.none, "guest's": guest.id])
+            await app.backend.close()
+        }
+    }
+
+    @Test("a write whose session was ended elsewhere is not done by nobody: the client learns that it is signed out")
+    func endedElsewhere() async throws {
+        try await withWorld { world in
+            let credentials = InMemoryCredentialStore()
+            let app = world.app(credentials)
+            let (auth, todos) = (app.auth, app.todos)
+            try await auth.signInAsGuest()
+            try await todos.create(Todo(id: "1"))
+            let other = try await world.auth.client()
+            let token = try #require(credentials.load()?.refreshToken)
+            try await other.auth.signOut(token)
+            await #expect(throws: CollectionError.signedOut) { try await todos.create(Todo(id: "2")) }
+            #expect(auth.wrappedValue.state == .unauthenticated)
+            #expect(try await world.creators().keys.sorted() == ["1"])
+            await other.close()
+            await app.backend.close()
+        }
+    }
+
+    @Test("the server does nothing for who says to be somebody else than the connection is")
+    func otherAccount() async throws {
+        try await CollectionWorld.run { world in
+            for (connected, account, isDone) in [
+                ("ada", "ada", true), ("ada", "bob", false), ("ada", "", false), ("nobody", "ada", false),
+                ("nobody", "", true),
+            ] {
+                let guest = world.guest(connected)
+                guest.client.register(errors: CollectionError.self)
+                let mutation = DocumentMutation(number: 1, command: .add(DocumentID(CollectionSecret.make())))
+                do {
+                    try await guest.client.connect()
+                    let outcomes = try await guest.collection().commit(
+                        [mutation], from: CollectionSecret.make(), as: account)
+                    #expect(outcomes.map(\.error) == [nil] && isDone)
+                } catch {
+                    #expect(error as? CollectionError == .otherAccount && !isDone)
+                }
+                await guest.client.close()
+            }
+        }
+    }
+
+    @Test(
+        "a folder of writes that wait is one backend's; another one gets an error that says whose, and has it when that is closed"
+    )
+    func oneFolder() async throws {
+        try await withWorld { world in
+            let ada = try await guest(world)
+            let first = world.app(ada, online: false)
+            let wrote = first.todos
+            wrote.create(Todo(id: "1"), onError: nil)
+            let second = world.app(ada)
+            let refused = second.todos
+            let error = await #expect(throws: CollectionError.self) { try await refused.create(Todo(id: "2")) }
+            let text = error.map { "\($0)" } ?? ""
+            #expect(text.contains(world.folder.path) && text.contains("process \(getpid())"), "\(text)")
+            #expect(refused.wrappedValue.readError as? CollectionError == error)
+            await first.backend.close()
+            try await refused.create(Todo(id: "2"))
+            await shows(refused) { $0.items.ids == ["1", "2"] && !$0.isSyncing && !$0.isError }
+            await #expect(throws: (any Error).self) { try await wrote.create(Todo(id: "3")) }
+            await second.backend.close()
+        }
+    }
+}
