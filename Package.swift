@@ -94,7 +94,7 @@ let package = Package(
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
-            ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "TrebuchetWire", "Bytes"]),
+            ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes"]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
@@ -147,7 +147,7 @@ let package = Package(
             "TrebuchetServicesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "DocumentedDefaults",
+                "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(

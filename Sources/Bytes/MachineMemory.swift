@@ -5,7 +5,7 @@ package enum MachineMemory {
     /// Bytes of the machine, or what its control group allows when that is less.
     package static let bytes: Int = {
         let machine = max(1 << 30, sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE)))
-        guard let file = fopen("/sys/fs/cgroup/memory.max", "r") else { return machine }
+        guard let file = fopen("/sys/fs/cgroup/memory.max", "re") else { return machine }
         defer { fclose(file) }
         var text = [UInt8](repeating: 0, count: 32)
         let count = fread(&text, 1, text.count, file)

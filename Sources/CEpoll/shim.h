@@ -5,6 +5,7 @@
 // Declared under other names, so that they do not clash where _GNU_SOURCE is defined, and with plain types, so that
 // this module does not come to own headers that are Glibc's.
 int gnu_accept4(int socket, void *address, void *length, int flags) __asm__("accept4");
+int gnu_pipe2(int *ends, int flags) __asm__("pipe2");
 int gnu_pthread_setname(unsigned long thread, const char *name) __asm__("pthread_setname_np");
 const char *gnu_strerrorname(int number) __asm__("strerrorname_np");
 int gnu_sched_getaffinity(int process, unsigned long size, void *set) __asm__("sched_getaffinity");

@@ -6,6 +6,7 @@ import Trebuchet
 package enum CommandLineTool {
     static let commands: [CommandSpec] = [
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
+        AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, BenchCommand.spec,
     ]
 

@@ -1,10 +1,10 @@
 /// The head of an HTTP response, as a client gets it.
-struct HTTPResponseHead: Equatable {
-    let status: Int
-    let headers: HTTPHeaders
+package struct HTTPResponseHead: Equatable {
+    package let status: Int
+    package let headers: HTTPHeaders
 
     /// Reads a whole head, with its empty line. Throws when it is not HTTP/1.x.
-    static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPResponseHead {
+    package static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPResponseHead {
         let (line, headers) = try HTTPHeadParser.parse(bytes)
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2 else { throw HTTPRejection(400, "status line is not version and status") }

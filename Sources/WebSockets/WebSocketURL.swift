@@ -1,15 +1,15 @@
-internal import Networking
+package import Networking
 
 /// A `ws:` or `wss:` URL (RFC 6455 §3).
-struct WebSocketURL: Equatable, CustomStringConvertible {
-    let isSecure: Bool
-    let host: String
-    let port: Int
+package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
+    package let isSecure: Bool
+    package let host: String
+    package let port: Int
     /// Path and query, at least `/`.
-    let target: String
-    let description: String
+    package let target: String
+    package let description: String
 
-    init(_ text: String) throws(TransportError) {
+    package init(_ text: String) throws(TransportError) {
         description = text
         func invalid(_ why: String) -> TransportError {
             TransportError(.addressInvalid, "'\(text)' is not a WebSocket URL (ws://host:port/path): \(why)")
@@ -53,7 +53,7 @@ struct WebSocketURL: Equatable, CustomStringConvertible {
     }
 
     /// Host and port as the `Host` field wants them (RFC 9110 §7.2).
-    var authority: String {
+    package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }

@@ -53,6 +53,46 @@ import TrebuchetTesting
         #expect(await server.stop() == 0)
     }
 
+    @Test("sessions are listed and ended, the address is changed, and the account deleted")
+    func account() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder + "/other", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let mailbox = try Mailbox(in: folder)
+        let server = try await ServeProcess(arguments: ["--services", "auth", "--mail-command", mailbox.command])
+        let url = server.url
+        for state in [folder, folder + "/other"] {
+            _ = try await trebuchet(state, "sign-in", "--url", url, "--email", "ada@b.c")
+            let code = try mailbox.code(sentTo: "ada@b.c")
+            let user = try await trebuchet(state, "sign-in", "--url", url, "--email", "ada@b.c", "--code", code)
+            #expect(user.status == 0, "\(user.error)")
+        }
+        let listed = try await trebuchet(folder, "sessions", "--url", url)
+        let lines = listed.output.split(separator: "\n")
+        #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"label\":\"trebuchet at ") }, "\(listed)")
+        #expect(lines.map { $0.contains("\"isCurrent\":true") } == [false, true])
+        let id = try #require(lines[0].split(separator: "\"").drop { $0 != "id" }.dropFirst(2).first)
+        let unknown = try await trebuchet(folder, "sessions", "--url", url, "end", "x")
+        #expect(unknown.status == 1 && unknown.error.contains("no such session"))
+        let ended = try await trebuchet(folder, "sessions", "--url", url, "end", String(id))
+        #expect(ended.output == "ended \(id)\n", "\(ended.error)")
+        #expect(try await trebuchet(folder + "/other", "sessions", "--url", url).error.contains("nobody is signed in"))
+        #expect(try await trebuchet(folder, "sessions", "--url", url, "end-others").output == "ended 0 sessions\n")
+        #expect(try await trebuchet(folder, "sessions", "--url", url, "stop").status == 2)
+
+        let sent = try await trebuchet(folder, "account", "change-email", "--url", url, "new@b.c")
+        #expect(sent.output.contains("then: trebuchet account change-email new@b.c --code CODE"), "\(sent)")
+        let code = try mailbox.code(sentTo: "new@b.c")
+        let changed = try await trebuchet(folder, "account", "change-email", "--url", url, "new@b.c", "--code", code)
+        #expect(changed.output.hasPrefix("signed in as new@b.c ("), "\(changed.error)")
+
+        #expect(try await trebuchet(folder, "account", "delete", "--url", url).output.contains("nothing was deleted"))
+        let deleted = try await trebuchet(folder, "account", "delete", "--url", url, "--yes")
+        #expect(deleted.output.hasPrefix("deleted new@b.c ("), "\(deleted.error)")
+        #expect(try await trebuchet(folder, "sessions", "--url", url).error.contains("nobody is signed in"))
+        #expect(await server.stop() == 0)
+    }
+
     @Test("options of services that do not fit are wrong uses")
     func wrongUses() async throws {
         for (arguments, reason) in [

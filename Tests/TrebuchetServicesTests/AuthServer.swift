@@ -73,6 +73,7 @@ struct TestStore: StateStore {
 struct Mailbox: MagicCodeMailer {
     let part: StateRelay<PartState>
     private let mails = StateRelay<[[String]]>([])
+    private let sentNotices = StateRelay<[String]>([])
 
     init(part: StateRelay<PartState>) { self.part = part }
 
@@ -83,14 +84,33 @@ struct Mailbox: MagicCodeMailer {
         mails.update { $0.append([address, code]) }
     }
 
+    func send(_ notice: AccountNotice, to address: String) async throws {
+        try await part.pass()
+        sentNotices.update { $0.append("\(address): \(notice)") }
+    }
+
+    var notices: [String] { sentNotices.currentValue }
+
     /// The newest code for an address.
     func code(for address: String) -> String? { mails.currentValue.last { $0[0] == address }?[1] }
+}
+
+/// Notes of whom an app has deleted its own data.
+struct Deletions: Sendable {
+    let part = StateRelay<PartState>(.working)
+    let users = Journal()
+
+    func delete(_ user: User) async throws {
+        try await part.pass()
+        users.note(user.id)
+    }
 }
 
 /// Tells callers who they are.
 @Trebuchet
 distributed actor Mirror {
     distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func email() -> String? { Caller.current?.principal?.claims["email"] }
     distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
 }
 
@@ -102,18 +122,29 @@ final class AuthServer: Sendable {
     let time: VirtualTime
     let server: TrebuchetServer
     let accounts: Accounts
+    /// What its operator is told.
+    let lines = Journal()
+    /// What deletes the app's own data.
+    let deletions: Deletions
     let port: Int
 
     init(
-        limits: AuthLimits = AuthLimits(), store: TestStore? = nil, time: VirtualTime = VirtualTime(), port: Int = 0
+        limits: AuthLimits = AuthLimits(), providers: [OpenIDProvider] = [], store: TestStore? = nil,
+        time: VirtualTime = VirtualTime(), port: Int = 0
     ) async throws {
+        let deletions = Deletions()
+        self.deletions = deletions
+        let lines = lines
         self.store = TestStore(memory: store?.memory ?? MemoryStore(), part: part)
         mailbox = Mailbox(part: part)
         self.time = time
         accounts = try await Accounts(
-            store: self.store, mailer: mailbox, limits: limits, report: { _ in }, now: { time.now })
+            store: self.store, mailer: mailbox, providers: providers, limits: limits, report: { lines.note($0) },
+            onDelete: { try await deletions.delete($0) }, now: { time.now })
+        var access = accounts.accessPolicy
+        access.trustedProxies = ["127.0.0.1"]
         server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, access: accounts.accessPolicy)
+            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, access: access)
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
         self.port = try await server.start().port
@@ -146,8 +177,13 @@ final class AuthServer: Sendable {
     }
 
     /// A client that shows a token, without a backend.
-    func client(_ link: TestLink = .webSocket, token: String = "") async throws -> TrebuchetClient {
+    ///
+    /// - Parameter host: where it says to come from, as a proxy does.
+    func client(
+        _ link: TestLink = .webSocket, token: String = "", from host: String? = nil
+    ) async throws -> TrebuchetClient {
         var options = TrebuchetClient.Options()
+        if let host { options.headers.add("X-Forwarded-For", host) }
         options.token = { token }
         options.reconnect = .never
         let client = TrebuchetClient(transport: transport(link), options: options)

@@ -138,13 +138,14 @@ struct AuthServiceTests {
             let auth = auth(backend)
             #expect(auth.wrappedValue.state == .loading)
             await wait(auth) { $0 == .unauthenticated }
+            #expect(auth.wrappedValue.sessionEnd == .unknown)
             #expect(try await backend.client.caller() == nil)
             #expect(credentials.load() == nil)
             await backend.client.close()
         }
     }
 
-    @Test("signing out ends the session's other connections at once, and their clients hear of it when they renew")
+    @Test("signing out ends the session's other connections, and their clients hear of it at once")
     func signOutElsewhere() async throws {
         try await withServer { server in
             let credentials = InMemoryCredentialStore()
@@ -159,11 +160,13 @@ struct AuthServiceTests {
             #expect(server.accounts.connections.count == 2)
 
             try await authHere.signOut()
-            #expect(try await there.client.caller() == nil)
-            #expect(authThere.wrappedValue.isSignedIn)
-            await alarm.asked.wait(for: "\(Duration.seconds(12 * 60))")
-            alarm.ring()
+            // Nobody rings the alarm at which it would renew.
             await wait(authThere) { $0 == .unauthenticated }
+            #expect(authThere.wrappedValue.sessionEnd == .elsewhere)
+            await #expect(throws: TrebuchetError.self) { try await there.client.caller() }
+            let guest = try await authThere.signInAsGuest()
+            #expect(authThere.wrappedValue.state == .guest(guest) && authThere.wrappedValue.sessionEnd == nil)
+            #expect(try await there.client.caller() == guest.id)
             for client in [here.client, there.client] { await client.close() }
             #expect(await eventually { server.accounts.connections.count == 0 })
         }
@@ -183,9 +186,13 @@ struct AuthServiceTests {
             #expect(try await client.caller() == first.user.id)
 
             let thief = try await server.client()
-            await #expect(throws: AuthError.sessionEnded) { try await thief.auth.refresh(first.refreshToken) }
-            await #expect(throws: AuthError.sessionEnded) { try await client.auth.refresh(third.refreshToken) }
-            #expect(try await client.caller() == nil)
+            await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
+                try await thief.auth.refresh(first.refreshToken)
+            }
+            await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
+                try await client.auth.refresh(third.refreshToken)
+            }
+            await #expect(throws: TrebuchetError.self) { try await client.caller() }
             #expect(try await thief.caller() == nil)
             await #expect(throws: TransportError.self) { try await server.client(token: third.accessToken) }
             for client in [client, thief] { await client.close() }
@@ -199,11 +206,15 @@ struct AuthServiceTests {
             let first = try await client.auth.signInAsGuest()
             _ = try await client.auth.refresh(first.refreshToken)
             server.time.advance(by: .seconds(30))
-            await #expect(throws: AuthError.sessionEnded) { try await client.auth.refresh(first.refreshToken) }
+            await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
+                try await client.auth.refresh(first.refreshToken)
+            }
 
             let again = try await client.auth.signInAsGuest()
             server.time.advance(by: .seconds(60 * 24 * 60 * 60))
-            await #expect(throws: AuthError.sessionEnded) { try await client.auth.refresh(again.refreshToken) }
+            await #expect(throws: AuthError.sessionEnded(.expired)) {
+                try await client.auth.refresh(again.refreshToken)
+            }
             #expect(try await server.store.names("") == ["secret"])
             await client.close()
         }
@@ -228,7 +239,10 @@ struct AuthServiceTests {
             let renewed = try await client.auth.refresh(grant.refreshToken)
             let third = try await server.client(link, token: renewed.accessToken)
             try await client.auth.signOut(renewed.refreshToken)
-            for client in [client, second, third] { #expect(try await client.caller() == nil) }
+            #expect(try await client.caller() == nil)
+            for client in [second, third] {
+                await #expect(throws: TrebuchetError.self) { try await client.caller() }
+            }
             await #expect(throws: TransportError.self) { try await server.client(link, token: renewed.accessToken) }
             for client in [client, second, third] { await client.close() }
         }

@@ -5,62 +5,98 @@ import Trebuchet
 
 @Suite struct MagicCodesTests {
     private enum Step {
-        case send(UInt8, to: String)
-        case use(UInt8, for: String)
+        case send(UInt8, to: String, from: Int = 0)
+        case use(UInt8, for: String, from: Int = 0)
         case wait(Int64)
     }
 
     private static let minute: Int64 = 60_000
     private static let good = "ok"
 
+    private typealias Steps = [(step: Step, outcome: String)]
+
     /// Steps with what each comes to.
-    @Test(
-        "a code is good once, for ten minutes and five tries, and until the next one",
-        arguments: [
-            [(Step.send(1, to: "a"), good), (.use(1, for: "a"), good), (.use(1, for: "a"), "noCode")],
-            [(.use(1, for: "a"), "noCode")],
-            [(.send(1, to: "a"), good), (.use(1, for: "b"), "noCode"), (.use(1, for: "a"), good)],
-            [(.send(1, to: "a"), good), (.wait(10 * minute - 1), good), (.use(1, for: "a"), good)],
-            [(.send(1, to: "a"), good), (.wait(10 * minute), good), (.use(1, for: "a"), "noCode")],
-            [
-                (.send(1, to: "a"), good), (.send(2, to: "a"), good), (.use(1, for: "a"), "wrong 4"),
-                (.use(2, for: "a"), good),
-            ],
-            [
-                (.send(1, to: "a"), good), (.use(2, for: "a"), "wrong 4"), (.use(2, for: "a"), "wrong 3"),
-                (.use(2, for: "a"), "wrong 2"), (.use(2, for: "a"), "wrong 1"), (.use(2, for: "a"), "wrong 0"),
-                (.use(1, for: "a"), "noCode"),
-            ],
-            // A new code brings new tries.
-            [
-                (.send(1, to: "a"), good), (.use(2, for: "a"), "wrong 4"), (.send(3, to: "a"), good),
-                (.use(2, for: "a"), "wrong 4"),
-            ],
-            // Two are kept; a third is refused until one of them has expired.
-            [
-                (.send(1, to: "a"), good), (.wait(minute), good), (.send(2, to: "b"), good),
-                (.send(3, to: "c"), "full"), (.send(4, to: "a"), good), (.wait(9 * minute), good),
-                (.send(3, to: "c"), "full"), (.wait(minute), good), (.send(3, to: "c"), good),
-                (.use(2, for: "b"), "noCode"), (.use(3, for: "c"), good),
-            ],
-        ])
+    private static let walks: [Steps] = [
+        [(.send(1, to: "a"), good), (.use(1, for: "a"), good), (.use(1, for: "a"), "noCode")],
+        [(.use(1, for: "a"), "noCode")],
+        [(.send(1, to: "a"), good), (.use(1, for: "b"), "noCode"), (.use(1, for: "a"), good)],
+        [(.send(1, to: "a"), good), (.wait(10 * minute - 1), good), (.use(1, for: "a"), good)],
+        [(.send(1, to: "a"), good), (.wait(10 * minute), good), (.use(1, for: "a"), "noCode")],
+        [
+            (.send(1, to: "a"), good), (.send(2, to: "a"), good), (.use(1, for: "a"), "wrong 4"),
+            (.use(2, for: "a"), good),
+        ],
+        [
+            (.send(1, to: "a"), good), (.use(2, for: "a"), "wrong 4"), (.use(2, for: "a"), "wrong 3"),
+            (.use(2, for: "a"), "wrong 2"), (.use(2, for: "a"), "wrong 1"), (.use(2, for: "a"), "wrong 0"),
+            (.use(1, for: "a"), "noCode"),
+        ],
+        // A new code brings new tries.
+        [
+            (.send(1, to: "a"), good), (.use(2, for: "a"), "wrong 4"), (.send(3, to: "a"), good),
+            (.use(2, for: "a"), "wrong 4"),
+        ],
+        // Two are kept; for a third the oldest goes, unless one has expired.
+        [
+            (.send(1, to: "a"), good), (.wait(minute), good), (.send(2, to: "b"), good),
+            (.send(3, to: "c"), good), (.use(1, for: "a"), "noCode"), (.use(2, for: "b"), good),
+            (.use(3, for: "c"), good),
+        ],
+        [
+            (.send(1, to: "a"), good), (.wait(9 * minute), good), (.send(2, to: "b"), good), (.wait(minute), good),
+            (.send(3, to: "c"), good), (.use(2, for: "b"), good), (.use(3, for: "c"), good),
+        ],
+        // Who has most loses his oldest.
+        [
+            (.send(1, to: "a", from: 1), good), (.send(2, to: "b", from: 2), good),
+            (.send(3, to: "c", from: 2), good), (.use(2, for: "b", from: 2), "noCode"),
+            (.use(1, for: "a", from: 1), good), (.use(3, for: "c", from: 2), good),
+        ],
+        // Each host has a code of its own for an address, which another one's does not void.
+        [
+            (.send(1, to: "a", from: 1), good), (.send(2, to: "a", from: 2), good),
+            (.use(1, for: "a", from: 1), good), (.use(2, for: "a", from: 2), good),
+        ],
+        // A host that asked for one has no try at another's.
+        [
+            (.send(1, to: "a", from: 1), good), (.send(2, to: "a", from: 2), good),
+            (.use(1, for: "a", from: 2), "wrong 4"), (.use(1, for: "a", from: 1), good),
+        ],
+        // Wrong tries elsewhere do not count for the host that asked; all others have five together.
+        [
+            (.send(1, to: "a", from: 1), good), (.use(2, for: "a", from: 2), "wrong 4"),
+            (.use(2, for: "a", from: 3), "wrong 3"), (.use(2, for: "a", from: 4), "wrong 2"),
+            (.use(2, for: "a", from: 5), "wrong 1"), (.use(2, for: "a", from: 6), "wrong 0"),
+            (.use(1, for: "a", from: 7), "noCode"), (.use(3, for: "a", from: 1), "wrong 4"),
+            (.use(1, for: "a", from: 1), good),
+        ],
+        // A code may be typed in another network than it was asked for from.
+        [
+            (.send(1, to: "a", from: 1), good), (.use(1, for: "a", from: 2), good),
+            (.use(1, for: "a", from: 1), "noCode"),
+        ],
+        [
+            (.send(1, to: "a", from: 1), good), (.wait(10 * minute), good), (.use(1, for: "a", from: 2), "noCode"),
+        ],
+    ]
+
+    @Test("a code is good once, for ten minutes and five tries, and until the next one", arguments: walks)
     private func table(_ steps: [(step: Step, outcome: String)]) {
         var limits = AuthLimits()
         limits.pendingCodes = 2
-        var codes = MagicCodes(limits)
+        var codes = MagicCodes<Int>(limits)
         var now: Int64 = 0
         for (index, (step, outcome)) in steps.enumerated() {
             var actual = Self.good
             do throws(AuthError) {
                 switch step {
-                case .send(let code, let address): try codes.add([code], for: address, at: now)
-                case .use(let code, let address): try codes.use([code], for: address, at: now)
+                case .send(let code, let address, let host): codes.add([code], for: address, from: host, at: now)
+                case .use(let code, let address, let host): try codes.use([code], for: address, from: host, at: now)
                 case .wait(let time): now += time
                 }
             } catch {
                 switch error {
                 case .wrongCode(let left): actual = "wrong \(left)"
-                case .limitReached("pendingCodes"): actual = "full"
                 default: actual = error == .noCode ? "noCode" : "\(error)"
                 }
             }
@@ -70,25 +106,13 @@ import Trebuchet
 
     @Test("a code that was not sent is taken back, and not the one that has replaced it")
     func takenBack() throws {
-        var codes = MagicCodes(AuthLimits())
-        try codes.add([1], for: "a", at: 0)
-        try codes.add([2], for: "a", at: 0)
-        codes.remove([1], for: "a")
-        try codes.use([2], for: "a", at: 0)
-        try codes.add([3], for: "a", at: 0)
-        codes.remove([3], for: "a")
-        #expect(throws: AuthError.noCode) { try codes.use([3], for: "a", at: 0) }
-    }
-
-    @Test("a table of rates holds each to its own, and takes no more than it has room for")
-    func rates() throws {
-        var table = RateTable(RateLimit(callsPerSecond: 1, burst: 2), capacity: 2)
-        for _ in 0..<2 { try table.take("a", at: 0) }
-        #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1000)) { try table.take("a", at: 0) }
-        try table.take("b", at: 0)
-        #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1000)) { try table.take("c", at: 0) }
-        // By then "b" has back what it used, and gives way.
-        try table.take("c", at: 1500)
-        #expect(throws: AuthError.self) { try table.take("d", at: 1500) }
+        var codes = MagicCodes<Int>(AuthLimits())
+        codes.add([1], for: "a", from: 1, at: 0)
+        codes.add([2], for: "a", from: 1, at: 0)
+        codes.remove([1], for: "a", from: 1)
+        try codes.use([2], for: "a", from: 1, at: 0)
+        codes.add([3], for: "a", from: 1, at: 0)
+        codes.remove([3], for: "a", from: 1)
+        #expect(throws: AuthError.noCode) { try codes.use([3], for: "a", from: 1, at: 0) }
     }
 }

@@ -59,9 +59,9 @@ package enum PrivateFile {
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
         let path = resolved(path)
         try makeFolders(of: path)
-        // Of this call alone, and never open to others, not even for a moment: mkstemp makes it with mode 0600.
-        var template = Array("\(path).XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
+        // Of this call alone, never open to others, not even for a moment, and not to programs that are started meanwhile.
+        let template = Array("\(path).\(UInt64.random(in: .min ... .max))".utf8CString)
+        let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
         defer { close(descriptor) }
         var rest = bytes[...]

@@ -13,8 +13,16 @@ public final class CallerConnection: Sendable, Hashable {
         public func cancel() { connection?.forget(number) }
     }
 
+    private struct Revocation {
+        let error: TrebuchetError
+        /// The actor that may be called all the same.
+        let spared: String?
+    }
+
     private struct State {
         var principal: Principal?
+        var revocation: Revocation?
+        var rightsChanged: (@Sendable () -> Void)?
         var isOpen = true
         var handlers: [UInt64: @Sendable () -> Void] = [:]
         var lastHandler: UInt64 = 0
@@ -24,7 +32,11 @@ public final class CallerConnection: Sendable, Hashable {
     /// The address of the other end; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is
     /// the client's, with port 0.
     public let remoteAddress: SocketAddress?
+    /// No other connection of the process has it, or ever had it.
+    package let number = CallerConnection.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
+
+    private static let lastNumber = Atomic<UInt64>(0)
 
     /// Whether the server is at the other end: in an actor that lives in a client.
     public let isServer: Bool
@@ -43,11 +55,51 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// Who is at the other end: first what the `AccessPolicy` found out, then what a method that signs somebody in or out
-    /// makes of it. It counts from the next call on.
+    /// makes of it. It counts from the next call on. Setting it ends what `revoke` has begun.
     public var principal: Principal? {
         get { state.withLock { $0.principal } }
-        set { state.withLock { $0.principal = newValue } }
+        set {
+            let changed = state.withLock { state in
+                state.principal = newValue
+                defer { state.revocation = nil }
+                return state.revocation == nil ? nil : state.rightsChanged
+            }
+            changed?()
+        }
     }
+
+    /// Takes away what the connection may do, as the session of its client has ended: its calls and streams fail with
+    /// `unauthenticated` as soon as its reactor has heard of it, streams that it has end so, and its client is told. It
+    /// ends when `principal` is set: somebody signs in, or goes on as nobody.
+    ///
+    /// What was let in before goes on as who it was, so `principal` stays: nothing is ever done in the name of nobody
+    /// because somebody has lost his session meanwhile.
+    ///
+    /// - Parameters:
+    ///   - reason: for the client.
+    ///   - actor: one that may be called all the same, to sign in again.
+    public func revoke(_ reason: String, except actor: String? = nil) {
+        let changed = state.withLock { state in
+            state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
+            return state.rightsChanged
+        }
+        changed?()
+    }
+
+    /// Whether its rights were taken away.
+    public var isRevoked: Bool { state.withLock { $0.revocation != nil } }
+
+    /// Why an actor may not be called; nil when it may. Without a name: any.
+    func revocation(of actor: String? = nil) -> TrebuchetError? {
+        state.withLock { state in
+            guard let revocation = state.revocation else { return nil }
+            if let actor, let spared = revocation.spared, spared.utf8.elementsEqual(actor.utf8) { return nil }
+            return revocation.error
+        }
+    }
+
+    /// - Parameter changed: told when its rights are taken away, or given back; from anywhere.
+    func followsRights(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.rightsChanged = changed } }
 
     /// Whether the connection is there: it is given up when it breaks, or when its client answers no pings.
     public var isOpen: Bool { state.withLock { $0.isOpen } }
@@ -83,13 +135,13 @@ public final class CallerConnection: Sendable, Hashable {
 
     /// The session has lost its connection.
     func didClose() {
-        let (handlers, ended) = state.withLock { state in
+        let (handlers, ended, changed) = state.withLock { state in
             state.isOpen = false
-            defer { (state.handlers, state.endStreams) = ([:], nil) }
-            return (state.handlers, state.endStreams)
+            defer { (state.handlers, state.endStreams, state.rightsChanged) = ([:], nil, nil) }
+            return (state.handlers, state.endStreams, state.rightsChanged)
         }
         // Freed outside of the lock, and not before the session has come to its end.
-        defer { withExtendedLifetime(ended) {} }
+        defer { withExtendedLifetime((ended, changed)) {} }
         for (_, body) in handlers.sorted(by: { $0.key < $1.key }) { body() }
     }
 

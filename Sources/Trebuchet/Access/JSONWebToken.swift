@@ -65,6 +65,17 @@ public struct JSONWebTokenVerifier: Sendable {
     /// Who a token speaks of: `sub` is the id, `roles` the roles, other claims that are strings or numbers are `claims`.
     /// Throws `AccessDenied`.
     public func verify(_ token: String) throws -> Principal {
+        let body = try signedBody(of: token)
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
+            throw denied("its claims are no JSON")
+        }
+        try check(claims)
+        guard let id = claims.sub else { throw denied("it has no subject") }
+        return Principal(id: id, roles: Set(claims.roles), claims: claims.others)
+    }
+
+    /// The claims of a token whose signature is right, as they were signed; nothing else is looked at. Throws `AccessDenied`.
+    package func signedBody(of token: String) throws -> [UInt8] {
         guard token.utf8.count <= Self.longestToken else { throw denied("it is too long") }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let head = Base64URL.decode(parts[0]), let body = Base64URL.decode(parts[1]),
@@ -78,12 +89,7 @@ public struct JSONWebTokenVerifier: Sendable {
         guard header.crit == nil else { throw denied("it has extensions that must be understood") }
         let signed = Array(token.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
         guard isValid(signature, of: signed) else { throw denied("its signature is wrong") }
-        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
-            throw denied("its claims are no JSON")
-        }
-        try check(claims)
-        guard let id = claims.sub else { throw denied("it has no subject") }
-        return Principal(id: id, roles: Set(claims.roles), claims: claims.others)
+        return body
     }
 
     private func isValid(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
@@ -99,8 +105,15 @@ public struct JSONWebTokenVerifier: Sendable {
         guard let expiry = claims.exp else { throw denied("it has no expiry") }
         guard now < expiry + leeway else { throw denied("it has expired") }
         if let start = claims.nbf, now < start - leeway { throw denied("it is not valid yet") }
-        if let issuer, claims.iss != issuer { throw denied("it is of another issuer") }
-        if let audience, !claims.aud.contains(audience) { throw denied("it is for another audience") }
+        if let issuer, !Self.isSame(claims.iss, issuer) { throw denied("it is of another issuer") }
+        if let audience, !claims.aud.contains(where: { Self.isSame($0, audience) }) {
+            throw denied("it is for another audience")
+        }
+    }
+
+    /// By their bytes: Swift takes different texts for one.
+    private static func isSame(_ claim: String?, _ text: String) -> Bool {
+        claim.map { $0.utf8.elementsEqual(text.utf8) } ?? false
     }
 
     private func denied(_ why: String) -> AccessDenied { .unauthenticated("the token was not accepted: \(why)") }

@@ -31,6 +31,8 @@ final class ClientCore: @unchecked Sendable {
     private let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
     let handed = HandedActors()
+    /// How often the server has said that who is signed in is so no more.
+    let revocations = StateRelay(0)
     private let lastNumber = Atomic<UInt64>(0)
 
     let connection: ClientConnection
@@ -360,7 +362,9 @@ final class ClientCore: @unchecked Sendable {
             toldMessageSize = terms.messageSize
             handed.heard(terms)
             sendNext()
-        default: break  // An `error` ends with the connection; unknown kinds are for newer clients.
+        case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
+            revocations.update { $0 += 1 }
+        default: break  // Another `error` ends with the connection; unknown kinds are for newer clients.
         }
     }
 

@@ -41,6 +41,9 @@ final class Session: @unchecked Sendable {
     var beginning: Set<[UInt8]> = []
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
+    /// Whether its calls have to be looked at before they are made.
+    private(set) var isGuarded: Bool
+    private var isRevoked = false
     /// At a server with rates, from the first call on.
     private var buckets: ConnectionBuckets?
     /// Where the bytes of calls under way are counted, from the first one on.
@@ -72,12 +75,14 @@ final class Session: @unchecked Sendable {
         self.link = link
         self.version = version
         self.shard = shard
+        isGuarded = shard.isGuarded
         seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
         if let seat { link.memory?.join(seat.memory.budget) }
         shard.add(self)
         guard let caller else { return }
         // Held until the connection closes, and then let go.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
+        caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
         shard.onConnect?(caller.connection)
     }
 
@@ -191,8 +196,27 @@ final class Session: @unchecked Sendable {
         }
     }
 
+    /// The connection's rights were taken away, or given back.
+    private func rightsDidChange() {
+        guard isOpen else { return }
+        let revocation = caller?.connection.revocation()
+        defer {
+            isRevoked = revocation != nil
+            isGuarded = shard.isGuarded || isRevoked
+        }
+        guard let revocation, !isRevoked else { return }
+        tell(revocation.code.wire, revocation.message)
+        for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
+    }
+
+    /// Why somebody whose rights were taken away may not use an actor.
+    func revocation(of actorID: String) -> TrebuchetError? {
+        isRevoked ? caller?.connection.revocation(of: actorID) : nil
+    }
+
     /// Why a call or stream may not begin; nil when it may.
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
+        if let revocation = revocation(of: actorID) { return revocation }
         if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
             let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
             return TrebuchetError(

@@ -24,12 +24,10 @@ final class SignalReader: Sendable {
 
     /// Made before handlers are set, and never closed.
     private static let pipeEnds: (read: Int32, write: Int32) = {
-        var ends: [Int32] = [-1, -1]
-        precondition(pipe(&ends) == 0, "pipe: \(String(cString: strerror(errno)))")
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        guard let pipe = Pipe() else { preconditionFailure("pipe: \(String(cString: strerror(errno)))") }
         // A handler does not wait for anybody.
-        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-        return (ends[0], ends[1])
+        _ = fcntl(pipe.writeEnd, F_SETFL, O_NONBLOCK)
+        return (pipe.readEnd, pipe.writeEnd)
     }()
 
     private let state = Mutex(State())

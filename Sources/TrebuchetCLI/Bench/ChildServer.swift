@@ -1,4 +1,5 @@
 import Glibc
+import Networking
 
 /// `trebuchet serve` in a process of its own, so that its memory is its own.
 final class ChildServer {
@@ -10,12 +11,10 @@ final class ChildServer {
     /// - Parameter services: what it hosts. Default: none, but the example actors: services know their callers, and so cost each
     ///   connection something.
     init(_ options: [String] = [], services: String? = nil) throws {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
+        guard let pipe = Pipe() else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-        posix_spawn_file_actions_addclose(&actions, ends[0])
+        posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd, STDOUT_FILENO)
         defer { posix_spawn_file_actions_destroy(&actions) }
         let hosted = services.map { ["--services", $0] } ?? ["--services", "none", "--demo"]
         let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + hosted + options
@@ -24,10 +23,12 @@ final class ChildServer {
         var pid: pid_t = 0
         let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, environ)
         guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
-        close(ends[1])
+        close(pipe.writeEnd)
         var text = ""
         var byte: UInt8 = 0
-        while !text.hasSuffix(" ("), read(ends[0], &byte, 1) == 1 { text.unicodeScalars.append(UnicodeScalar(byte)) }
+        while !text.hasSuffix(" ("), read(pipe.readEnd, &byte, 1) == 1 {
+            text.unicodeScalars.append(UnicodeScalar(byte))
+        }
         guard let url = text.split(separator: " ").first(where: { $0.hasPrefix("ws://") }) else {
             throw UsageError("the server did not start: \(text)")
         }

@@ -1,3 +1,4 @@
+import CEpoll
 import Glibc
 import Networking
 
@@ -9,12 +10,12 @@ final class LoopbackEcho {
 
     init(size: Int) throws {
         self.size = size
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        near = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        near = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         let connected = withUnsafeMutablePointer(to: &name) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 bind(listener, address, length) == 0 && listen(listener, 1) == 0
@@ -22,7 +23,7 @@ final class LoopbackEcho {
             }
         }
         guard connected else { throw UsageError("a TCP connection to itself: \(String(cString: strerror(errno)))") }
-        let far = accept(listener, nil, nil)
+        let far = gnu_accept4(listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
         close(listener)
         for end in [near, far] {
             var on: Int32 = 1

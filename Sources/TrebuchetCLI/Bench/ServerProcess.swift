@@ -4,7 +4,7 @@ import Glibc
 enum ServerProcess {
     /// Memory of a process that is in RAM, from `/proc/PID/smaps_rollup`.
     static func residentBytes(_ pid: Int32) throws -> Int {
-        guard let file = fopen("/proc/\(pid)/smaps_rollup", "r") else {
+        guard let file = fopen("/proc/\(pid)/smaps_rollup", "re") else {
             throw UsageError("cannot read the memory of process \(pid): \(String(cString: strerror(errno)))")
         }
         defer { fclose(file) }

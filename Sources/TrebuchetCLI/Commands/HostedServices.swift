@@ -9,6 +9,7 @@ struct HostedServices {
             "the services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
         OptionSpec("--mail-command", "COMMAND", "auth: hand mails with codes to this program, as 'sendmail -t'"),
         OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
+        OptionSpec("--oidc", "FILE", "auth: providers whose ID tokens sign somebody in: a list in JSON (none)"),
         OptionSpec("--mail-from", "ADDRESS", "auth: the sender of mails (trebuchet@localhost)"),
     ]
 
@@ -24,14 +25,17 @@ struct HostedServices {
         let all = arguments.has("--bench") || arguments.has("--torment") ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
         guard names.contains(AuthService.name) else {
-            if let option = ["--mail-command", "--smtp", "--mail-from"].first(where: arguments.has) {
+            if let option = ["--mail-command", "--smtp", "--mail-from", "--oidc"].first(where: arguments.has) {
                 throw UsageError("\(option) belongs to --services auth")
             }
             accounts = nil
             return
         }
+        let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
-        accounts = try await Accounts(store: store, mailer: mailer) { Console.error("trebuchet serve: \($0)") }
+        accounts = try await Accounts(store: store, mailer: mailer, providers: providers) {
+            Console.error("trebuchet serve: \(LogLine.of($0))")
+        }
     }
 
     /// What the server is made with.
@@ -81,7 +85,12 @@ struct HostedServices {
         case (nil, nil):
             Console.error(
                 "trebuchet serve: codes to sign in are printed here; to send them, use --mail-command or --smtp")
-            return ClosureMailer { code, address in Console.error("trebuchet serve: code for \(address): \(code)") }
+            return ClosureMailer { code, address in
+                Console.error("trebuchet serve: code for \(address): \(code)")
+            } notify: { notice, address in
+                guard case .addressChanged(let other) = notice else { return }
+                Console.error("trebuchet serve: to \(address): the account has the address \(other) from now on")
+            }
         }
     }
 }

@@ -41,31 +41,54 @@ enum SignInCommand {
             print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
         } else if let user = try await signIn(auth, email: email, code: arguments.string("--code")) {
             print("signed in as \(name(of: user))")
+            // For `trebuchet sessions`; signing in does not fail because of it.
+            try? await auth.labelSession("trebuchet at \(hostName)")
         }
         await backend.client.close()
     }
 
-    private static func name(of user: User) -> String { "\(user.email ?? "a guest") (\(user.id))" }
+    static func name(of user: User) -> String { "\(user.email ?? "a guest") (\(user.id))" }
 
     /// Nil when the code has been sent and nobody is there to type it.
     private static func signIn(_ auth: Shared<AuthSession>, email: String?, code: String?) async throws -> User? {
         guard let email else { return try await auth.signInAsGuest() }
         if let code { return try await auth.verifyMagicCode(email: email, code: code) }
         let sent = try await auth.sendMagicCode(to: email)
+        return try await askForCode(sent, at: email, else: "trebuchet sign-in --email \(email) --code CODE") { code in
+            try await auth.verifyMagicCode(email: email, code: code)
+        }
+    }
+
+    /// Asks for a code that was sent, until it is right or has been tried too often.
+    ///
+    /// - Parameter command: what there is to do when nobody is there to type it; then nil is returned.
+    static func askForCode<Output>(
+        _ sent: SendMagicCodeResponse, at email: String, else command: String, _ use: (String) async throws -> Output
+    ) async throws -> Output? {
         print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
         while true {
             if isatty(STDIN_FILENO) != 0 { print("code: ", terminator: "") }
             fflush(stdout)
             guard let line = readLine() else {
-                print("then: trebuchet sign-in --email \(email) --code CODE")
+                print("then: \(command)")
                 return nil
             }
             do {
-                return try await auth.verifyMagicCode(email: email, code: String(line.filter { !$0.isWhitespace }))
+                return try await use(String(line.filter { !$0.isWhitespace }))
             } catch let error as AuthError {
                 guard case .wrongCode(let triesLeft) = error, triesLeft > 0 else { throw error }
                 print("\(error)")
             }
         }
+    }
+
+    /// As much of it as fits into a label.
+    private static var hostName: String {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let status = bytes.withUnsafeMutableBytes { bytes in
+            bytes.baseAddress.map { gethostname($0, bytes.count - 1) } ?? -1
+        }
+        guard status == 0 else { return "?" }
+        return String(decoding: bytes.prefix { $0 > 0x20 && $0 < 0x7F }.prefix(40), as: UTF8.self)
     }
 }

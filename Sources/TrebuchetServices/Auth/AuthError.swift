@@ -17,10 +17,26 @@ public enum AuthError: Error, Codable, Sendable, Hashable {
     /// The code could not be handed to the mail system.
     case mailNotSent
     /// The refresh token is unknown, expired, of a session that has ended, or was used before; the session is over.
-    case sessionEnded
+    case sessionEnded(SessionEnd = .unknown)
     /// There is nobody to sign out.
     case notSignedIn
-    /// A limit of the server is reached: `pendingCodes`, `mailsInFlight`, `accounts`, `waiting`.
+    /// The account has no such session.
+    case noSuchSession
+    /// It takes somebody who has just signed in, or a code that was sent to the account's address.
+    case notFresh
+    /// Another account has the address.
+    case addressTaken
+    /// The app's own data of the account could not be deleted; nothing of it was.
+    case notDeleted
+    /// The text is too long, or has control characters.
+    case invalidLabel
+    /// The server knows no provider of this name.
+    case unknownProvider
+    /// The ID token was not accepted, for this reason.
+    case invalidToken(String)
+    /// The provider's keys cannot be had now.
+    case providerUnavailable
+    /// A limit of the server is reached: `mailsInFlight`, `accounts`, `waiting`.
     case limitReached(String)
     /// What the server keeps accounts in does not answer.
     case unavailable
@@ -43,8 +59,16 @@ extension AuthError: LocalizedError, CustomStringConvertible {
                 : "the code is wrong; \(triesLeft) more \(triesLeft == 1 ? "try" : "tries")"
         case .noCode: "there is no code for this address any more; ask for another"
         case .mailNotSent: "the code could not be sent; try again later"
-        case .sessionEnded: "the session has ended; sign in again"
+        case .sessionEnded(let why): "the session has ended: \(why); sign in again"
         case .notSignedIn: "nobody is signed in"
+        case .noSuchSession: "the account has no such session"
+        case .notFresh: "sign in again first, or give a code that was sent to the account's address"
+        case .addressTaken: "another account has this address"
+        case .notDeleted: "what the server keeps of this account could not be deleted now; try again later"
+        case .invalidLabel: "a label is a text of up to \(SessionInfo.longestLabel) bytes without control characters"
+        case .unknownProvider: "the server knows no such provider"
+        case .invalidToken(let why): "the token was not accepted: \(why)"
+        case .providerUnavailable: "the provider cannot be asked now; try again later"
         case .limitReached(let limit): "the server has reached its limit '\(limit)'; try again later"
         case .unavailable: "the server cannot get at its accounts now; try again later"
         case .withoutAccessPolicy: "the server does not know its callers: make it with 'access: accounts.accessPolicy'"

@@ -43,9 +43,67 @@ public distributed actor AuthService {
         try await accounts.refresh(refreshToken, on: try connection())
     }
 
-    /// Ends the session of a token, and with it the sign-in of all connections that it has.
+    /// Signs the connection in as the user of an ID token (OpenID Connect) that one of the server's providers has signed.
+    ///
+    /// The account is found by the provider and its `sub`. When there is none yet, and the provider says that it has
+    /// verified an address, it is the account of that address; else a guest becomes it and keeps the id, or a new one is
+    /// made.
+    ///
+    /// - Parameters:
+    ///   - provider: its name at the server.
+    ///   - nonce: what was given to the provider for this token; required when the token has one. Its claim is this text,
+    ///     or the SHA-256 of it in hexadecimal digits.
+    public distributed func signIn(
+        idToken: String, provider: String, nonce: String?
+    ) async throws(AuthError) -> SessionGrant {
+        try await accounts.signIn(idToken: idToken, provider: provider, nonce: nonce, on: try connection())
+    }
+
+    /// Ends the session of a token. The connection that asks, if it is one of the session's, goes on as nobody; all others
+    /// lose their rights and are told.
     public distributed func signOut(_ refreshToken: String) async throws(AuthError) {
-        try await accounts.signOut(refreshToken)
+        try await accounts.signOut(refreshToken, on: try connection())
+    }
+
+    /// The sessions of the caller's account, the newest first.
+    public distributed func sessions() async throws(AuthError) -> [SessionInfo] {
+        try await accounts.sessions(of: try connection())
+    }
+
+    /// Ends a session of the caller's account, by its ``SessionInfo/id``. Its connections lose their rights and are told.
+    public distributed func endSession(_ id: String) async throws(AuthError) {
+        try await accounts.endSession(id, for: try connection())
+    }
+
+    /// Ends all sessions of the caller's account but its own.
+    ///
+    /// - Returns: how many there were.
+    public distributed func endOtherSessions() async throws(AuthError) -> Int {
+        try await accounts.endOtherSessions(of: try connection())
+    }
+
+    /// Gives the caller's session a name that `sessions()` shows: up to 64 bytes without control characters; empty for none.
+    public distributed func labelSession(_ label: String) async throws(AuthError) {
+        try await accounts.label(label, sessionOf: try connection())
+    }
+
+    /// Sends a code to an address that is to become that of the caller's account.
+    public distributed func sendAddressCode(to email: String) async throws(AuthError) -> SendMagicCodeResponse {
+        try await accounts.sendAddressCode(to: email, for: try connection())
+    }
+
+    /// Makes an address that of the caller's account, with the code that was sent there. The address of before is told by
+    /// mail, and is free.
+    public distributed func changeAddress(to email: String, code: String) async throws(AuthError) -> User {
+        try await accounts.changeAddress(to: email, code: code, on: try connection())
+    }
+
+    /// Deletes the caller's account; all its sessions end, and its address is free.
+    ///
+    /// - Parameter code: one that `sendMagicCode` has sent to the account's address. Nil is enough for a guest, and for who
+    ///   has signed in within the last 10 minutes (`AuthLimits.freshSignIn`).
+    public distributed func deleteAccount(code: String?) async throws(AuthError) {
+        try await accounts.deleteAccount(code: code, on: try connection())
     }
 
     /// It comes from the call itself, never from arguments.

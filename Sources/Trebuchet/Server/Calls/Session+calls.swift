@@ -55,7 +55,7 @@ extension Session {
     /// The hot path: what runs in place and may be called by anybody, as most calls. It looks at no more than that takes.
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
-        guard !shard.isGuarded, !method.isIdempotent, hasCounts(method, message), runsInPlace(method, record) else {
+        guard !isGuarded, !method.isIdempotent, hasCounts(method, message), runsInPlace(method, record) else {
             return callCarefully(method, of: record, message)
         }
         callInPlace(record, method, message)
@@ -69,7 +69,7 @@ extension Session {
     /// - Parameter record: nil while the actor is not made.
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        if shard.isGuarded, !mayPass(method.name, message) { return }
+        if isGuarded, !mayPass(method.name, message) { return }
         guard hasCounts(method, message) else { return failCounts(method, message) }
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
             return callOnce(method, of: record, message)
@@ -80,7 +80,7 @@ extension Session {
 
     /// Whether the caller may do it, and not too fast; false after a refusal.
     func mayPass(_ target: String, _ message: borrowing Message) -> Bool {
-        guard shard.isGuarded, let refusal = refusal(of: target, message.actorName) else { return true }
+        guard isGuarded, let refusal = refusal(of: target, message.actorName) else { return true }
         fail(message, refusal)
         return false
     }

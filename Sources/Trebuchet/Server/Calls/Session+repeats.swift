@@ -90,7 +90,7 @@ extension Session {
             case .nowhere: (nil, nil)
             }
         let target = type?.target(message.target)
-        if shard.isGuarded, let refusal = refusal(of: target?.name ?? message.target, message.actorName) {
+        if isGuarded, let refusal = refusal(of: target?.name ?? message.target, message.actorName) {
             return finish(call, .failure(refusal))
         }
         let isRepeat = name.session != self.name

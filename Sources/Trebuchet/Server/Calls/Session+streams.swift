@@ -61,11 +61,11 @@ extension Session {
             case .ready(let found): (record, type) = (found, found.type)
             case .unmade(let unmade): (record, type) = (nil, unmade)
             case .nowhere:
-                if shard.isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
+                if isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
                 throw notExposed(message)
             }
             let target = type.target(message.target)
-            if shard.isGuarded, let refusal = refusal(of: target.name, message.actorName) { throw refusal }
+            if isGuarded, let refusal = refusal(of: target.name, message.actorName) { throw refusal }
             guard case .stream(let stream) = target else {
                 throw TrebuchetError(
                     .methodNotFound,
@@ -238,6 +238,10 @@ extension Session {
         guard isOpen, !isDraining else {
             (source as? FilteredSource)?.endIfUnused()
             return
+        }
+        if let revocation = revocation(of: record.name) {
+            (source as? FilteredSource)?.endIfUnused()
+            return refuse(request, revocation)
         }
         // It may have lost its place since.
         if record.type.isGated, gated[request.streamID] == nil {

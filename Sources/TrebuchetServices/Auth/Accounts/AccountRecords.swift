@@ -10,9 +10,16 @@ struct Account: Codable, Equatable {
     var email: String?
     /// Names of its sessions, the oldest first.
     var sessions: [String] = []
+    /// Who it is at providers, as `Identity.name`; nil when it is at none.
+    var identities: [String]?
+
+    /// Whether nobody could be it again without a session.
+    var isGuest: Bool { email == nil && identities?.isEmpty != false }
+
+    func user(id: String) -> User { User(id: id, email: email, isGuest: isGuest) }
 }
 
-/// The records of accounts in a store: users by id, ids by address, sessions by name.
+/// The records of accounts in a store: users by id, ids by address and by identity, sessions by name.
 ///
 /// What a store throws becomes `AuthError.unavailable`; `report` is told the reason, which is not for clients.
 struct AccountRecords: Sendable {
@@ -26,6 +33,10 @@ struct AccountRecords: Sendable {
 
         mutating func set(owner id: String?, ofAddress address: String) {
             values["address/" + address] = .some(id.map { Array($0.utf8) })
+        }
+
+        mutating func set(owner id: String?, ofIdentity name: String) {
+            values["identity/" + name] = .some(id.map { Array($0.utf8) })
         }
 
         mutating func set(_ family: TokenFamily?, session: String) throws(AuthError) {
@@ -52,6 +63,10 @@ struct AccountRecords: Sendable {
 
     func owner(ofAddress address: String) async throws(AuthError) -> String? {
         try await value("address/" + address).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func owner(ofIdentity name: String) async throws(AuthError) -> String? {
+        try await value("identity/" + name).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The secret that all keys are made of; made when it is first asked for.
@@ -83,7 +98,7 @@ struct AccountRecords: Sendable {
         try await eachPage("account/") { (id, account: Account) throws(AuthError) in
             var kept = account
             kept.sessions.removeAll { expired.contains($0) }
-            let isGone = kept.sessions.isEmpty && kept.email == nil
+            let isGone = kept.sessions.isEmpty && kept.isGuest
             if !isGone { count += 1 }
             guard isGone || kept != account else { return nil }
             var changes = Changes()

@@ -6,18 +6,26 @@ public struct AuthLimits: Sendable {
     public var codeLifetime = Duration.seconds(10 * 60)
     /// Wrong codes that may be tried before a code is void. Default 5.
     public var codeTries = 5
-    /// Codes that may be under way at once. Default 10,000; more fail with `limitReached`.
+    /// Codes that may be under way at once. Default 10,000; for one more, the oldest of the host that has most gives way.
     public var pendingCodes = 10_000
     /// Mails that are handed over at once. Default 64; more fail with `limitReached`.
     public var mailsInFlight = 64
-    /// Codes for one address. Default 5 at once, then one in 5 minutes.
-    public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 300, burst: 5)
+    /// Of these, those that one host has asked for. Default 8; more fail with `limitReached`. This machine's own, and those
+    /// of clients in this process, are not counted.
+    public var mailsInFlightPerHost = 8
+    /// Codes for one address that one host asks for. Default 5 at once, then one in 60 minutes; who uses one has all five again.
+    public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 5)
+    /// Codes for one address, whoever asks. Default 50 at once, then one in 10 minutes: so one host cannot use them up, and
+    /// many cannot guess at an address's codes for long.
+    public var codesPerAddressOfAll = RateLimit(callsPerSecond: 1.0 / 600, burst: 50)
     /// Codes asked for over one connection. Default 5 at once, then one in 12 seconds.
     public var codesPerConnection = RateLimit(callsPerSecond: 1.0 / 12, burst: 5)
-    /// Codes asked for, codes tried and guests made, each from one host. Default 50 at once, then one a second.
+    /// Codes asked for, codes and ID tokens tried, and guests made, each from one host. Default 50 at once, then one a second.
     public var attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 50)
-    /// Addresses, connections and hosts, each, whose rates are kept. Default 10,000; while as many have used theirs, others
-    /// are refused.
+    /// Sessions that are renewed, listed, named and ended from one host. Default 1,000 at once, then 20 a second.
+    public var renewalsPerHost = RateLimit(callsPerSecond: 20, burst: 1_000)
+    /// Addresses, connections and hosts, each, whose rates are kept. Default 10,000; for one more, those that have used
+    /// nothing of late give way, then the oldest of the host that has most.
     public var ratesKept = 10_000
 
     /// Accounts in all. Default 1,000,000; more fail with `limitReached`.
@@ -29,6 +37,8 @@ public struct AuthLimits: Sendable {
     /// For how long a refresh token may be used once more after it was used, while its successor has not been. It is for a
     /// client that has lost the answer. Default 30 seconds.
     public var repeatWindow = Duration.seconds(30)
+    /// How long after signing in somebody may delete the account without a code. Default 10 minutes.
+    public var freshSignIn = Duration.seconds(10 * 60)
     /// How long an access token is good for. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)
     /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`.

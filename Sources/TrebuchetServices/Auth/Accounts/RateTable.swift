@@ -1,31 +1,41 @@
 internal import Trebuchet
 
 /// How much of a rate each of many has used. Pure: the time is given, in milliseconds.
-struct RateTable {
+///
+/// When it is full, those go first that have back what they used, which are as good as new ones; then those of the owner
+/// that has most. So nobody is refused because of what others have used.
+struct RateTable<Owner: Hashable, Key: Hashable> {
     private let limit: RateLimit
-    private let capacity: Int
-    private var buckets: [String: TokenBucket] = [:]
-    /// Before this moment it is of no use to look for places that have become free.
-    private var nextSweep: Int64 = 0
+    private var buckets: FairTable<Owner, Key, TokenBucket>
 
     init(_ limit: RateLimit, capacity: Int) {
         self.limit = limit
-        self.capacity = capacity
+        buckets = FairTable(capacity: capacity)
     }
 
-    /// Throws when `key` has used up its rate, or when there is no room to note it.
-    mutating func take(_ key: String, at now: Int64) throws(AuthError) {
-        let nanoseconds = UInt64(max(0, now)) &* 1_000_000
-        if buckets[key] == nil, buckets.count >= capacity {
-            let wait = Int64(max(1, 1000 / limit.callsPerSecond))
-            guard now >= nextSweep else { throw .rateLimited(retryAfterMilliseconds: Int(wait)) }
-            buckets = buckets.filter { !$0.value.isFull(at: nanoseconds) }
-            if buckets.count >= capacity {
-                nextSweep = now + 1000
-                throw .rateLimited(retryAfterMilliseconds: Int(wait))
-            }
-        }
-        let wait = buckets[key, default: TokenBucket(limit, now: nanoseconds)].take(at: nanoseconds)
-        if let wait { throw .rateLimited(retryAfterMilliseconds: wait) }
+    /// The time after which `key` may take something, in milliseconds; nil when it may now. Takes nothing.
+    func wait(for key: Key, at now: Int64) -> Int? {
+        guard var bucket = buckets[key] else { return nil }
+        return bucket.take(at: Self.nanoseconds(now))
     }
+
+    /// Takes one, if there is one; see `wait`.
+    ///
+    /// - Parameter owner: on whose account it is noted.
+    mutating func take(_ key: Key, of owner: Owner, at now: Int64) {
+        let now = Self.nanoseconds(now)
+        if var bucket = buckets[key] {
+            _ = bucket.take(at: now)
+            return buckets.update(key, to: bucket)
+        }
+        if buckets.isFull { buckets.removeAll { $0.isFull(at: now) } }
+        var bucket = TokenBucket(limit, now: now)
+        _ = bucket.take(at: now)
+        buckets.insert(bucket, for: key, of: owner)
+    }
+
+    /// Gives `key` back what it has used.
+    mutating func forget(_ key: Key) { buckets.remove(key) }
+
+    private static func nanoseconds(_ milliseconds: Int64) -> UInt64 { UInt64(max(0, milliseconds)) &* 1_000_000 }
 }

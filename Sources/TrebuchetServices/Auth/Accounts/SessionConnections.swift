@@ -1,14 +1,13 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// Which connections are signed in by which session, so that they are not any more when the session ends.
+/// Which connections are signed in by which session, so that they lose their rights when the session ends.
 final class SessionConnections: Sendable {
     private struct State {
         /// Each connection that ever was signed in, with its session, until it closes.
         var sessions: [CallerConnection: String?] = [:]
         var connections: [String: Set<CallerConnection>] = [:]
-        /// Sessions that have ended of late: a connection that was being let in meanwhile is not signed in.
-        var ended: [String] = []
+        var ended = EndedSessions()
 
         mutating func leave(_ connection: CallerConnection) {
             guard let session = sessions[connection] ?? nil else { return }
@@ -17,8 +16,6 @@ final class SessionConnections: Sendable {
             if connections[session]?.isEmpty == true { connections[session] = nil }
         }
     }
-
-    private static let endedKept = 10_000
 
     private let state = Mutex(State())
 
@@ -31,17 +28,18 @@ final class SessionConnections: Sendable {
         signIn(connection, principal, session: session)
     }
 
+    /// Makes a connection that of a session. One that has ended meanwhile leaves it without rights.
     func signIn(_ connection: CallerConnection, _ principal: Principal, session: String) {
         let isNew = state.withLock { state in
             let isNew = state.sessions[connection] == nil
             state.leave(connection)
-            guard !state.ended.contains(session) else {
-                connection.principal = nil
+            if let end = state.ended.reason(session) {
+                Self.revoke(connection, end)
                 return false
             }
-            connection.principal = principal
             state.sessions[connection] = session
             state.connections[session, default: []].insert(connection)
+            connection.principal = principal
             return isNew
         }
         guard isNew else { return }
@@ -54,15 +52,62 @@ final class SessionConnections: Sendable {
         }
     }
 
-    /// Signs out all connections of a session, and those that would still come.
-    func end(_ session: String) {
+    /// A connection goes on as nobody: its client wants to.
+    func signOut(_ connection: CallerConnection) {
+        state.withLock { state in
+            state.leave(connection)
+            connection.principal = nil
+        }
+    }
+
+    /// Takes their rights from all connections of a session, and from those that would still come.
+    func end(_ session: String, because end: SessionEnd) {
         state.withLock { state in
             for connection in state.connections[session] ?? [] {
-                connection.principal = nil
                 state.leave(connection)
+                // Before anybody can sign it in again.
+                Self.revoke(connection, end)
             }
-            if state.ended.count >= Self.endedKept { state.ended.removeFirst(Self.endedKept / 2) }
-            state.ended.append(session)
+            state.ended.add(session, end)
+        }
+    }
+
+    /// Who the connections of a session are from now on.
+    func update(_ session: String, to principal: Principal) {
+        state.withLock { state in
+            for connection in state.connections[session] ?? [] { connection.principal = principal }
+        }
+    }
+
+    /// Why a session has ended, if that was of late.
+    func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended.reason(session) ?? .unknown } }
+
+    private static func revoke(_ connection: CallerConnection, _ end: SessionEnd) {
+        connection.revoke("the session has ended: \(end); sign in again", except: AuthService.name)
+    }
+}
+
+/// Sessions that have ended of late: a connection that was being let in meanwhile is not signed in, and a client that asks
+/// is told why.
+private struct EndedSessions {
+    private static let kept = 10_000
+
+    private var reasons: [String: SessionEnd] = [:]
+    /// The oldest first, from `first` on.
+    private var order: [String] = []
+    private var first = 0
+
+    func reason(_ session: String) -> SessionEnd? { reasons[session] }
+
+    mutating func add(_ session: String, _ end: SessionEnd) {
+        guard reasons.updateValue(end, forKey: session) == nil else { return }
+        order.append(session)
+        guard reasons.count > Self.kept else { return }
+        reasons[order[first]] = nil
+        first += 1
+        if first >= Self.kept {
+            order.removeFirst(first)
+            first = 0
         }
     }
 }

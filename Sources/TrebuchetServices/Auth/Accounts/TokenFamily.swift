@@ -17,13 +17,19 @@ struct TokenFamily: Codable, Equatable {
     }
 
     let account: String
+    /// When somebody signed in; nil in records of before it was kept.
+    let created: Int64?
+    /// What the client calls its device.
+    var label: String?
     private(set) var current: [UInt8]
     private(set) var previous: [UInt8]?
     private(set) var renewedAt: Int64
     private(set) var expiry: Int64
 
-    init(account: String, token: [UInt8], at now: Int64, lifetime: Int64) {
+    init(account: String, token: [UInt8], label: String? = nil, at now: Int64, lifetime: Int64) {
         self.account = account
+        self.label = label
+        created = now
         current = token
         renewedAt = now
         expiry = now + lifetime

@@ -14,7 +14,9 @@ public struct AuthKey: SharedKey {
 
     public func load(context: LoadContext<AuthSession>, continuation: LoadContinuation<AuthSession>) {
         guard let session = backend?.session else { return continuation.resume(throwing: AuthError.withoutBackend) }
-        continuation.resume(returning: AuthSession(state: session.states.currentValue))
+        var value = AuthSession()
+        session.states.currentValue.show(in: &value)
+        continuation.resume(returning: value)
     }
 
     public func subscribe(
@@ -27,7 +29,7 @@ public struct AuthKey: SharedKey {
             var failure = session.loadFailure
             for await _ in session.states.stream {
                 // Looked at while the value is changed, it never goes back behind what an operation has set.
-                subscriber.update { $0.state = session.states.currentValue }
+                subscriber.update { session.states.currentValue.show(in: &$0) }
                 if let error = failure.take() { subscriber.yield(throwing: error) }
             }
         }

@@ -6,6 +6,9 @@ public import SharedState
 public struct AuthSession: Sendable {
     /// Kept up to date by the backend.
     public var state: AuthState
+    /// Why nobody is signed in any more, when the session has ended elsewhere: until somebody signs in again, as a guest for
+    /// instance, calls over the connection that there was fail with `unauthenticated`. Kept up to date by the backend.
+    public internal(set) var sessionEnd: SessionEnd?
     public var operationStatus: OperationStatus
     /// Of the last operation; stays until a success or `reset()`.
     public var error: (any Error)?
@@ -33,7 +36,8 @@ public struct AuthSession: Sendable {
 extension AuthSession: Equatable {
     /// Errors are the same when their types are and they say the same.
     public static func == (left: Self, right: Self) -> Bool {
-        left.state == right.state && left.operationStatus == right.operationStatus
+        left.state == right.state && left.sessionEnd == right.sessionEnd
+            && left.operationStatus == right.operationStatus
             && areEqual(left.error, right.error)
     }
 

@@ -22,3 +22,21 @@ public enum AuthState: Sendable, Hashable {
     public var isAuthenticated: Bool { if case .authenticated = self { true } else { false } }
     public var isGuest: Bool { if case .guest = self { true } else { false } }
 }
+
+/// What is known of a session, all of it at one time.
+struct SessionStatus: Sendable, Equatable {
+    let state: AuthState
+    /// See ``AuthSession/sessionEnd``.
+    let end: SessionEnd?
+
+    init(_ state: AuthState, end: SessionEnd? = nil) {
+        self.state = state
+        self.end = end
+    }
+
+    /// Shows it in a value.
+    func show(in session: inout AuthSession) {
+        session.state = state
+        session.sessionEnd = end
+    }
+}

@@ -74,7 +74,7 @@ public struct BackendConnectionKey: SharedReaderKey {
 
 extension TrebuchetBackend {
     fileprivate var connection: BackendConnection {
-        BackendConnection(client.connectionState.currentValue, session.states.currentValue)
+        BackendConnection(client.connectionState.currentValue, session.states.currentValue.state)
     }
 }
 

@@ -17,14 +17,14 @@ actor SessionKeeper {
     private struct Held {
         /// It holds this object, by the function that gives its tokens.
         weak var client: TrebuchetClient?
-        /// Follows the connections of others.
-        var follower: Task<Void, Never>?
+        /// Follow what its connections tell.
+        var followers: [Task<Void, Never>] = []
         /// What is to know whose writes and results are whose.
         weak var collections: CollectionLinks?
     }
 
     /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
-    nonisolated let states: StateRelay<AuthState>
+    nonisolated let states: StateRelay<SessionStatus>
     /// Why what was kept could not be read when this was made.
     nonisolated let loadFailure: (any Error)?
     /// Who was signed in when this was made, until the server says more.
@@ -58,11 +58,11 @@ actor SessionKeeper {
         connections = .ours(transport)
         do {
             restored = try credentials.load()?.user
-            states = StateRelay(restored == nil ? .unauthenticated : .loading)
+            states = StateRelay(SessionStatus(restored == nil ? .unauthenticated : .loading))
             loadFailure = nil
         } catch {
             restored = nil
-            states = StateRelay(.unauthenticated)
+            states = StateRelay(SessionStatus(.unauthenticated))
             loadFailure = error
         }
     }
@@ -73,24 +73,34 @@ actor SessionKeeper {
         sleep = { try await Task.sleep(for: $0) }
         connections = .others
         restored = nil
-        states = StateRelay(.unauthenticated)
+        states = StateRelay(SessionStatus(.unauthenticated))
         loadFailure = nil
     }
 
     deinit {
         timer?.cancel()
-        held.withLock { $0.follower }?.cancel()
+        for follower in held.withLock({ $0.followers }) { follower.cancel() }
     }
 
     /// Called once, before anything else.
     nonisolated func use(_ client: TrebuchetClient) {
-        held.withLock { $0.client = client }
-        guard case .others = connections else { return }
-        let connectionStates = client.connectionState.stream
-        let follower = Task { [weak self] in
-            for await state in connectionStates where state == .connected { try? await self?.renewOverClient() }
+        let revocations = client.revocations.stream
+        var followers = [
+            Task { [weak self] in
+                for await count in revocations where count > 0 { try? await self?.renewOverClient() }
+            }
+        ]
+        if case .others = connections {
+            let connectionStates = client.connectionState.stream
+            followers.append(
+                Task { [weak self] in
+                    for await state in connectionStates where state == .connected { try? await self?.renewOverClient() }
+                })
         }
-        held.withLock { $0.follower = follower }
+        held.withLock { held in
+            held.client = client
+            held.followers = followers
+        }
     }
 
     private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
@@ -100,7 +110,7 @@ actor SessionKeeper {
 
     /// Whose writes and results are those of now.
     nonisolated var account: CollectionAccount {
-        let state = states.currentValue
+        let state = states.currentValue.state
         if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
         return if case .ours = connections { .nobody } else { .client }
     }
@@ -117,6 +127,10 @@ actor SessionKeeper {
         try await signIn { try await $0.verifyMagicCode(email: email, code: code) }
     }
 
+    func signIn(idToken: String, provider: String, nonce: String?) async throws -> User {
+        try await signIn { try await $0.signIn(idToken: idToken, provider: provider, nonce: nonce) }
+    }
+
     func signOut() async throws {
         try await turn.withLock(isolation: self) {
             guard let credential = try credential() else { throw AuthError.notSignedIn }
@@ -127,8 +141,47 @@ actor SessionKeeper {
                 // As it was to be.
             }
             signIns += 1
-            try forget()
+            try forget(nil)
         }
+    }
+
+    // MARK: The account
+
+    func sessions() async throws -> [SessionInfo] { try await asUser { try await $0.sessions() } }
+    func endSession(_ id: String) async throws { try await asUser { try await $0.endSession(id) } }
+    func endOtherSessions() async throws -> Int { try await asUser { try await $0.endOtherSessions() } }
+    func labelSession(_ label: String) async throws { try await asUser { try await $0.labelSession(label) } }
+
+    func sendAddressCode(to email: String) async throws -> SendMagicCodeResponse {
+        try await asUser { try await $0.sendAddressCode(to: email) }
+    }
+
+    func changeAddress(to email: String, code: String) async throws -> User {
+        try await turn.withLock(isolation: self) {
+            let user = try await asUser { try await $0.changeAddress(to: email, code: code) }
+            // It still names the old one.
+            accessToken = nil
+            if var credential = try? credential() {
+                credential.user = user
+                keep(credential)
+            }
+            show(SessionStatus(AuthState(user)))
+            return user
+        }
+    }
+
+    func deleteAccount(code: String?) async throws {
+        try await turn.withLock(isolation: self) {
+            try await asUser { try await $0.deleteAccount(code: code) }
+            signIns += 1
+            try forget(nil)
+        }
+    }
+
+    /// Calls the service over a connection that is signed in, when somebody is.
+    private func asUser<Result: Sendable>(_ call: (AuthService) async throws -> Result) async throws -> Result {
+        guard try credential() != nil else { throw AuthError.notSignedIn }
+        return try await call(try service())
     }
 
     private func signIn(_ call: (AuthService) async throws -> SessionGrant) async throws -> User {
@@ -191,8 +244,8 @@ actor SessionKeeper {
         do {
             try await renew(over: client) { try await client.connect() }
         } catch {
-            if case .loading = states.currentValue, let user = try? credential()?.user {
-                states.update(AuthState(user))
+            if case .loading = states.currentValue.state, let user = try? credential()?.user {
+                show(SessionStatus(AuthState(user)))
             }
             await client.close()
             throw error
@@ -207,15 +260,20 @@ actor SessionKeeper {
         return options
     }
 
-    /// Signs in a connection of a client that shows no tokens.
+    /// Renews over the client's own connection: one that shows no tokens, or whose server says that its session has ended.
     private func renewOverClient() async throws {
-        guard let client, states.currentValue.isSignedIn else { return }
+        guard let client, states.currentValue.state.isSignedIn else { return }
         try await renew(over: client) {}
     }
 
     private func renew(over client: TrebuchetClient, connect: () async throws -> Void) async throws {
         // Read anew each time: another process may have renewed it.
-        guard var credential = try credential() else { return signedOutElsewhere() }
+        guard var credential = try credential() else {
+            accessToken = nil
+            // Another process has signed out.
+            if states.currentValue.state != .unauthenticated { forgetUser(.elsewhere) }
+            return
+        }
         try await connect()
         let service = try client.resolve(AuthService.self, id: AuthService.name)
         let began = signIns
@@ -225,13 +283,13 @@ actor SessionKeeper {
                 guard signIns == began else { return }
                 keep(grant.credential)
                 return accept(grant)
-            } catch AuthError.sessionEnded {
+            } catch AuthError.sessionEnded(let end) {
                 guard signIns == began else { return }
                 if let other = try? self.credential(), other.refreshToken != credential.refreshToken {
                     credential = other
                     continue
                 }
-                return try forget()
+                return try forget(end)
             }
         }
     }
@@ -253,7 +311,7 @@ actor SessionKeeper {
 
     /// False when it is to be tried again.
     private func renewInTime() async -> Bool {
-        guard states.currentValue.isSignedIn else { return true }
+        guard states.currentValue.state.isSignedIn else { return true }
         accessToken = nil
         // Without a connection the next one renews it.
         guard client?.connectionState.currentValue == .connected else { return true }
@@ -277,27 +335,28 @@ actor SessionKeeper {
     private func accept(_ grant: SessionGrant) {
         accessToken = grant.accessToken
         scheduleRenewal(after: .seconds(grant.accessSeconds))
-        show(AuthState(grant.user))
+        show(SessionStatus(AuthState(grant.user)))
     }
 
-    private func show(_ state: AuthState) {
+    private func show(_ status: SessionStatus) {
         let before = account
-        states.update(state)
+        states.update(status)
         guard account != before else { return }
         let collections = held.withLock { $0.collections }
         collections?.accountChanged(from: before)
     }
 
-    private func forget() throws {
-        signedOutElsewhere()
+    /// - Parameter end: why, when that was not here.
+    private func forget(_ end: SessionEnd?) throws {
+        forgetUser(end)
         try credentials.save(nil)
     }
 
-    private func signedOutElsewhere() {
+    private func forgetUser(_ end: SessionEnd?) {
         accessToken = nil
         unsaved = nil
         timer?.cancel()
-        show(.unauthenticated)
+        show(SessionStatus(.unauthenticated, end: end))
     }
 }
 

@@ -78,6 +78,34 @@ extension Shared where Value == AuthSession {
         try await perform(.auth) { try await signingIn { try await $0.verifyMagicCode(email: email, code: code) } }
     }
 
+    /// Signs in with an ID token that a provider (OpenID Connect) has given to the app.
+    ///
+    /// - Parameters:
+    ///   - provider: its name at the server, as `google`.
+    ///   - nonce: what was given to the provider for this token; required when the token has one.
+    @discardableResult
+    public func signIn(
+        idToken: String,
+        provider: String,
+        nonce: String? = nil,
+        onAttempt: (@MainActor () -> Void)? = nil,
+        onSuccess: (@MainActor (User) -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<User, any Error>) -> Void)? = nil
+    ) -> OperationCall<User> {
+        start(.auth, onAttempt: onAttempt, onSuccess: onSuccess, onError: onError, onSettled: onSettled) {
+            try await signingIn { try await $0.signIn(idToken: idToken, provider: provider, nonce: nonce) }
+        }
+    }
+
+    /// Signs in with an ID token that a provider (OpenID Connect) has given to the app.
+    @discardableResult
+    public func signIn(idToken: String, provider: String, nonce: String? = nil) async throws -> User {
+        try await perform(.auth) {
+            try await signingIn { try await $0.signIn(idToken: idToken, provider: provider, nonce: nonce) }
+        }
+    }
+
     /// Ends the session, here and at the server. When the server cannot be asked this fails, and the user stays signed in.
     @discardableResult
     public func signOut(
@@ -100,17 +128,17 @@ extension Shared where Value == AuthSession {
     public func reset() { reset(.auth) }
 
     /// Changes who is signed in, and sees to it that the value shows it before the operation settles.
-    private nonisolated func signingIn<Output: Sendable>(
+    nonisolated func signingIn<Output: Sendable>(
         _ change: (SessionKeeper) async throws -> Output
     ) async throws -> Output {
         let session = try backend().session
         let output = try await change(session)
-        withLock { $0.state = session.states.currentValue }
+        withLock { session.states.currentValue.show(in: &$0) }
         return output
     }
 
     /// The backend of the key; of a value without one, the current.
-    private nonisolated func backend() throws -> TrebuchetBackend {
+    nonisolated func backend() throws -> TrebuchetBackend {
         guard let backend = (key as? AuthKey)?.backend ?? TrebuchetBackend.current else {
             throw AuthError.withoutBackend
         }
@@ -119,5 +147,5 @@ extension Shared where Value == AuthSession {
 }
 
 extension OperationSlot where Value == AuthSession {
-    fileprivate static let auth = OperationSlot(status: \.operationStatus, error: \.error)
+    static let auth = OperationSlot(status: \.operationStatus, error: \.error)
 }

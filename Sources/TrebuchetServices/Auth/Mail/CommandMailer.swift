@@ -5,8 +5,8 @@ internal import Synchronization
     @preconcurrency internal import Glibc
 #endif
 
-/// Hands codes to a program: it gets the mail on its standard input, with its headers, and address and code in the
-/// environment as `TREBUCHET_MAIL_TO` and `TREBUCHET_MAIL_CODE`. Nothing of a client's goes through a shell, or into arguments.
+/// Hands codes and notices to a program: it gets the mail on its standard input, with its headers, and the address in the
+/// environment as `TREBUCHET_MAIL_TO`; the code, if it is one, as `TREBUCHET_MAIL_CODE`. Nothing of a client's goes through a shell, or into arguments.
 ///
 ///     CommandMailer(["/usr/sbin/sendmail", "-t"])
 public struct CommandMailer: MagicCodeMailer {
@@ -26,10 +26,17 @@ public struct CommandMailer: MagicCodeMailer {
     }
 
     public func send(_ code: String, to address: String) async throws {
-        let mail = try MailMessage(code: code, from: sender, to: address)
-        let child = try Child(
-            command, input: Array(mail.text.utf8),
-            environment: ["TREBUCHET_MAIL_TO": mail.recipient, "TREBUCHET_MAIL_CODE": code])
+        try await send(try MailMessage(code: code, from: sender, to: address), ["TREBUCHET_MAIL_CODE": code])
+    }
+
+    public func send(_ notice: AccountNotice, to address: String) async throws {
+        try await send(try MailMessage(notice, from: sender, to: address), [:])
+    }
+
+    private func send(_ mail: MailMessage, _ environment: [String: String]) async throws {
+        var environment = environment
+        environment["TREBUCHET_MAIL_TO"] = mail.recipient
+        let child = try Child(command, input: Array(mail.text.utf8), environment: environment)
         let patience = Task {
             try await Task.sleep(for: timeout)
             child.kill()
@@ -50,18 +57,16 @@ private final class Child: Sendable {
 
     /// - Parameter input: written before the program runs, so it has to fit into a pipe: 4 KiB at the most.
     init(_ command: [String], input: [UInt8], environment: [String: String]) throws {
-        var pipeEnds: [Int32] = [-1, -1]
-        guard pipe(&pipeEnds) == 0 else { throw MailError("there is no pipe to be had: \(Self.text(errno))") }
-        for end in pipeEnds { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        defer { close(pipeEnds[0]) }
-        let count = write(pipeEnds[1], input, input.count)
-        close(pipeEnds[1])
+        guard let pipe = Pipe() else { throw MailError("there is no pipe to be had: \(Self.text(errno))") }
+        defer { close(pipe.readEnd) }
+        let count = write(pipe.writeEnd, input, input.count)
+        close(pipe.writeEnd)
         guard count == input.count else { throw MailError("the mail does not fit into a pipe") }
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, pipeEnds[0], STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, pipe.readEnd, STDIN_FILENO)
         // What it prints is not the server's output.
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
         var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]

@@ -1,6 +1,7 @@
-/// A mail address as codes are sent to, in lower case: the plain form of RFC 5321 §4.1.2, without quotes and comments.
+/// A mail address as codes are sent to, in lower case: letters, digits and `. _ + -` before the `@`, a plain domain behind it.
 ///
-/// What could end a line, a header or an argument, or begin another one, is in none. At most 254 bytes.
+/// That is less than RFC 5321 §4.1.2 allows: mail programs and shells take other signs for pipes (`|`), files (`/`), routes
+/// (`%`, `!`), variables (`$`) or quotes. At most 254 bytes.
 package struct MailAddress: Hashable, Sendable {
     package let text: String
 
@@ -15,12 +16,13 @@ package struct MailAddress: Hashable, Sendable {
     /// Whether codes can be sent to this address, or from it.
     package static func isValid(_ text: String) -> Bool { (try? MailAddress(text)) != nil }
 
-    /// Letters, digits and some signs, in parts between single dots. The first is no dash: some programs take that for an
-    /// option.
+    /// In parts between single dots. The first sign is no dash, which some programs take for an option, and no plus.
     private static func isLocalPart(_ bytes: ArraySlice<UInt8>) -> Bool {
-        guard (1...64).contains(bytes.count), bytes.first != UInt8(ascii: "-") else { return false }
+        guard (1...64).contains(bytes.count), let first = bytes.first, isLetterOrDigit(first) || first == 0x5F else {
+            return false
+        }
         return bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { part in
-            !part.isEmpty && part.allSatisfy { isLetterOrDigit($0) || "!#$%&'*+-/=?^_`{|}~".utf8.contains($0) }
+            !part.isEmpty && part.allSatisfy { isLetterOrDigit($0) || "_+-".utf8.contains($0) }
         }
     }
 

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The mail that brings a code (RFC 5322).
+/// A mail that brings a code, or tells of something (RFC 5322).
 struct MailMessage {
     let sender: String
     let recipient: String
@@ -12,20 +12,46 @@ struct MailMessage {
     ///   - seconds: now, since 1970.
     ///   - id: unique among messages.
     init(
-        code: String, from sender: String, to recipient: String, seconds: Int = time(nil),
-        id: String = [UInt8].random(count: 12).map { String($0, radix: 16) }.joined()
+        code: String, from sender: String, to recipient: String, seconds: Int = time(nil), id: String = Self.newID()
+    ) throws(AuthError) {
+        try self.init(
+            subject: "Your code: \(code)",
+            body: [
+                "\(code) is your code to sign in, or to confirm this address.", "",
+                "It is good once and for a short time. If you did not ask for it, ignore this mail.",
+            ], from: sender, to: recipient, seconds: seconds, id: id)
+    }
+
+    init(_ notice: AccountNotice, from sender: String, to recipient: String) throws(AuthError) {
+        switch notice {
+        case .addressChanged(let address):
+            // Checked like a recipient, since it stands in the text.
+            let address = try MailAddress(address).text
+            try self.init(
+                subject: "Your address was changed",
+                body: [
+                    "Your account had this address. From now on it has \(address).", "",
+                    "If that was not you, write to those who run the server.",
+                ], from: sender, to: recipient, seconds: time(nil), id: Self.newID())
+        }
+    }
+
+    private static func newID() -> String {
+        [UInt8].random(count: 12).map { String($0, radix: 16) }.joined()
+    }
+
+    private init(
+        subject: String, body: [String], from sender: String, to recipient: String, seconds: Int, id: String
     ) throws(AuthError) {
         self.sender = try MailAddress(sender).text
         self.recipient = try MailAddress(recipient).text
         let domain = self.sender.split(separator: "@").last ?? "localhost"
         let lines = [
-            "From: <\(self.sender)>", "To: <\(self.recipient)>", "Subject: Your code: \(code)",
+            "From: <\(self.sender)>", "To: <\(self.recipient)>", "Subject: \(subject)",
             "Date: \(Self.date(seconds))", "Message-ID: <\(id)@\(domain)>", "Auto-Submitted: auto-generated",
             "MIME-Version: 1.0", "Content-Type: text/plain; charset=us-ascii", "",
-            "\(code) is your code to sign in.", "",
-            "It is good once and for a short time. If you did not ask for it, ignore this mail.",
         ]
-        text = lines.map { $0 + "\r\n" }.joined()
+        text = (lines + body).map { $0 + "\r\n" }.joined()
     }
 
     /// `Sat, 21 Nov 2026 16:04:07 +0000` (RFC 5322 §3.3).

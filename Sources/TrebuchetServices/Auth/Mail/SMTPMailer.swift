@@ -21,7 +21,14 @@ public struct SMTPMailer: MagicCodeMailer {
     }
 
     public func send(_ code: String, to address: String) async throws {
-        let mail = try MailMessage(code: code, from: sender, to: address)
+        try await send(try MailMessage(code: code, from: sender, to: address))
+    }
+
+    public func send(_ notice: AccountNotice, to address: String) async throws {
+        try await send(try MailMessage(notice, from: sender, to: address))
+    }
+
+    private func send(_ mail: MailMessage) async throws {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(host: host, port: port, on: reactor, timeout: timeout)
         let relay = "\(host):\(port)"

@@ -43,7 +43,7 @@ extension CollectionLink {
                 withQueue(account) { $0.isSending = false }
                 return giveUp(error)
             } catch {
-                guard let delay = Self.delay(for: error, failures) else {
+                guard let delay = Self.delay(for: error, failures, as: account) else {
                     let refusal = error as? CollectionError ?? .refused("\(error)")
                     let outcomes = batch.map { MutationOutcome(number: $0.number, revision: 0, error: refusal) }
                     settle(outcomes, of: account)
@@ -51,9 +51,12 @@ extension CollectionLink {
                 }
                 failures += 1
                 try? await Task.sleep(for: delay)
-                if case CollectionError.otherAccount = error, account == self.account {
-                    // The connection is somebody else's: of a session that has ended, or one from before.
+                guard account == self.account else { continue }
+                switch error {
+                case CollectionError.otherAccount, let error as TrebuchetError where error.code == .unauthenticated:
+                    // The connection is of a session that has ended, or one from before.
                     await session.signInConnection()
+                default: break
                 }
             }
         }
@@ -67,15 +70,19 @@ extension CollectionLink {
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.
-    static func delay(for error: any Error, _ failures: Int) -> Duration? {
+    static func delay(for error: any Error, _ failures: Int, as account: CollectionAccount) -> Duration? {
         switch error {
         case CollectionError.rateLimited(let wait): return .milliseconds(wait)
         case CollectionError.closed, CollectionError.storeFailed, CollectionError.otherAccount:
             return delay(after: failures)
         case is CollectionError: return nil
         case let error as TrebuchetError:
-            let isForGood = [.unauthorized, .unauthenticated, .actorNotFound, .methodNotFound, .invalidArguments]
-                .contains(error.code)
+            var forGood: Set<TrebuchetError.Code> = [
+                .unauthorized, .unauthenticated, .actorNotFound, .methodNotFound, .invalidArguments,
+            ]
+            // A session has ended: whose it was is signed in by another one, or it is known soon that nobody is.
+            if case .user = account { forGood.remove(.unauthenticated) }
+            let isForGood = forGood.contains(error.code)
             return isForGood ? nil : delay(after: failures)
         default: return delay(after: failures)
         }

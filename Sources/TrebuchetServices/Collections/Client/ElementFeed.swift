@@ -193,11 +193,11 @@ where Element.ID: Codable & Sendable {
             if goesOn { refresh() }
         } catch {
             guard !Task.isCancelled, link.client.connectionState.currentValue != .closed else { return }
-            let failures = contents.withLock { contents in
+            let (failures, account) = contents.withLock { contents in
                 contents.failures += 1
-                return contents.failures
+                return (contents.failures, contents.account)
             }
-            guard let delay = CollectionLink.delay(for: error, failures) else { return fail(error) }
+            guard let delay = CollectionLink.delay(for: error, failures, as: account) else { return fail(error) }
             try? await Task.sleep(for: delay)
             wakes.update { $0 &+= 1 }
         }

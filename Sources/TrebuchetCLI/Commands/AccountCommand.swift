@@ -1,0 +1,122 @@
+import Bytes
+@preconcurrency import Glibc
+import SharedState
+import Trebuchet
+import TrebuchetServices
+import TrebuchetWire
+
+/// `trebuchet sessions` and `account`: what belongs to who is signed in.
+enum AccountCommand {
+    static let sessions = CommandSpec(
+        name: "sessions", summary: "list your sessions at a server, or end some", operands: "[end ID | end-others]",
+        operandCount: 0...2, options: RemoteURL.options,
+        discussion: """
+            Prints a line of JSON for each, the newest first: its id, which is no secret, when somebody signed in and when it
+            was last renewed, which one is yours, and what its client is called. What is ended loses its rights at once.
+            """,
+        run: runSessions)
+
+    static let account = CommandSpec(
+        name: "account", summary: "delete your account at a server, or give it another address",
+        subcommands: [
+            CommandSpec(
+                name: "account delete", summary: "delete the account, with all its sessions",
+                options: RemoteURL.options + [
+                    OptionSpec("--code", "CODE", "a code that 'sign-in --email' has sent to its address"),
+                    OptionSpec("--yes", nil, "do not ask whether that is meant"),
+                ],
+                discussion: """
+                    Who has not signed in within the last ten minutes gets a code by mail, and is asked for it. Its documents
+                    stay, unless the server's own code deletes them; nobody can be their creator again.
+                    """,
+                run: runDelete),
+            CommandSpec(
+                name: "account change-email", summary: "give the account another address", operands: "ADDRESS",
+                operandCount: 1...1,
+                options: RemoteURL.options + [OptionSpec("--code", "CODE", "the code, if it was sent before")],
+                discussion: """
+                    Sends a code to the new address, and asks for it. The old one is told by mail.
+                    """,
+                run: runChange),
+        ],
+        run: { _ in })
+
+    private static func withAuth(
+        _ arguments: ParsedArguments, _ body: (Shared<AuthSession>) async throws -> Void
+    ) async throws {
+        let backend = try await RemoteURL.connectedBackend(arguments)
+        let auth = backend.scope { Shared(.trebuchetAuth) }
+        for await value in auth.updates where value.state != .loading { break }
+        try await body(auth)
+        await backend.client.close()
+    }
+
+    private static func runSessions(_ arguments: ParsedArguments) async throws {
+        let words = arguments.operands
+        switch (words.first, words.count) {
+        case (nil, 0):
+            try await withAuth(arguments) { auth in
+                for session in try await auth.sessions() { print(try line(session)) }
+            }
+        case ("end", 2):
+            try await withAuth(arguments) { auth in
+                try await auth.endSession(words[1])
+                print("ended \(LogLine.of(words[1]))")
+            }
+        case ("end-others", 1):
+            try await withAuth(arguments) { auth in
+                let count = try await auth.endOtherSessions()
+                print("ended \(count) \(count == 1 ? "session" : "sessions")")
+            }
+        default: throw UsageError("this is not among what it does\nusage: trebuchet sessions [end ID | end-others]")
+        }
+    }
+
+    private static func line(_ session: SessionInfo) throws -> String {
+        var buffer = ByteBuffer()
+        try ValueCoder(version: .v3).encode(session, into: &buffer)
+        return String(decoding: buffer.bytes, as: UTF8.self)
+    }
+
+    private static func runDelete(_ arguments: ParsedArguments) async throws {
+        try await withAuth(arguments) { auth in
+            guard let user = auth.wrappedValue.user else { throw AuthError.notSignedIn }
+            guard arguments.has("--yes") || isMeant(user) else { return print("nothing was deleted") }
+            do {
+                try await auth.deleteAccount(code: arguments.string("--code"))
+            } catch AuthError.notFresh where arguments.string("--code") == nil {
+                guard let email = user.email else { throw AuthError.notFresh }
+                let sent = try await auth.sendMagicCode(to: email)
+                let command = "trebuchet account delete --code CODE"
+                let done: Void? = try await SignInCommand.askForCode(sent, at: email, else: command) { code in
+                    try await auth.deleteAccount(code: code)
+                }
+                if done == nil { return }
+            }
+            print("deleted \(SignInCommand.name(of: user))")
+        }
+    }
+
+    private static func isMeant(_ user: User) -> Bool {
+        print("delete \(SignInCommand.name(of: user))? type yes: ", terminator: "")
+        fflush(stdout)
+        return readLine() == "yes"
+    }
+
+    private static func runChange(_ arguments: ParsedArguments) async throws {
+        let address = arguments.operands[0]
+        try await withAuth(arguments) { auth in
+            let user: User?
+            if let code = arguments.string("--code") {
+                user = try await auth.changeAddress(to: address, code: code)
+            } else {
+                let sent = try await auth.sendAddressCode(to: address)
+                let command = "trebuchet account change-email \(address) --code CODE"
+                user = try await SignInCommand.askForCode(sent, at: address, else: command) { code in
+                    try await auth.changeAddress(to: address, code: code)
+                }
+            }
+            if let user { print("signed in as \(SignInCommand.name(of: user))") }
+        }
+    }
+}

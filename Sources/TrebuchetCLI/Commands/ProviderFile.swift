@@ -1,0 +1,177 @@
+import Glibc
+import TrebuchetServices
+import TrebuchetWire
+
+/// The file of `serve --oidc`: a list of providers.
+///
+///     [{"provider": "google", "clientID": "….apps.googleusercontent.com"},
+///      {"name": "work", "issuer": "https://login.example.org", "audience": ["app", "web"], "keys": "https://…/jwks"}]
+enum ProviderFile {
+    private static let largestFile = 1 << 20
+
+    static func providers(_ path: String) throws(UsageError) -> [OpenIDProvider] {
+        let problem = { (why: String) in UsageError("--oidc \(path)\(why)") }
+        guard let file = fopen(path, "re") else { throw problem(": \(String(cString: strerror(errno)))") }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: largestFile)
+        let count = fread(&bytes, 1, largestFile, file)
+        guard count < largestFile else { throw problem(": it is larger than a MiB") }
+        do throws(Problem) {
+            return try providers(Array(bytes[..<count]))
+        } catch {
+            throw problem(":\(error.line): \(error.text)")
+        }
+    }
+
+    /// What is wrong, and in which line.
+    struct Problem: Error, Equatable {
+        let line: Int
+        let text: String
+    }
+
+    /// A value with the byte where it begins.
+    private struct Member {
+        let place: Int
+        let texts: [String]
+        var flag: Bool?
+    }
+
+    static func providers(_ bytes: [UInt8]) throws(Problem) -> [OpenIDProvider] {
+        var providers: [OpenIDProvider] = []
+        var cursorPlace = 0
+        func problem(_ place: Int, _ text: String) -> Problem {
+            Problem(line: bytes.prefix(place).count { $0 == 0x0A } + 1, text: text)
+        }
+        let entries: [(place: Int, members: [String: Member])]
+        do {
+            entries = try bytes.withUnsafeBytes { bytes in
+                var json = JSONCursor(bytes)
+                defer { cursorPlace = json.at }
+                return try read(&json)
+            }
+        } catch let error as ReadError {
+            throw problem(error.place, error.text)
+        } catch {
+            throw problem(cursorPlace, "this is no JSON: \(error)")
+        }
+        for entry in entries {
+            let provider: OpenIDProvider
+            do throws(Mistake) { provider = try Self.provider(entry.members) } catch {
+                let place = error.member.flatMap { entry.members[$0]?.place } ?? entry.place
+                throw problem(place, (error.member.map { "\($0): " } ?? "") + error.text)
+            }
+            guard !providers.contains(where: { $0.name.utf8.elementsEqual(provider.name.utf8) }) else {
+                throw problem(entry.place, "there are two providers called '\(provider.name)'")
+            }
+            providers.append(provider)
+        }
+        return providers
+    }
+
+    // MARK: Reading
+
+    private struct ReadError: Error {
+        let place: Int
+        let text: String
+    }
+
+    private static let known = ["provider", "clientID", "name", "issuer", "audience", "keys", "linksAddresses"]
+
+    private static func read(_ json: inout JSONCursor) throws -> [(place: Int, members: [String: Member])] {
+        var entries: [(place: Int, members: [String: Member])] = []
+        guard json.take(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "this is no list") }
+        if !json.take(UInt8(ascii: "]")) {
+            repeat {
+                _ = json.peek()
+                let place = json.at
+                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(place: place, text: "this is no object") }
+                entries.append((place, try members(&json)))
+            } while json.take(UInt8(ascii: ","))
+            try json.expect(UInt8(ascii: "]"))
+        }
+        try json.expectEnd()
+        return entries
+    }
+
+    private static func members(_ json: inout JSONCursor) throws -> [String: Member] {
+        var members: [String: Member] = [:]
+        try json.expect(UInt8(ascii: "{"))
+        var isFirst = true
+        while true {
+            guard let range = try json.name(&isFirst) else { return members }
+            let place = json.at
+            let name = json.text(range)
+            guard known.contains(name) else {
+                let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
+                throw ReadError(place: place, text: "there is no member '\(name.prefix(64))'\(hint)")
+            }
+            guard members[name] == nil else { throw ReadError(place: place, text: "\(name): it is there twice") }
+            members[name] = try member(name, &json)
+        }
+    }
+
+    private static func member(_ name: String, _ json: inout JSONCursor) throws -> Member {
+        _ = json.peek()
+        let place = json.at
+        switch (name, json.peek()) {
+        case ("linksAddresses", _):
+            let word = String(decoding: json.bytes(try json.value()), as: UTF8.self)
+            guard ["true", "false"].contains(word) else {
+                throw ReadError(place: place, text: "\(name): true or false")
+            }
+            return Member(place: place, texts: [], flag: word == "true")
+        case (_, UInt8(ascii: "\"")): return Member(place: place, texts: [json.text(try json.string())])
+        case ("audience", UInt8(ascii: "[")):
+            var texts: [String] = []
+            try json.expect(UInt8(ascii: "["))
+            repeat { texts.append(json.text(try json.string())) } while json.take(UInt8(ascii: ","))
+            try json.expect(UInt8(ascii: "]"))
+            return Member(place: place, texts: texts)
+        default:
+            throw ReadError(place: place, text: "\(name): a text\(name == "audience" ? ", or a list of texts" : "")")
+        }
+    }
+
+    // MARK: Meaning
+
+    private struct Mistake: Error {
+        let member: String?
+        let text: String
+    }
+
+    private static func provider(_ members: [String: Member]) throws(Mistake) -> OpenIDProvider {
+        func text(_ name: String) throws(Mistake) -> String {
+            guard let text = members[name]?.texts.first else {
+                throw Mistake(member: nil, text: "\(name): this provider has none")
+            }
+            guard !text.isEmpty else { throw Mistake(member: name, text: "it is empty") }
+            return text
+        }
+        func refuse(_ names: [String], _ why: String) throws(Mistake) {
+            if let name = names.first(where: { members[$0] != nil }) { throw Mistake(member: name, text: why) }
+        }
+        var provider: OpenIDProvider
+        if members["provider"] != nil {
+            try refuse(["name", "issuer", "audience", "keys"], "this is known of a 'provider'")
+            switch try text("provider") {
+            case "google": provider = .google(clientID: try text("clientID"))
+            case "apple": provider = .apple(clientID: try text("clientID"))
+            default: throw Mistake(member: "provider", text: "google or apple; others have an 'issuer'")
+            }
+        } else {
+            try refuse(["clientID"], "it belongs to a 'provider'; others have an 'audience'")
+            _ = try text("audience")
+            do throws(OpenIDProvider.Problem) {
+                provider = try OpenIDProvider(
+                    name: members["name"]?.texts.first, issuer: members["issuer"]?.texts.first ?? "",
+                    audiences: Set(members["audience"]?.texts ?? []),
+                    keys: members["keys"]?.texts.first.map { .url($0) } ?? .discovery)
+            } catch {
+                let isThere = members[error.member] != nil
+                throw Mistake(member: error.member, text: isThere ? error.reason : "this provider has none")
+            }
+        }
+        if let flag = members["linksAddresses"]?.flag { provider.linksAddresses = flag }
+        return provider
+    }
+}

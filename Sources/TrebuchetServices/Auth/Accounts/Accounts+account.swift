@@ -1,0 +1,95 @@
+internal import Trebuchet
+
+/// What becomes of an account as a whole.
+extension Accounts {
+    // MARK: Another address
+
+    func sendAddressCode(
+        to email: String, for connection: CallerConnection
+    ) async throws(AuthError) -> SendMagicCodeResponse {
+        let address = try MailAddress(email)
+        return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
+            let present = try await present(on: connection)
+            return try await sendCode(to: address, .address(account: present.id), for: connection)
+        }
+    }
+
+    func changeAddress(
+        to email: String, code: String, on connection: CallerConnection
+    ) async throws(AuthError) -> User {
+        let address = try MailAddress(email)
+        return try await noting("the address \(address.text)", connection) { () throws(AuthError) in
+            let asked = try await present(on: connection)
+            try useCode(code, for: address, .address(account: asked.id), on: connection)
+            let (user, before) = try await inTurn { () throws(AuthError) in
+                let present = try await present(on: connection)
+                guard present.id == asked.id else { throw .notSignedIn }
+                if let owner = try await records.owner(ofAddress: address.text), owner != present.id {
+                    throw .addressTaken
+                }
+                var account = present.account
+                let before = account.email
+                account.email = address.text
+                var changes = AccountRecords.Changes()
+                if let before { changes.set(owner: nil, ofAddress: before) }
+                changes.set(owner: present.id, ofAddress: address.text)
+                try changes.set(account, id: present.id)
+                try await records.write(changes)
+                let user = account.user(id: present.id)
+                for session in account.sessions {
+                    connections.update(session, to: AccessTokens.principal(user, session: session))
+                }
+                return (user, before == address.text ? nil : before)
+            }
+            if let before { await tell(before, .addressChanged(to: address.text)) }
+            return user
+        }
+    }
+
+    /// Tells somebody by mail. What was done stays done when that fails.
+    private func tell(_ address: String, _ notice: AccountNotice) async {
+        do {
+            try await mailer.send(notice, to: address)
+        } catch {
+            log.mailFailed("a notice was not sent: \(error)")
+        }
+    }
+
+    // MARK: The end
+
+    /// - Parameter code: one to sign in with, that was sent to the account's address; nil for who has just signed in.
+    func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
+        try await noting("to delete an account", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            let asked = try await present(on: connection)
+            if let code {
+                guard let email = asked.account.email else { throw .notFresh }
+                try useCode(code, for: try MailAddress(email), .signIn, on: connection)
+            } else {
+                // A guest has nothing to sign in with again.
+                let age = now() - (asked.family.created ?? 0)
+                guard asked.account.isGuest || age < limits.freshSignIn.wholeMilliseconds else { throw .notFresh }
+            }
+            do {
+                // Not in turn: it may take its time, and others sign in meanwhile.
+                try await deletionHook?(asked.account.user(id: asked.id))
+            } catch {
+                log.storeFailed("the data of account \(asked.id) was not deleted: \(error)")
+                throw .notDeleted
+            }
+            try await inTurn { () throws(AuthError) in
+                guard let account = try await records.account(asked.id) else { return }
+                var changes = AccountRecords.Changes()
+                for session in account.sessions { try changes.set(nil, session: session) }
+                if let email = account.email { changes.set(owner: nil, ofAddress: email) }
+                for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
+                try changes.set(nil, id: asked.id)
+                try await records.write(changes)
+                accountCount -= 1
+                if connection.session == asked.session { connections.signOut(connection) }
+                for session in account.sessions { connections.end(session, because: .accountDeleted) }
+                log.deleted(asked.id)
+            }
+        }
+    }
+}

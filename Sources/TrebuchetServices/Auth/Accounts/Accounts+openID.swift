@@ -1,0 +1,47 @@
+internal import Trebuchet
+
+/// Signing in with a token of somebody else.
+extension Accounts {
+    private static let mostIdentities = 16
+
+    func signIn(
+        idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
+    ) async throws(AuthError) -> SessionGrant {
+        try await noting("to sign in with a token of '\(name.prefix(64))'", connection) { () throws(AuthError) in
+            try rates.takeAttempt(connection.asker, at: now())
+            guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
+            let identity = try await keys.identity(of: idToken, nonce: nonce)
+            return try await inTurn { () throws(AuthError) in
+                try await signIn(identity, linking: keys.provider.linksAddresses, on: connection)
+            }
+        }
+    }
+
+    /// - Parameter linking: whether the account that has the identity's address is this one's too.
+    private func signIn(
+        _ identity: Identity, linking: Bool, on connection: CallerConnection
+    ) async throws(AuthError) -> SessionGrant {
+        if let owner = try await records.owner(ofIdentity: identity.name),
+            let account = try await records.account(owner)
+        {
+            return try await beginSession(of: owner, account, on: connection)
+        }
+        var free = identity.address
+        if let address = identity.address, let owner = try await records.owner(ofAddress: address.text),
+            var account = try await records.account(owner)
+        {
+            free = nil
+            if linking {
+                var identities = account.identities ?? []
+                guard identities.count < Self.mostIdentities else { throw .limitReached("identities") }
+                identities.append(identity.name)
+                account.identities = identities
+                return try await beginSession(of: owner, account, on: connection)
+            }
+        }
+        return try await becomeUser(on: connection) { account in
+            account.identities = [identity.name]
+            account.email = free?.text
+        }
+    }
+}

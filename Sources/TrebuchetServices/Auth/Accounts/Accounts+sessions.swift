@@ -1,0 +1,153 @@
+internal import Trebuchet
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// Sessions that go on, are looked at, and end.
+extension Accounts {
+    func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
+        try await noting("to renew a session", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            guard let token = RefreshToken(text) else { throw .sessionEnded() }
+            let successor = token.successor(key: refreshKey)
+            return try await inTurn { () throws(AuthError) in
+                guard var family = try await records.family(token.session),
+                    let account = try await records.account(family.account)
+                else { throw .sessionEnded(connections.reason(token.session)) }
+                let use = family.use(
+                    token.digest, successor: successor.digest, at: now(),
+                    lifetime: limits.sessionLifetime.wholeMilliseconds,
+                    repeatWindow: limits.repeatWindow.wholeMilliseconds)
+                switch use {
+                case .renewed:
+                    var changes = AccountRecords.Changes()
+                    try changes.set(family, session: token.session)
+                    try await records.write(changes)
+                case .repeated: break
+                case .expired, .reused:
+                    let end = use == .expired ? SessionEnd.expired : .tokenReused
+                    try await self.end([token.session], of: family.account, because: end)
+                    throw .sessionEnded(end)
+                }
+                return try grant(account.user(id: family.account), successor, on: connection)
+            }
+        }
+    }
+
+    func signOut(_ text: String, on connection: CallerConnection) async throws(AuthError) {
+        try await noting("to sign out", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            guard let token = RefreshToken(text) else { throw .sessionEnded() }
+            try await inTurn { () throws(AuthError) in
+                guard let family = try await records.family(token.session) else {
+                    throw .sessionEnded(connections.reason(token.session))
+                }
+                // Who signs out goes on as nobody, and is not told that the session has ended.
+                let isOwn = connection.session == token.session
+                try await end(
+                    [token.session], of: family.account, because: .elsewhere, leaving: isOwn ? connection : nil)
+            }
+        }
+    }
+
+    func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
+        try await noting("to see sessions", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            return try await inTurn { () throws(AuthError) in
+                let present = try await present(on: connection)
+                var sessions: [SessionInfo] = []
+                for name in present.account.sessions.reversed() {
+                    guard let family = try await records.family(name), now() < family.expiry else { continue }
+                    sessions.append(
+                        SessionInfo(
+                            id: name, created: family.created.map(Self.date), lastRenewed: Self.date(family.renewedAt),
+                            isCurrent: name == present.session, label: family.label))
+                }
+                return sessions
+            }
+        }
+    }
+
+    func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
+        try await noting("to end a session", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            try await inTurn { () throws(AuthError) in
+                let present = try await present(on: connection)
+                guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
+                    throw .noSuchSession
+                }
+                try await end([name], of: present.id, because: .elsewhere)
+            }
+        }
+    }
+
+    /// - Returns: how many there were.
+    func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
+        try await noting("to end other sessions", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            return try await inTurn { () throws(AuthError) in
+                let present = try await present(on: connection)
+                let others = present.account.sessions.filter { $0 != present.session }
+                try await end(others, of: present.id, because: .elsewhere)
+                return others.count
+            }
+        }
+    }
+
+    func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
+        try await noting("to name a session", connection) { () throws(AuthError) in
+            try rates.takeRenewal(connection.asker, at: now())
+            guard text.utf8.count <= SessionInfo.longestLabel, LogLine.of(text).isSameBytes(as: text) else {
+                throw .invalidLabel
+            }
+            try await inTurn { () throws(AuthError) in
+                var present = try await present(on: connection)
+                present.family.label = text.isEmpty ? nil : text
+                var changes = AccountRecords.Changes()
+                try changes.set(present.family, session: present.session)
+                try await records.write(changes)
+            }
+        }
+    }
+
+    private static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    /// Ends sessions of one account.
+    ///
+    /// - Parameter connection: one of a session that its client ends itself.
+    func end(
+        _ sessions: [String], of id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
+    ) async throws(AuthError) {
+        guard !sessions.isEmpty else { return }
+        var changes = AccountRecords.Changes()
+        for session in sessions { try changes.set(nil, session: session) }
+        let countChange = try await remove(sessions, from: id, &changes)
+        try await records.write(changes)
+        accountCount += countChange
+        if let connection { connections.signOut(connection) }
+        for session in sessions {
+            connections.end(session, because: end)
+            log.ended(session, of: id, connection == nil ? end.description : "its client has signed out")
+        }
+    }
+
+    func remove(
+        _ session: String, from id: String, _ changes: inout AccountRecords.Changes
+    ) async throws(AuthError) -> Int { try await remove([session], from: id, &changes) }
+
+    /// Takes sessions from their account; a guest goes with its last one, since nobody can be it again.
+    ///
+    /// - Returns: what becomes of the number of accounts.
+    private func remove(
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes
+    ) async throws(AuthError) -> Int {
+        guard var account = try await records.account(id) else { return 0 }
+        account.sessions.removeAll { sessions.contains($0) }
+        let isGone = account.isGuest && account.sessions.isEmpty
+        try changes.set(isGone ? nil : account, id: id)
+        return isGone ? -1 : 0
+    }
+}

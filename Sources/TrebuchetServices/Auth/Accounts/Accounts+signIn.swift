@@ -1,0 +1,183 @@
+internal import Trebuchet
+
+/// Signing in: each way ends in a new session of some account.
+extension Accounts {
+    func signInAsGuest(on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
+        try await noting("to sign in as a guest", connection) { () throws(AuthError) in
+            try rates.takeAttempt(connection.asker, at: now())
+            return try await inTurn { () throws(AuthError) in
+                if let present = try await account(of: connection), present.account.isGuest {
+                    return try await beginSession(of: present.id, present.account, on: connection)
+                }
+                return try await beginSession(of: try await newID(), Account(), on: connection)
+            }
+        }
+    }
+
+    // MARK: By a code
+
+    func sendMagicCode(
+        to email: String, for connection: CallerConnection
+    ) async throws(AuthError) -> SendMagicCodeResponse {
+        let address = try MailAddress(email)
+        return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
+            try await sendCode(to: address, .signIn, for: connection)
+        }
+    }
+
+    func verifyMagicCode(
+        email: String, code: String, on connection: CallerConnection
+    ) async throws(AuthError) -> SessionGrant {
+        let address = try MailAddress(email)
+        return try await noting("to sign in as \(address.text)", connection) { () throws(AuthError) in
+            try useCode(code, for: address, .signIn, on: connection)
+            return try await inTurn { () throws(AuthError) in
+                if let owner = try await records.owner(ofAddress: address.text),
+                    let account = try await records.account(owner)
+                {
+                    return try await beginSession(of: owner, account, on: connection)
+                }
+                return try await becomeUser(on: connection) { $0.email = address.text }
+            }
+        }
+    }
+
+    /// What a code is good for; one for something else it is not.
+    enum CodePurpose {
+        case signIn
+        /// To be the address of an account.
+        case address(account: String)
+
+        fileprivate func name(_ address: MailAddress) -> String {
+            switch self {
+            case .signIn: address.text
+            case .address(let account): "\(address.text) \(account)"
+            }
+        }
+    }
+
+    /// Sends a code, at the rates of who asks for it.
+    func sendCode(
+        to address: MailAddress, _ purpose: CodePurpose, for connection: CallerConnection
+    ) async throws(AuthError) -> SendMagicCodeResponse {
+        let now = now()
+        let host = connection.host
+        guard mailsInFlight < limits.mailsInFlight else { throw .limitReached("mailsInFlight") }
+        if let host, mailsOfHosts[host, default: 0] >= limits.mailsInFlightPerHost {
+            throw .limitReached("mailsInFlightPerHost")
+        }
+        try rates.takeCode(for: address.text, connection.asker, at: now)
+        let code = Self.newCode()
+        let name = purpose.name(address)
+        let digest = digest(code, name)
+        codes.add(digest, for: name, from: host, at: now)
+        count(mails: 1, of: host)
+        defer { count(mails: -1, of: host) }
+        do {
+            try await mailer.send(code, to: address.text)
+        } catch {
+            codes.remove(digest, for: name, from: host)
+            log.mailFailed("a magic code was not sent: \(error)")
+            throw .mailNotSent
+        }
+        return SendMagicCodeResponse(validSeconds: Int(limits.codeLifetime.wholeMilliseconds / 1000))
+    }
+
+    private func count(mails: Int, of host: CallerHost?) {
+        mailsInFlight += mails
+        guard let host else { return }
+        let count = mailsOfHosts[host, default: 0] + mails
+        mailsOfHosts[host] = count > 0 ? count : nil
+    }
+
+    /// Uses a code up; throws when it is not the right one.
+    func useCode(
+        _ code: String, for address: MailAddress, _ purpose: CodePurpose, on connection: CallerConnection
+    ) throws(AuthError) {
+        let name = purpose.name(address)
+        try rates.takeAttempt(connection.asker, at: now())
+        try codes.use(digest(code, name), for: name, from: connection.host, at: now())
+        rates.usedCode(for: address.text, connection.asker)
+    }
+
+    /// Six digits, each code as likely as any other.
+    private static func newCode() -> String {
+        var generator = SystemRandomNumberGenerator()
+        let digits = String(Int.random(in: 0..<1_000_000, using: &generator))
+        return String(repeating: "0", count: 6 - digits.count) + digits
+    }
+
+    /// What it is for is in it too, so that equal codes do not look equal.
+    private func digest(_ code: String, _ name: String) -> [UInt8] {
+        Digest.hmacSHA256(Array("\(name)\n\(code)".utf8), key: codeKey)
+    }
+
+    // MARK: Sessions that begin
+
+    /// A guest becomes a user and keeps the id; somebody else gets an account of its own.
+    ///
+    /// - Parameter change: makes it a user's.
+    func becomeUser(
+        on connection: CallerConnection, _ change: (inout Account) -> Void
+    ) async throws(AuthError) -> SessionGrant {
+        if let present = try await account(of: connection), present.account.isGuest {
+            var account = present.account
+            change(&account)
+            return try await beginSession(of: present.id, account, on: connection)
+        }
+        var account = Account()
+        change(&account)
+        return try await beginSession(of: try await newID(), account, on: connection)
+    }
+
+    /// The id of an account to be made, when there is room for it.
+    private func newID() async throws(AuthError) -> String {
+        if accountCount >= limits.accounts, now() >= nextSweep {
+            nextSweep = now() + Self.sweepInterval
+            accountCount = try await records.sweep(at: now())
+        }
+        guard accountCount < limits.accounts else { throw .limitReached("accounts") }
+        return Base64URL.encode(.random(count: 16))
+    }
+
+    /// Writes the account with a new session, which takes the place of the one that the connection had.
+    func beginSession(
+        of id: String, _ account: Account, on connection: CallerConnection
+    ) async throws(AuthError) -> SessionGrant {
+        let token = RefreshToken.random()
+        var account = account
+        var changes = AccountRecords.Changes()
+        var ended: [(session: String, end: SessionEnd)] = []
+        var countChange = try await records.account(id) == nil ? 1 : 0
+        var label: String?
+        if let before = connection.session, let family = try await records.family(before) {
+            label = family.label
+            ended.append((before, .replaced))
+            if family.account == id {
+                account.sessions.removeAll { $0 == before }
+            } else {
+                countChange += try await remove(before, from: family.account, &changes)
+            }
+        }
+        let family = TokenFamily(
+            account: id, token: token.digest, label: label, at: now(),
+            lifetime: limits.sessionLifetime.wholeMilliseconds)
+        account.sessions.append(token.session)
+        while account.sessions.count > limits.sessionsPerAccount {
+            ended.append((account.sessions.removeFirst(), .tooMany))
+        }
+        for (session, _) in ended { try changes.set(nil, session: session) }
+        try changes.set(family, session: token.session)
+        try changes.set(account, id: id)
+        if let email = account.email { changes.set(owner: id, ofAddress: email) }
+        for identity in account.identities ?? [] { changes.set(owner: id, ofIdentity: identity) }
+        try await records.write(changes)
+        accountCount += countChange
+        let grant = try grant(account.user(id: id), token, on: connection)
+        for (session, end) in ended {
+            connections.end(session, because: end)
+            if end != .replaced { log.ended(session, of: id, end.description) }
+        }
+        return grant
+    }
+}

@@ -1,0 +1,122 @@
+internal import Trebuchet
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// Who somebody is at a provider.
+struct Identity: Equatable, Sendable {
+    /// Of issuer and subject: as it is kept.
+    let name: String
+    /// The address, if the provider says that it has verified it.
+    let address: MailAddress?
+
+    init(issuer: String, subject: String, address: MailAddress?) {
+        // No issuer has a zero byte in it, so that no two pairs are one text.
+        name = Base64URL.encode(Digest.sha256(Array(issuer.utf8) + [0] + Array(subject.utf8)))
+        self.address = address
+    }
+}
+
+/// What an ID token says (OpenID Connect Core 1.0 §2), and whether that counts (§3.1.3.7). Pure.
+struct IDToken {
+    /// What a token says of its key, before anything of it is believed.
+    struct Head: Decodable {
+        let alg: String
+        let kid: String?
+
+        init(_ token: String) throws(AuthError) {
+            guard token.utf8.count <= 8 << 10, let part = token.split(separator: ".").first,
+                let bytes = Base64URL.decode(part),
+                let head = try? JSONDecoder().decode(Head.self, from: Data(bytes))
+            else { throw .invalidToken("it is not a signed token") }
+            self = head
+        }
+    }
+
+    private struct Claims: Decodable {
+        /// One text or several.
+        struct Audience: Decodable {
+            let all: [String]
+            init(from decoder: any Decoder) throws {
+                let value = try decoder.singleValueContainer()
+                if let one = try? value.decode(String.self) {
+                    all = [one]
+                } else {
+                    all = try value.decode([String].self)
+                }
+            }
+        }
+
+        /// Some write it as a text.
+        struct Flag: Decodable {
+            let isSet: Bool
+            init(from decoder: any Decoder) throws {
+                let value = try decoder.singleValueContainer()
+                isSet = (try? value.decode(Bool.self)) ?? ((try? value.decode(String.self)) == "true")
+            }
+        }
+
+        let iss: String
+        let sub: String
+        let aud: Audience
+        let exp: Double
+        let iat: Double?
+        let nbf: Double?
+        let azp: String?
+        let nonce: String?
+        let email: String?
+        let email_verified: Flag?
+    }
+
+    private let claims: Claims
+
+    /// - Parameter body: the claims, whose signature was right.
+    init(_ body: [UInt8]) throws(AuthError) {
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
+            throw .invalidToken("its claims are not those of an ID token")
+        }
+        self.claims = claims
+    }
+
+    /// - Parameter now: seconds since 1970.
+    func identity(at provider: OpenIDProvider, nonce: String?, now: Double) throws(AuthError) -> Identity {
+        guard provider.isIssuer(claims.iss) else { throw .invalidToken("it is of another issuer") }
+        guard claims.aud.all.contains(where: provider.isAudience) else {
+            throw .invalidToken("it is for another audience")
+        }
+        // Of several the one that asked for it must be ours (§3.1.3.7).
+        if let party = claims.azp {
+            guard provider.isAudience(party) else { throw .invalidToken("it was made for another party") }
+        } else if claims.aud.all.count > 1 {
+            throw .invalidToken("it has several audiences, and does not say for which party it was made")
+        }
+        let leeway = provider.leeway / .seconds(1)
+        guard now < claims.exp + leeway else { throw .invalidToken("it has expired") }
+        if let start = claims.nbf, now < start - leeway { throw .invalidToken("it is not valid yet") }
+        if let start = claims.iat, now < start - leeway { throw .invalidToken("it is of the future") }
+        try check(nonce)
+        guard (1...255).contains(claims.sub.utf8.count) else { throw .invalidToken("it has no good subject") }
+        let isVerified = claims.email_verified?.isSet == true
+        let address = isVerified ? claims.email.flatMap { try? MailAddress($0) } : nil
+        return Identity(issuer: provider.issuer, subject: claims.sub, address: address)
+    }
+
+    /// Some put a hash of it into the token, so that who sees the token does not know it.
+    private func check(_ nonce: String?) throws(AuthError) {
+        switch (claims.nonce, nonce) {
+        case (nil, nil): return
+        case (.some, nil): throw .invalidToken("it has a nonce, and none was given")
+        case (nil, .some): throw .invalidToken("it has no nonce")
+        case (let claim?, let nonce?):
+            let hash = Digest.sha256(Array(nonce.utf8)).map { byte in
+                (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }.joined()
+            guard claim.isSameBytes(as: nonce) || claim.isSameBytes(as: hash) else {
+                throw .invalidToken("it has another nonce")
+            }
+        }
+    }
+}

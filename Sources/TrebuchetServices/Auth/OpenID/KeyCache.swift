@@ -1,0 +1,68 @@
+/// The keys of a provider, and when they are to be fetched. Pure: times are milliseconds.
+struct KeyCache {
+    enum Answer {
+        /// With one of these, if with any.
+        case keys([SigningKey])
+        case fetch
+        case unknownKey
+        case unavailable
+    }
+
+    private static let minute: Int64 = 60_000
+    /// Between two looks for a key that is not known.
+    static let unknownKeyPause = minute
+    /// After a failure.
+    static let failurePause: Int64 = 10_000
+    static let shortest = 5 * minute
+    static let longest = 24 * 60 * minute
+    static let usual = 60 * minute
+
+    private var keys: [SigningKey] = []
+    private var fetchedAt: Int64?
+    private var failedAt: Int64?
+    private var expiry: Int64 = 0
+
+    /// What to do for a token with this head.
+    func answer(_ head: IDToken.Head, at now: Int64) -> Answer {
+        let matching = keys.filter { key in
+            key.algorithm == head.alg
+                && (head.kid == nil || key.id == nil || key.id?.isSameBytes(as: head.kid ?? "") == true)
+        }
+        let mayFetch = failedAt.map { now - $0 >= Self.failurePause } ?? true
+        guard let fetchedAt else { return mayFetch ? .fetch : .unavailable }
+        if now >= expiry {
+            if mayFetch { return .fetch }
+            // The provider is away: what it had said of late counts for a day.
+            return now - fetchedAt < Self.longest && !matching.isEmpty ? .keys(matching) : .unavailable
+        }
+        if !matching.isEmpty { return .keys(matching) }
+        guard now - max(fetchedAt, failedAt ?? fetchedAt) >= Self.unknownKeyPause else { return .unknownKey }
+        return .fetch
+    }
+
+    mutating func fetched(_ keys: [SigningKey], lifetime: Int64, at now: Int64) {
+        self.keys = keys
+        (fetchedAt, failedAt) = (now, nil)
+        expiry = now + lifetime
+    }
+
+    mutating func failed(at now: Int64) { failedAt = now }
+
+    /// For how long an answer may be kept (RFC 9111 §5.2), within bounds, in milliseconds.
+    ///
+    /// - Parameter directives: the elements of `Cache-Control`.
+    static func lifetime(_ directives: [String]) -> Int64 {
+        var lifetime = usual
+        for directive in directives {
+            let parts = directive.split(separator: "=", maxSplits: 1).map { $0.lowercased() }
+            switch parts.first {
+            case "no-store", "no-cache": return shortest
+            case "max-age" where parts.count == 2:
+                guard let seconds = Int64(parts[1].filter { $0 != "\"" }), seconds >= 0 else { return shortest }
+                lifetime = seconds > longest / 1000 ? longest : seconds * 1000
+            default: break
+            }
+        }
+        return min(max(lifetime, shortest), longest)
+    }
+}

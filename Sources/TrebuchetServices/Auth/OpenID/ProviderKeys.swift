@@ -1,0 +1,104 @@
+internal import Trebuchet
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// The keys of one provider: fetched when they are first needed, one fetch at a time.
+actor ProviderKeys {
+    private struct Discovery: Decodable {
+        let issuer: String
+        let jwks_uri: String
+    }
+
+    nonisolated let provider: OpenIDProvider
+    private let now: @Sendable () -> Int64
+    private let report: @Sendable (String) -> Void
+    private var cache = KeyCache()
+    private var fetch: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - report: told why keys were not fetched.
+    init(
+        _ provider: OpenIDProvider, now: @escaping @Sendable () -> Int64, report: @escaping @Sendable (String) -> Void
+    ) {
+        self.provider = provider
+        self.now = now
+        self.report = report
+    }
+
+    /// Who an ID token speaks of.
+    func identity(of token: String, nonce: String?) async throws(AuthError) -> Identity {
+        let head = try IDToken.Head(token)
+        guard ["RS256", "ES256"].contains(head.alg) else {
+            throw .invalidToken("it is not signed with RS256 or ES256")
+        }
+        for key in try await keys(for: head) {
+            guard let body = try? key.verifier.signedBody(of: token) else { continue }
+            return try IDToken(body).identity(at: provider, nonce: nonce, now: Double(now()) / 1000)
+        }
+        throw .invalidToken("its signature is wrong")
+    }
+
+    private func keys(for head: IDToken.Head) async throws(AuthError) -> [SigningKey] {
+        // Once more after a fetch: it may have been another's, that began before the key was there.
+        for _ in 0..<2 {
+            switch cache.answer(head, at: now()) {
+            case .keys(let keys): return keys
+            case .unknownKey: throw .invalidToken("the provider has no such key")
+            case .unavailable: throw .providerUnavailable
+            case .fetch: await fetchOnce()
+            }
+        }
+        if case .keys(let keys) = cache.answer(head, at: now()) { return keys }
+        throw .providerUnavailable
+    }
+
+    private func fetchOnce() async {
+        if let fetch { return await fetch.value }
+        let task = Task { await fetchKeys() }
+        fetch = task
+        await task.value
+        fetch = nil
+    }
+
+    private func fetchKeys() async {
+        do {
+            let reply = try await Self.get(try await address())
+            let keys = try SigningKey.all(in: reply.body)
+            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.headers.list("Cache-Control")), at: now())
+        } catch {
+            cache.failed(at: now())
+            report("the keys of provider '\(provider.name)' cannot be had: \(error)")
+        }
+    }
+
+    private func address() async throws -> HTTPAddress {
+        switch provider.source {
+        case .keys(let address): return address
+        case .discovery(let address):
+            let reply = try await Self.get(address)
+            guard let found = try? JSONDecoder().decode(Discovery.self, from: Data(reply.body)) else {
+                throw FetchError("\(address) has no issuer and jwks_uri")
+            }
+            guard found.issuer.isSameBytes(as: provider.issuer) else {
+                throw FetchError("\(address) is of the issuer '\(found.issuer.prefix(256))'")
+            }
+            return try HTTPAddress(found.jwks_uri)
+        }
+    }
+
+    private static func get(_ address: HTTPAddress) async throws -> HTTPReply {
+        let reply: HTTPReply
+        do {
+            reply = try await HTTPFetch.get(address)
+        } catch {
+            throw FetchError("\(address): \(error)")
+        }
+        guard reply.status == 200 else { throw FetchError("\(address) answered \(reply.status)") }
+        return reply
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+import TrebuchetServices
+import TrebuchetTesting
+
+@testable import TrebuchetCLI
+
+/// The file of `serve --oidc`.
+@Suite(.timeLimit(.minutes(1))) struct ProviderFileTests {
+    @Test("a file names providers that are known, and others by their parts")
+    func good() throws {
+        let text = """
+            [{"provider": "google", "clientID": "g", "linksAddresses": false}, {"provider":"apple","clientID":"a"},
+             {"name": "work", "issuer": "https://a.b", "audience": ["app", "web"], "keys": "https://a.b/jwks"},
+             {"issuer": "https://c.d", "audience": "app"}]
+            """
+        let providers = try ProviderFile.providers(Array(text.utf8))
+        #expect(providers.map(\.name) == ["google", "apple", "work", "https://c.d"])
+        #expect(providers.map(\.linksAddresses) == [false, true, true, true])
+        #expect(providers[2].audiences == ["app", "web"])
+        #expect(try ProviderFile.providers(Array("[ ]".utf8)).isEmpty)
+    }
+
+    @Test(
+        "what is wrong in a file is said with its line and its member",
+        arguments: [
+            ("{}", 1, "no list"), ("[3]", 1, "no object"), ("[\n{\n\"provider\": \"google\"\n}]", 2, "clientID"),
+            ("[{\"provider\":\"google\",\n\"clientID\":\"\"}]", 2, "clientID: it is empty"),
+            ("[{\"provider\":\"gogle\",\n\"clientID\":\"x\"}]", 1, "provider: google or apple"),
+            ("[{\"isuer\":\"https://a.b\"}]", 1, "did you mean 'issuer'?"),
+            ("[{\"audience\":\"x\"}]", 1, "issuer: this provider has none"),
+            ("[{\"issuer\":\"https://a.b\"}]", 1, "audience"),
+            ("[{\"audience\":\"x\",\n\n\"issuer\":\"http://a.b\"}]", 3, "issuer: 'http://a.b"),
+            ("[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"keys\":\"ftp://x\"}]", 2, "keys: 'ftp://x'"),
+            ("[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"keys\":3}]", 2, "keys: a text"),
+            ("[{\"audience\":[],\"issuer\":\"https://a.b\"}]", 1, "no JSON"),
+            (
+                "[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"linksAddresses\":1}]", 2,
+                "linksAddresses: true or false"
+            ),
+            ("[{\"issuer\":\"https://a.b\",\n\"issuer\":\"https://a.b\"}]", 2, "issuer: it is there twice"),
+            (
+                "[{\"issuer\":\"https://a.b\",\"audience\":\"x\"},\n{\"issuer\":\"https://a.b\",\"audience\":\"x\"}]",
+                2,
+                "two providers called 'https://a.b'"
+            ),
+            ("[\n\n{\"issuer\" 3}]", 3, "no JSON"), ("[{}", 1, "no JSON"), ("[] x", 1, "no JSON"), ("", 1, "no list"),
+        ])
+    func problems(_ text: String, line: Int, reason: String) throws {
+        let problem = #expect(throws: ProviderFile.Problem.self) { try ProviderFile.providers(Array(text.utf8)) }
+        #expect(problem?.line == line && problem?.text.contains(reason) == true, "\(String(describing: problem))")
+    }
+
+    @Test("a server with a file that is wrong, or is not there, does not start")
+    func serve() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = folder + "/oidc.json"
+        try "[\n{\"issuer\": \"http://a.b\",\n\"audience\": \"x\"}]".write(
+            toFile: file, atomically: true, encoding: .utf8)
+        for (arguments, reason) in [
+            (["--oidc", file], "\(file):2: issuer"), (["--oidc", folder + "/none"], "No such file"),
+            (["--services", "rooms", "--oidc", file], "--services auth"),
+        ] {
+            let outcome = try await ChildProcess(
+                ServeProcess.tool, ["serve", "--port", "0"] + arguments, error: .captured
+            ).finish()
+            #expect(outcome.status == 2 && outcome.error.contains(reason), "\(outcome.error)")
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import Foundation
+import Networking
+import Relays
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Trebuchet
+distributed actor Lines {
+    @StreamedState var texts: [String] = []
+}
+
+/// The sessions of an account, its address, and its end.
+@MainActor
+@Suite(.timeLimit(.minutes(1)))
+struct AccountTests {
+    private func withServer(
+        limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void
+    ) async throws {
+        let server = try await AuthServer(limits: limits)
+        do {
+            try await body(server)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private func signIn(_ client: TrebuchetClient, _ email: String, at server: AuthServer) async throws -> SessionGrant
+    {
+        _ = try await client.auth.sendMagicCode(to: email)
+        return try await client.auth.verifyMagicCode(
+            email: email, code: try #require(server.mailbox.code(for: email)))
+    }
+
+    private func auth(_ backend: TrebuchetBackend) -> Shared<AuthSession> {
+        SharedStore.$current.withValue(SharedStore()) { backend.scope { Shared(.instantAuth) } }
+    }
+
+    private func isRefused(_ client: TrebuchetClient) async -> Bool {
+        do {
+            _ = try await client.caller()
+            return false
+        } catch {
+            return (error as? TrebuchetError)?.code == .unauthenticated
+        }
+    }
+
+    // MARK: Sessions
+
+    @Test("somebody sees his sessions, and nobody else's, and ends one or all others")
+    func sessions() async throws {
+        try await withServer { server in
+            var clients: [TrebuchetClient] = []
+            for _ in 0..<4 { clients.append(try await server.client()) }
+            let stranger = try await clients[3].auth.signInAsGuest()
+            var grants: [SessionGrant] = []
+            for client in clients[..<3] {
+                grants.append(try await signIn(client, "ada@b.c", at: server))
+                server.time.advance(by: .seconds(60))
+            }
+            try await clients[1].auth.labelSession("Ada's phone")
+            let listed = try await clients[2].auth.sessions()
+            #expect(listed.map(\.isCurrent) == [true, false, false])
+            #expect(listed.map(\.label) == [nil, "Ada's phone", nil])
+            let ages = listed.map { Int(server.time.now / 1000) - Int($0.created?.timeIntervalSince1970 ?? 0) }
+            #expect(ages == [60, 120, 180])
+            _ = try await clients[0].auth.refresh(grants[0].refreshToken)
+            let renewed = try await clients[2].auth.sessions()[2].lastRenewed
+            #expect(Int64(renewed.timeIntervalSince1970 * 1000) == server.time.now)
+
+            // An id is no secret: it is in no token that would sign in, and ends nothing for others.
+            let theirs = try #require(try await clients[3].auth.sessions().first)
+            #expect(theirs.isCurrent && !stranger.refreshToken.contains(theirs.id))
+            for id in [theirs.id, "", "x", grants[0].refreshToken] {
+                await #expect(throws: AuthError.noSuchSession) { try await clients[2].auth.endSession(id) }
+            }
+            try await clients[2].auth.endSession(listed[2].id)
+            #expect(await isRefused(clients[0]))
+            #expect(try await clients[1].caller() == grants[1].user.id)
+            #expect(try await clients[2].auth.endOtherSessions() == 1)
+            #expect(await isRefused(clients[1]))
+            #expect(try await clients[2].auth.endOtherSessions() == 0)
+            #expect(try await clients[2].caller() == grants[2].user.id)
+            #expect(try await clients[3].caller() == stranger.user.id)
+            await #expect(throws: AuthError.sessionEnded(.elsewhere)) {
+                try await clients[0].auth.refresh(grants[0].refreshToken)
+            }
+            await #expect(throws: AuthError.notSignedIn) { try await clients[0].auth.sessions() }
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("a label is short and plain", arguments: ["a\nb", "a\u{0}", "\u{202E}x", String(repeating: "x", count: 65)])
+    func labels(_ label: String) async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            await #expect(throws: AuthError.notSignedIn) { try await client.auth.labelSession("x") }
+            let grant = try await client.auth.signInAsGuest()
+            await #expect(throws: AuthError.invalidLabel) { try await client.auth.labelSession(label) }
+            try await client.auth.labelSession("Ä")
+            // It goes on with the session, and with the one that takes its place.
+            _ = try await client.auth.refresh(grant.refreshToken)
+            _ = try await signIn(client, "ada@b.c", at: server)
+            #expect(try await client.auth.sessions().map(\.label) == ["Ä"])
+            try await client.auth.labelSession("")
+            #expect(try await client.auth.sessions().map(\.label) == [nil])
+            await client.close()
+        }
+    }
+
+    @Test(
+        "a client whose session was ended elsewhere shows that at once, with the reason", arguments: TestLink.allCases)
+    func toldAtOnce(link: TestLink) async throws {
+        try await withServer { server in
+            let (here, there) = (server.backend(link), server.backend(link))
+            let (authHere, authThere) = (auth(here), auth(there))
+            for auth in [authHere, authThere] {
+                try await auth.sendMagicCode(to: "ada@b.c")
+                try await auth.verifyMagicCode(
+                    email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            }
+            let connections = SharedStore.$current.withValue(SharedStore()) {
+                there.scope { SharedReader(.instantConnection) }
+            }
+            for await state in connections.updates where state == .authenticated(authHere.wrappedValue.user!) { break }
+            #expect(try await authHere.endOtherSessions() == 1)
+            for await session in authThere.updates where session.state == .unauthenticated { break }
+            #expect(authThere.wrappedValue.sessionEnd == .elsewhere)
+            for await state in connections.updates where state == .connected { break }
+            #expect(await isRefused(there.client))
+            _ = try await authThere.signInAsGuest()
+            #expect(authThere.wrappedValue.sessionEnd == nil && authThere.wrappedValue.isGuest)
+            #expect(try await there.client.caller() == authThere.wrappedValue.user?.id)
+            for backend in [here, there] { await backend.client.close() }
+        }
+    }
+
+    @Test("streams of a connection whose session has ended end too, and none begins")
+    func streams() async throws {
+        try await withServer { server in
+            await server.server.expose(Lines(actorSystem: server.server.actorSystem), as: "lines")
+            let (here, there) = (try await server.client(), try await server.client())
+            _ = try await signIn(here, "ada@b.c", at: server)
+            _ = try await signIn(there, "ada@b.c", at: server)
+            let stream = await (try there.resolve(Lines.self, id: "lines")).observeTexts()
+            var iterator = stream.makeAsyncIterator()
+            #expect(await iterator.next() == [])
+            _ = try await here.auth.endOtherSessions()
+            #expect(await iterator.next() == nil)
+            let late = await (try there.resolve(Lines.self, id: "lines")).observeTexts()
+            var lateIterator = late.makeAsyncIterator()
+            #expect(await lateIterator.next() == nil)
+            for client in [here, there] { await client.close() }
+        }
+    }
+
+    // MARK: The address
+
+    @Test("an address is changed with a code that was sent to the new one, and the old one is told")
+    func address() async throws {
+        try await withServer { server in
+            let backend = server.backend()
+            let auth = auth(backend)
+            await #expect(throws: AuthError.notSignedIn) { try await auth.sendAddressCode(to: "new@b.c") }
+            try await auth.sendMagicCode(to: "ada@b.c")
+            let ada = try await auth.verifyMagicCode(
+                email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            try await auth.sendAddressCode(to: "New@b.c")
+            let code = try #require(server.mailbox.code(for: "new@b.c"))
+            // It is good for that account and that use alone.
+            let stranger = try await server.client()
+            await #expect(throws: AuthError.noCode) {
+                try await stranger.auth.verifyMagicCode(email: "new@b.c", code: code)
+            }
+            _ = try await stranger.auth.signInAsGuest()
+            await #expect(throws: AuthError.noCode) {
+                try await stranger.auth.changeAddress(to: "new@b.c", code: code)
+            }
+            let user = try await auth.changeAddress(to: "new@b.c", code: code)
+            #expect(user == User(id: ada.id, email: "new@b.c") && auth.wrappedValue.user == user)
+            #expect(server.mailbox.notices == ["ada@b.c: addressChanged(to: \"new@b.c\")"])
+            #expect(try await backend.client.resolve(Mirror.self, id: "mirror").email() == "new@b.c")
+            // The old one is free, the new one leads to the account.
+            let other = try await signIn(stranger, "ada@b.c", at: server)
+            #expect(other.user.id != ada.id)
+            #expect(try await signIn(stranger, "new@b.c", at: server).user == user)
+            await stranger.close()
+            await backend.client.close()
+        }
+    }
+
+    @Test("an address that another account has is refused, and only who reads its mail gets to know")
+    func takenAddress() async throws {
+        try await withServer { server in
+            let (ada, bob) = (try await server.client(), try await server.client())
+            _ = try await signIn(ada, "ada@b.c", at: server)
+            let before = try await signIn(bob, "bob@b.c", at: server)
+            let answer = try await bob.auth.sendAddressCode(to: "ada@b.c")
+            #expect(try await bob.auth.sendAddressCode(to: "nobody@b.c") == answer)
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            await #expect(throws: AuthError.addressTaken) {
+                try await bob.auth.changeAddress(to: "ada@b.c", code: code)
+            }
+            #expect(try await bob.caller() == before.user.id)
+            #expect(server.mailbox.notices.isEmpty)
+            for client in [ada, bob] { await client.close() }
+        }
+    }
+
+    // MARK: The end
+
+    @Test("an account is deleted by who has just signed in: its sessions end, and its address is free")
+    func delete() async throws {
+        try await withServer { server in
+            let backend = server.backend()
+            let auth = auth(backend)
+            try await auth.sendMagicCode(to: "ada@b.c")
+            let ada = try await auth.verifyMagicCode(
+                email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            let other = try await server.client()
+            let second = try await signIn(other, "ada@b.c", at: server)
+            try await auth.deleteAccount()
+            #expect(auth.wrappedValue.state == .unauthenticated && auth.wrappedValue.sessionEnd == nil)
+            #expect(try await backend.client.caller() == nil)
+            #expect(await isRefused(other))
+            await #expect(throws: AuthError.sessionEnded(.accountDeleted)) {
+                try await other.auth.refresh(second.refreshToken)
+            }
+            #expect(try await server.store.names("") == ["secret"], "nothing is left")
+            #expect(server.deletions.users.entries == [ada.id])
+            #expect(try await signIn(other, "ada@b.c", at: server).user.id != ada.id)
+            await other.close()
+            await backend.client.close()
+        }
+    }
+
+    @Test("who has signed in long ago needs a code of the account's own address")
+    func deleteLater() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            let grant = try await signIn(client, "ada@b.c", at: server)
+            server.time.advance(by: .seconds(600))
+            // Renewing is no signing in.
+            _ = try await client.auth.refresh(grant.refreshToken)
+            await #expect(throws: AuthError.notFresh) { try await client.auth.deleteAccount(code: nil) }
+            _ = try await client.auth.sendMagicCode(to: "eve@b.c")
+            let theirs = try #require(server.mailbox.code(for: "eve@b.c"))
+            await #expect(throws: AuthError.noCode) { try await client.auth.deleteAccount(code: theirs) }
+            _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            #expect(server.deletions.users.entries.isEmpty)
+            try await client.auth.deleteAccount(code: code)
+            #expect(try await client.caller() == nil)
+            await #expect(throws: AuthError.notSignedIn) { try await client.auth.deleteAccount(code: nil) }
+            // A guest has nothing to sign in with again.
+            _ = try await client.auth.signInAsGuest()
+            server.time.advance(by: .seconds(6000))
+            try await client.auth.deleteAccount(code: nil)
+            #expect(try await server.store.names("") == ["secret"])
+            await client.close()
+        }
+    }
+
+    @Test("when the app's own data cannot be deleted, nothing is")
+    func deletionFails() async throws {
+        try await withServer { server in
+            let client = try await server.client()
+            let grant = try await signIn(client, "ada@b.c", at: server)
+            server.deletions.part.update(.broken)
+            await #expect(throws: AuthError.notDeleted) { try await client.auth.deleteAccount(code: nil) }
+            #expect(try await client.caller() == grant.user.id)
+            server.deletions.part.update(.working)
+            try await client.auth.deleteAccount(code: nil)
+            #expect(server.deletions.users.entries == [grant.user.id])
+            await client.close()
+        }
+    }
+}

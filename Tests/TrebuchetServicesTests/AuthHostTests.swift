@@ -1,0 +1,147 @@
+import Networking
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetServices
+
+/// What somebody can do from his own hosts to those who sign in from others: nothing.
+@Suite(.timeLimit(.minutes(1))) struct AuthHostTests {
+    private static let owner = "203.0.113.5"
+    private static let stranger = "198.51.100.7"
+
+    private func withServer(
+        limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void
+    ) async throws {
+        let server = try await AuthServer(limits: limits)
+        do {
+            try await body(server)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private func isRateLimited(_ error: AuthError?) -> Bool {
+        if case .rateLimited(let wait) = error { wait > 0 } else { false }
+    }
+
+    private func outcome(_ body: () async throws -> Void) async -> AuthError? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error as? AuthError
+        }
+    }
+
+    @Test("a stranger who has used up the codes for an address leaves its owner's to him")
+    func codesOfAnAddress() async throws {
+        try await withServer { server in
+            let stranger = try await server.client(from: Self.stranger)
+            for _ in 0..<5 { _ = try await stranger.auth.sendMagicCode(to: "ada@b.c") }
+            #expect(isRateLimited(await outcome { _ = try await stranger.auth.sendMagicCode(to: "ada@b.c") }))
+            let owner = try await server.client(from: Self.owner)
+            _ = try await owner.auth.sendMagicCode(to: "ada@b.c")
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            #expect(try await owner.auth.verifyMagicCode(email: "ada@b.c", code: code).user.email == "ada@b.c")
+            for client in [stranger, owner] { await client.close() }
+        }
+    }
+
+    @Test("a stranger voids nobody's code: neither by wrong tries nor by asking for another")
+    func voidCodes() async throws {
+        try await withServer { server in
+            let owner = try await server.client(from: Self.owner)
+            let stranger = try await server.client(from: Self.stranger)
+            _ = try await owner.auth.sendMagicCode(to: "ada@b.c")
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            let wrong = code == "000000" ? "000001" : "000000"
+            for _ in 0..<8 {
+                _ = await outcome { _ = try await stranger.auth.verifyMagicCode(email: "ada@b.c", code: wrong) }
+            }
+            _ = try await stranger.auth.sendMagicCode(to: "ada@b.c")
+            #expect(try await owner.auth.verifyMagicCode(email: "ada@b.c", code: code).user.email == "ada@b.c")
+            for client in [stranger, owner] { await client.close() }
+        }
+    }
+
+    @Test("a network of IPv6 is one host, and another one is another")
+    func network() async throws {
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
+        try await withServer(limits: limits) { server in
+            var clients: [TrebuchetClient] = []
+            for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"] {
+                clients.append(try await server.client(from: host))
+            }
+            for client in clients[..<2] { _ = try await client.auth.signInAsGuest() }
+            #expect(isRateLimited(await outcome { _ = try await clients[2].auth.signInAsGuest() }))
+            _ = try await clients[3].auth.signInAsGuest()
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("a connection inherits nothing of one that was before it in the same place of the memory")
+    func inherited() async throws {
+        let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
+        var places: Set<ObjectIdentifier> = []
+        for number in 0..<9 {
+            let connection = CallerConnection(principal: nil, remoteAddress: nil)
+            places.insert(ObjectIdentifier(connection))
+            for round in 0..<5 { _ = try await accounts.sendMagicCode(to: "a\(number).\(round)@b.c", for: connection) }
+        }
+        #expect(places.count < 9, "none had the place of another: this shows nothing")
+    }
+
+    @Test("a table of rates that a stranger has filled refuses nobody else")
+    func fullTables() async throws {
+        var limits = AuthLimits()
+        limits.ratesKept = 3
+        try await withServer(limits: limits) { server in
+            let stranger = try await server.client(from: Self.stranger)
+            for number in 0..<5 {
+                _ = await outcome { _ = try await stranger.auth.sendMagicCode(to: "eve\(number)@b.c") }
+            }
+            let owner = try await server.client(from: Self.owner)
+            _ = try await owner.auth.sendMagicCode(to: "ada@b.c")
+            for client in [stranger, owner] { await client.close() }
+        }
+    }
+
+    @Test("a stranger with as many codes under way as there may be refuses nobody, and pushes out his own")
+    func fullCodes() async throws {
+        var limits = AuthLimits()
+        limits.pendingCodes = 3
+        try await withServer(limits: limits) { server in
+            let owner = try await server.client(from: Self.owner)
+            _ = try await owner.auth.sendMagicCode(to: "ada@b.c")
+            let code = try #require(server.mailbox.code(for: "ada@b.c"))
+            let stranger = try await server.client(from: Self.stranger)
+            for number in 0..<5 {
+                _ = await outcome { _ = try await stranger.auth.sendMagicCode(to: "eve\(number)@b.c") }
+            }
+            let third = try await server.client(from: "192.0.2.9")
+            _ = try await third.auth.sendMagicCode(to: "bob@b.c")
+            #expect(try await owner.auth.verifyMagicCode(email: "ada@b.c", code: code).user.email == "ada@b.c")
+            for client in [stranger, owner, third] { await client.close() }
+        }
+    }
+
+    @Test("renewing and signing out with tokens that are made up comes to its end", arguments: [true, false])
+    func renewals(signingOut: Bool) async throws {
+        try await withServer { server in
+            let client = try await server.client(.local)
+            var refused = false
+            for _ in 0..<1_001 where !refused {
+                let error = await outcome {
+                    if signingOut { try await client.auth.signOut("x") } else { _ = try await client.auth.refresh("x") }
+                }
+                refused = isRateLimited(error)
+            }
+            #expect(refused)
+            await client.close()
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Synchronization
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetServices
+
+/// What the operator of a server is told.
+@Suite(.timeLimit(.minutes(1))) struct AuthLogTests {
+    @Test("refusals, sessions that end and failures are told, with who and why, and without codes and tokens")
+    func lines() async throws {
+        let server = try await AuthServer()
+        let client = try await server.client(from: "198.51.100.7")
+        _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+        let code = try #require(server.mailbox.code(for: "ada@b.c"))
+        let wrong = code == "000000" ? "000001" : "000000"
+        await #expect(throws: AuthError.self) { try await client.auth.verifyMagicCode(email: "ada@b.c", code: wrong) }
+        let grant = try await client.auth.verifyMagicCode(email: "ada@b.c", code: code)
+        try await client.auth.signOut(grant.refreshToken)
+        server.part.update(.broken)
+        await #expect(throws: AuthError.unavailable) { try await client.auth.refresh(grant.refreshToken) }
+        await #expect(throws: AuthError.mailNotSent) { try await client.auth.sendMagicCode(to: "ada@b.c") }
+        server.part.update(.working)
+        let lines = server.lines.entries
+        #expect(lines.contains { $0.hasPrefix("refused 198.51.100.7 to sign in as ada@b.c: the code is wrong") })
+        #expect(lines.contains { $0.contains("of \(grant.user.id) has ended: its client has signed out") })
+        #expect(lines.contains { $0.hasPrefix("the store of accounts failed") })
+        #expect(lines.contains { $0.hasPrefix("a magic code was not sent") })
+        for secret in [code, wrong, grant.refreshToken, grant.accessToken] {
+            #expect(!lines.contains { $0.contains(secret) })
+        }
+        await client.close()
+        await server.stop()
+    }
+
+    @Test("of each kind there is a line a second at most, and one kind does not hide another")
+    func bounded() {
+        let lines = Journal()
+        let log = AuthLog { lines.note($0) }
+        let connection = CallerConnection(principal: Principal(id: "ada"), remoteAddress: nil)
+        for _ in 0..<100_000 { log.refused("to sign in", to: connection, .noCode) }
+        let refusals = lines.entries.count
+        #expect((1...5).contains(refusals), "as many as seconds")
+        log.storeFailed("the disk is full")
+        log.ended("s", of: "ada", "it expired")
+        log.mailFailed("no relay")
+        log.providerFailed("no keys")
+        #expect(lines.entries.count == refusals + 4)
+        #expect(lines.entries[0].hasPrefix("refused a client in this process (ada) to sign in: "))
+    }
+}

@@ -1,0 +1,100 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct AuthRatesTests {
+    @Test("a table of rates holds each to its own, and gives back with time")
+    func rates() {
+        var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
+        for _ in 0..<2 {
+            #expect(table.wait(for: "a", at: 0) == nil)
+            table.take("a", of: 1, at: 0)
+        }
+        #expect(table.wait(for: "a", at: 0) == 1000)
+        #expect(table.wait(for: "a", at: 0) == 1000, "asking takes nothing")
+        #expect(table.wait(for: "b", at: 0) == nil)
+        #expect(table.wait(for: "a", at: 400) == 600)
+        #expect(table.wait(for: "a", at: 1000) == nil)
+        table.forget("a")
+        #expect(table.wait(for: "a", at: 0) == nil)
+    }
+
+    @Test("in a full table those go first that have back what they used, then the oldest of who has most")
+    func eviction() {
+        var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 3)
+        table.take("a", of: 1, at: 0)
+        table.take("b", of: 2, at: 900)
+        table.take("c", of: 2, at: 900)
+        // By then "a" is full again.
+        table.take("d", of: 3, at: 1000)
+        #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [900, 900, 1000])
+        table.take("e", of: 3, at: 1000)
+        #expect(["b", "c", "d", "e"].map { table.wait(for: $0, at: 1000) } == [nil, 900, 1000, 1000])
+    }
+
+    @Test("a fair table keeps what others have, whoever fills it", arguments: [1, 16, 100, 1_000])
+    func fairness(capacity: Int) {
+        var table = FairTable<Int, Int, Int>(capacity: capacity)
+        // One each of a few, then a flood of one.
+        let few = min(5, capacity / 2)
+        for owner in 0..<few { table.insert(owner, for: owner, of: owner) }
+        var gone: Set<Int> = []
+        for number in 0..<(3 * capacity) {
+            for key in table.insert(number, for: 1_000_000 + number, of: -1) { gone.insert(key) }
+            #expect(table.count <= capacity)
+        }
+        for owner in 0..<few { #expect(table[owner] == owner) }
+        #expect(table[1_000_000 + 3 * capacity - 1] != nil)
+        #expect(gone.count + table.count == few + 3 * capacity, "each that went was told")
+        #expect(gone.allSatisfy { table[$0] == nil })
+    }
+
+    @Test("a flood of owners pushes out its own oldest")
+    func manyOwners() {
+        var table = FairTable<Int, Int, Int>(capacity: 32)
+        for number in 0..<100 { table.insert(number, for: number, of: number) }
+        #expect(table.count <= 32 && table[99] == 99 && table[0] == nil)
+        table.removeAll { $0 % 2 == 0 }
+        #expect(table[99] == 99 && table[98] == nil)
+        #expect(table.remove(99) == 99 && table.remove(99) == nil)
+    }
+
+    @Test("what is refused by one rate has taken nothing of the others")
+    func allOrNothing() throws {
+        var limits = AuthLimits()
+        limits.codesPerAddress = RateLimit(callsPerSecond: 0.001, burst: 1)
+        limits.codesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 2)
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
+        var rates = AuthRates<Int>(limits)
+        let asker = AuthRates<Int>.Asker(host: 1, connection: 1)
+        try rates.takeCode(for: "a", asker, at: 0)
+        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.takeCode(for: "a", asker, at: 0) } }
+        try rates.takeCode(for: "b", asker, at: 0)
+        #expect(throws: AuthError.self) { try rates.takeAttempt(asker, at: 0) }
+    }
+
+    @Test("one host alone never uses up an address's codes, and who uses a code has its own again")
+    func addresses() throws {
+        var rates = AuthRates<Int>(AuthLimits())
+        var sent = 0
+        for minute in stride(from: 0, to: Int64(60 * 24 * 30), by: 5) {
+            let asker = AuthRates<Int>.Asker(host: 1, connection: UInt64(minute))
+            if (try? rates.takeCode(for: "a", asker, at: minute * 60_000)) != nil { sent += 1 }
+        }
+        #expect((700...740).contains(sent), "one an hour, \(sent)")
+        let now = Int64(60 * 24 * 30) * 60_000
+        let owner = AuthRates<Int>.Asker(host: 2, connection: .max)
+        for _ in 0..<5 { try rates.takeCode(for: "a", owner, at: now) }
+        #expect(throws: AuthError.self) { try rates.takeCode(for: "a", owner, at: now) }
+        rates.usedCode(for: "a", owner)
+        try rates.takeCode(for: "a", AuthRates<Int>.Asker(host: 2, connection: 7), at: now)
+        // Many hosts together come to an end all the same.
+        var all = 0
+        for host in 3..<100 {
+            let asker = AuthRates<Int>.Asker(host: host, connection: UInt64(host) << 32)
+            if (try? rates.takeCode(for: "a", asker, at: now)) != nil { all += 1 }
+        }
+        #expect(all < 50)
+    }
+}

@@ -1,0 +1,263 @@
+import Networking
+import Relays
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Signing in with ID tokens of an issuer on this machine.
+@Suite(.timeLimit(.minutes(1))) struct OpenIDTests {
+    /// An issuer with one key, and a server that knows it as `local` (by the URL of its keys) and `found` (by discovery).
+    private struct World {
+        let issuer: Issuer
+        let key: IssuerKey
+        let server: AuthServer
+
+        init(_ key: IssuerKey = IssuerKey("1"), linking: Bool = true) async throws {
+            self.key = key
+            issuer = try Issuer()
+            issuer.show([key])
+            issuer.show(
+                #"{"issuer":"\#(issuer.url)","jwks_uri":"\#(issuer.url)/jwks"}"#,
+                at: "/.well-known/openid-configuration")
+            var local = try OpenIDProvider(
+                name: "local", issuer: "https://a.b", audience: "app", keys: .url("\(issuer.url)/jwks"))
+            local.linksAddresses = linking
+            let found = try OpenIDProvider(name: "found", issuer: issuer.url, audience: "app")
+            server = try await AuthServer(providers: [local, found])
+        }
+
+        func end() async {
+            await server.stop()
+            await issuer.close()
+        }
+
+        func token(
+            _ subject: String = "7", _ more: String = "", issuer: String = "https://a.b", key: IssuerKey? = nil,
+            lifetime: Int64 = 300
+        ) -> String {
+            let expiry = server.time.now / 1000 + lifetime
+            return (key ?? self.key).token(
+                #"{"iss":"\#(issuer)","sub":"\#(subject)","aud":"app","exp":\#(expiry)\#(more)}"#)
+        }
+
+        func outcome(_ token: String, provider: String = "local", nonce: String? = nil) async throws -> AuthError? {
+            let client = try await server.client(.local)
+            defer { Task { await client.close() } }
+            do {
+                _ = try await client.auth.signIn(idToken: token, provider: provider, nonce: nonce)
+                return nil
+            } catch {
+                return error as? AuthError
+            }
+        }
+    }
+
+    private static let verified = #","email":"ada@b.c","email_verified":true"#
+
+    @Test("tokens of both kinds of keys sign in, by a key set and by discovery", arguments: [true, false])
+    func signsIn(rsa: Bool) async throws {
+        let world = try await World(IssuerKey("1", rsa ? .rsa(bits: 2048) : .ec))
+        let client = try await world.server.client()
+        let grant = try await client.auth.signIn(idToken: world.token(), provider: "local", nonce: nil)
+        #expect(!grant.user.isGuest && grant.user.email == nil)
+        #expect(try await client.caller() == grant.user.id)
+        #expect(try await client.resolve(Mirror.self, id: "mirror").roles() == ["user"])
+        let token = world.token(issuer: world.issuer.url)
+        let found = try await client.auth.signIn(idToken: token, provider: "found", nonce: nil)
+        #expect(found.user.id != grant.user.id, "the same subject at another issuer is somebody else")
+        let again = try await client.auth.signIn(idToken: world.token(), provider: "local", nonce: nil)
+        #expect(again.user == grant.user)
+        await client.close()
+        await world.end()
+    }
+
+    @Test("what is no good token of a provider is refused")
+    func refused() async throws {
+        let world = try await World()
+        let other = IssuerKey("1")
+        func isInvalid(_ token: String, nonce: String? = nil) async throws -> Bool {
+            if case .invalidToken = try await world.outcome(token, nonce: nonce) { true } else { false }
+        }
+        #expect(try await isInvalid(world.token(key: other)), "another key of the same name")
+        #expect(try await isInvalid(world.token(key: IssuerKey("2"))), "an unknown key")
+        #expect(try await isInvalid(world.token(issuer: world.issuer.url)), "another issuer")
+        #expect(try await isInvalid(world.token(lifetime: -61)))
+        #expect(try await isInvalid(world.token("7", #","nonce":"n""#)))
+        #expect(try await isInvalid(world.token(), nonce: "n"))
+        for head in [#"{"alg":"none"}"#, #"{"alg":"HS256","kid":"1"}"#, #"{"alg":"RS256","kid":"1"}"#, "{}", "x"] {
+            #expect(try await isInvalid(world.key.token("{}", head: head)))
+        }
+        for token in ["", ".", "a.b.c", String(repeating: "x", count: 9000), world.token() + "A"] {
+            #expect(try await isInvalid(token))
+        }
+        #expect(try await world.outcome(world.token(), provider: "other") == .unknownProvider)
+        #expect(try await world.outcome(world.token("7", #","nonce":"n""#), nonce: "n") == nil)
+        await world.end()
+    }
+
+    @Test("a verified address leads to the account that has it, and another one does not")
+    func linking() async throws {
+        let world = try await World()
+        let client = try await world.server.client()
+        _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+        let ada = try await client.auth.verifyMagicCode(
+            email: "ada@b.c", code: try #require(world.server.mailbox.code(for: "ada@b.c")))
+        let other = try await world.server.client()
+        let unverified = #","email":"ada@b.c","email_verified":false"#
+        let eve = try await other.auth.signIn(idToken: world.token("eve", unverified), provider: "local", nonce: nil)
+        #expect(eve.user.id != ada.user.id && eve.user.email == nil)
+        let linked = try await other.auth.signIn(
+            idToken: world.token("7", Self.verified), provider: "local", nonce: nil)
+        #expect(linked.user == ada.user)
+        // From now on by the subject, whatever the provider says of the address.
+        let later = try await other.auth.signIn(
+            idToken: world.token("7", #","email":"new@b.c","email_verified":true"#), provider: "local", nonce: nil)
+        #expect(later.user == ada.user)
+        for client in [client, other] { await client.close() }
+        await world.end()
+    }
+
+    @Test("a provider that is not to link makes an account of its own, without the address")
+    func notLinking() async throws {
+        let world = try await World(linking: false)
+        let client = try await world.server.client()
+        _ = try await client.auth.sendMagicCode(to: "ada@b.c")
+        let ada = try await client.auth.verifyMagicCode(
+            email: "ada@b.c", code: try #require(world.server.mailbox.code(for: "ada@b.c")))
+        let other = try await world.server.client()
+        let own = try await other.auth.signIn(idToken: world.token("7", Self.verified), provider: "local", nonce: nil)
+        #expect(own.user.id != ada.user.id && own.user.email == nil)
+        for client in [client, other] { await client.close() }
+        await world.end()
+    }
+
+    @Test("a guest becomes the user of a new identity and keeps the id; the account outlasts its sessions")
+    func guest() async throws {
+        let world = try await World()
+        let client = try await world.server.client()
+        let guest = try await client.auth.signInAsGuest()
+        let user = try await client.auth.signIn(idToken: world.token("7", Self.verified), provider: "local", nonce: nil)
+        #expect(user.user == User(id: guest.user.id, email: "ada@b.c"))
+        try await client.auth.signOut(user.refreshToken)
+        let without = try await client.auth.signIn(idToken: world.token("8"), provider: "local", nonce: nil)
+        try await client.auth.signOut(without.refreshToken)
+        for (subject, id) in [("7", user.user.id), ("8", without.user.id)] {
+            let again = try await client.auth.signIn(idToken: world.token(subject), provider: "local", nonce: nil)
+            #expect(again.user.id == id)
+        }
+        await client.close()
+        await world.end()
+    }
+
+    @Test("keys are fetched once for as long as the provider says, by one fetch at a time")
+    func caching() async throws {
+        let world = try await World()
+        world.issuer.show([world.key], fields: "Cache-Control: public, max-age=600\r\n")
+        world.issuer.answers.update { $0.isHeld = true }
+        let outcomes = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<10 {
+                let token = world.token("\(number)")
+                group.addTask { (try? await world.outcome(token)) == .some(nil) }
+            }
+            await world.issuer.asked.wait(for: "/jwks")
+            world.issuer.answers.update { $0.isHeld = false }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes == Array(repeating: true, count: 10))
+        #expect(world.issuer.asked.entries == ["/jwks"])
+        world.server.time.advance(by: .seconds(599))
+        #expect(try await world.outcome(world.token()) == nil)
+        #expect(world.issuer.asked.entries.count == 1)
+        world.server.time.advance(by: .seconds(1))
+        #expect(try await world.outcome(world.token()) == nil)
+        #expect(world.issuer.asked.entries.count == 2)
+        await world.end()
+    }
+
+    @Test("a key that is new is fetched, at most once a minute, and one that was taken back is not good any more")
+    func rotation() async throws {
+        let world = try await World()
+        #expect(try await world.outcome(world.token()) == nil)
+        let next = IssuerKey("2")
+        world.issuer.show([next])
+        for _ in 0..<3 {
+            #expect(
+                try await world.outcome(world.token(key: next)) == .invalidToken("the provider has no such key"))
+        }
+        #expect(world.issuer.asked.entries.count == 1)
+        world.server.time.advance(by: .seconds(60))
+        #expect(try await world.outcome(world.token(key: next)) == nil)
+        #expect(world.issuer.asked.entries.count == 2)
+        #expect(try await world.outcome(world.token()) != nil, "of the key before")
+        #expect(world.issuer.asked.entries.count == 2)
+        await world.end()
+    }
+
+    @Test(
+        "a provider that fails is an error of its own, and is asked again after ten seconds",
+        arguments: [
+            "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 302 Go\r\nLocation: /jwks2\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"keys\":[]}",
+            "HTTP/1.1 200 OK\r\n\r\n" + String(repeating: " ", count: 300 << 10), "what?\r\n\r\n",
+        ])
+    func fails(_ answer: String) async throws {
+        let world = try await World()
+        world.issuer.answers.update { $0.pages["/jwks"] = answer }
+        for _ in 0..<3 { #expect(try await world.outcome(world.token()) == .providerUnavailable) }
+        #expect(world.issuer.asked.entries == ["/jwks"])
+        #expect(world.server.lines.entries.contains { $0.contains("provider 'local'") })
+        world.issuer.show([world.key])
+        world.server.time.advance(by: .seconds(10))
+        #expect(try await world.outcome(world.token()) == nil)
+        // Later it is away: what it has said counts for a day.
+        world.issuer.answers.update { $0.pages["/jwks"] = answer }
+        world.server.time.advance(by: .seconds(2 * 60 * 60))
+        #expect(try await world.outcome(world.token()) == nil)
+        world.server.time.advance(by: .seconds(24 * 60 * 60))
+        #expect(try await world.outcome(world.token()) == .providerUnavailable)
+        await world.end()
+    }
+
+    @Test("while a provider is slow, others sign in")
+    func slow() async throws {
+        let world = try await World()
+        world.issuer.answers.update { $0.isHeld = true }
+        async let waiting = world.outcome(world.token())
+        await world.issuer.asked.wait(for: "/jwks")
+        let client = try await world.server.client()
+        _ = try await client.auth.signInAsGuest()
+        world.issuer.answers.update { $0.isHeld = false }
+        #expect(try await waiting == nil)
+        await client.close()
+        await world.end()
+    }
+
+    @Test("discovery by another issuer, or of keys elsewhere without TLS, is refused")
+    func discovery() async throws {
+        let world = try await World()
+        for (issuer, keys) in [("https://e.v", "\(world.issuer.url)/jwks"), (world.issuer.url, "http://e.v/jwks")] {
+            world.issuer.show(
+                #"{"issuer":"\#(issuer)","jwks_uri":"\#(keys)"}"#, at: "/.well-known/openid-configuration")
+            let token = world.token(issuer: world.issuer.url)
+            #expect(try await world.outcome(token, provider: "found") == .providerUnavailable)
+            world.server.time.advance(by: .seconds(10))
+        }
+        #expect(!world.issuer.asked.entries.contains("/jwks"))
+        await world.end()
+    }
+
+    @Test("keys that are too short, or of kinds that are not known, are passed over")
+    func odd() async throws {
+        let world = try await World()
+        let short = IssuerKey("short", .rsa(bits: 1024))
+        let odd = #"{"kty":"OKP","crv":"Ed25519","kid":"x","x":"AA"},{"kty":"RSA","n":"AQAB","e":"AQAB"},3"#
+        world.issuer.show(#"{"keys":[\#(odd),\#(short.json),\#(world.key.json)]}"#)
+        #expect(try await world.outcome(world.token(key: short)) != nil)
+        #expect(try await world.outcome(world.token()) == nil)
+        await world.end()
+    }
+}
