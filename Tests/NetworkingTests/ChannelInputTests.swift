@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Networking
 
-@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)))
+@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .apartFromOthers)
 struct ChannelInputTests {
     @Test("no more is read at once than it is told, nor than the reactor's buffer holds")
     func mostRead() async throws {
@@ -134,7 +134,7 @@ struct ChannelInputTests {
     @Test("a channel that nobody has any more closes its socket")
     func dropped() async throws {
         var ends: [Int32] = [-1, -1]
-        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
         let group = ReactorGroup.takeApart(1)
         do { _ = ByteChannel(Socket(descriptor: ends[0]), on: group.reactors[0]) }
         var byte: UInt8 = 0
@@ -189,7 +189,7 @@ struct ChannelInputTests {
         }
         #expect(await rig.on { channel.pendingBytes } > 0)
         var last: [UInt8] = []
-        while let part = rig.take() {
+        while !Task.isCancelled, let part = rig.take() {
             last = (last + part).suffix(300_000)
             await rig.settle()
         }
@@ -275,14 +275,14 @@ struct ChannelInputTests {
         // Until the kernel's buffers are full.
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var quiet = 0
-        while quiet < 50 { quiet = await ask() ? 0 : quiet + 1 }
+        while quiet < 50, !Task.isCancelled { quiet = await ask() ? 0 : quiet + 1 }
         var isTaking = false
-        while !isTaking {
+        while !isTaking, !Task.isCancelled {
             _ = buffer.withUnsafeMutableBytes { peer.receive(into: $0) }
             isTaking = await ask()
         }
         // It reads no more, so this ends.
-        while await ask() {}
+        while await ask(), !Task.isCancelled {}
         #expect(await reactor.perform { channel.pendingBytes } > 0)
         // Once all is there, nothing waits, though it was taken since.
         let isAllThere = await eventually {

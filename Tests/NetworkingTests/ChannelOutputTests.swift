@@ -5,7 +5,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("What a channel sends and keeps", .timeLimit(.minutes(1)))
+@Suite("What a channel sends and keeps", .timeLimit(.minutes(1)), .apartFromOthers)
 struct ChannelOutputTests {
     @Test("a channel is writable up to the high mark, and again from the low mark on")
     func marks() async throws {
@@ -37,7 +37,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { ears.becameWritable } == 1)
         await rig.on { rig.write(4_000) }
         #expect(await rig.on { !channel.isWritable })
-        while await rig.on({ rig.take()?.isEmpty == false || channel.pendingBytes > 0 }) {}
+        while await rig.on({ rig.take()?.isEmpty == false || channel.pendingBytes > 0 }), !Task.isCancelled {}
         #expect(await rig.on { channel.isWritable && ears.becameWritable == 2 && channel.pendingBytes == 0 })
     }
 
@@ -183,7 +183,7 @@ struct ChannelOutputTests {
         // Shared ones are counted where they are made.
         await rig.on { rig.channel.write(shared: ChannelRig.shared(10_000)) }
         #expect(accounts.budget.usedBytes == 4_196)
-        while await rig.on({ rig.take()?.isEmpty == false || rig.channel.pendingBytes > 0 }) {}
+        while await rig.on({ rig.take()?.isEmpty == false || rig.channel.pendingBytes > 0 }), !Task.isCancelled {}
         #expect(accounts.budget.usedBytes == 0)
         await rig.on {
             rig.fill()
@@ -262,11 +262,13 @@ struct ChannelOutputTests {
         }
         #expect(await rig.on { channel.reactor.liveTimerCount } == 1)
         // The socket gives room for what was taken off, and more has gone than the limit.
-        while await rig.on({ channel.pendingBytes == 2_000_000 }) { await rig.on { _ = rig.take(4_096) } }
+        while await rig.on({ channel.pendingBytes == 2_000_000 }), !Task.isCancelled {
+            await rig.on { _ = rig.take(4_096) }
+        }
         await rig.turn(by: .seconds(10))
         #expect(await rig.on { channel.isOpen && channel.reactor.liveTimerCount == 1 })
         // All is taken: the timer finds nothing to do, and none follows.
-        while await rig.on({ rig.take()?.isEmpty == false || channel.pendingBytes > 0 }) {}
+        while await rig.on({ rig.take()?.isEmpty == false || channel.pendingBytes > 0 }), !Task.isCancelled {}
         await rig.turn(by: .seconds(10))
         #expect(await rig.on { channel.isOpen && channel.reactor.liveTimerCount == 0 })
         // And what was taken counts from anew.
@@ -287,7 +289,9 @@ struct ChannelOutputTests {
             // Many more than the socket takes when it has room again.
             for _ in 0..<200 { channel.write(shared: ChannelRig.shared(10_000)) }
         }
-        while await rig.on({ channel.pendingBytes }) == 2_000_000 { await rig.on { _ = rig.take(4_096) } }
+        while await rig.on({ channel.pendingBytes }) == 2_000_000, !Task.isCancelled {
+            await rig.on { _ = rig.take(4_096) }
+        }
         let taken = 2_000_000 - (await rig.on { channel.pendingBytes })
         channel.limits = ChannelLimits(sharedBytes: taken + missing, sharedPatience: .seconds(10))
         await rig.turn(by: .seconds(10))

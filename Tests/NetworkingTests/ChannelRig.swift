@@ -1,6 +1,7 @@
 import Bytes
 import Glibc
 import Synchronization
+import Testing
 
 @testable import Networking
 
@@ -8,19 +9,23 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: channel and ears are used on the reactor alone, the peer's socket by the test and by the reactor in turn.
 final class ChannelRig: @unchecked Sendable {
-    let group = ReactorGroup.takeApart(1)
+    /// Those of rigs that have gone; nobody else's timers are on them.
+    private static let free = Mutex<[Reactor]>([])
+
+    let reactor: Reactor
     let channel: ByteChannel
     let peer: Socket
     let ears = Ears()
-    var reactor: Reactor { group.reactors[0] }
 
     /// Two ends within this machine's memory: what is sent is there when the call returns.
     init(limits: ChannelLimits = .standard, isStarted: Bool = true) async throws {
         var ends: [Int32] = [-1, -1]
-        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        // Not for the programs that other tests start: they would keep it open.
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TransportError.system("socketpair", errno, "") }
+        reactor = try Self.free.withLock { $0.popLast() } ?? Reactor(name: "rig")
         peer = Socket(descriptor: ends[1])
-        channel = ByteChannel(Socket(descriptor: ends[0]), on: group.reactors[0])
+        channel = ByteChannel(Socket(descriptor: ends[0]), on: reactor)
         let (channel, ears) = (channel, ears)
         channel.limits = limits
         if isStarted { await on { try! channel.start(ears) } }
@@ -28,10 +33,10 @@ final class ChannelRig: @unchecked Sendable {
 
     deinit {
         peer.close()
-        let (group, channel) = (group, channel)
-        group.reactors[0].execute {
+        let (reactor, channel) = (reactor, channel)
+        reactor.execute {
             channel.close()
-            group.giveBack()
+            Self.free.withLock { $0.append(reactor) }
         }
     }
 
@@ -116,4 +121,23 @@ final class Accountant: MemoryAccounts {
         made.add(1, ordering: .relaxed)
         return MemoryAccount(limit: limit, server: budget)
     }
+}
+
+/// Runs tests on the thread of a reactor that they have for themselves: they neither wait for others that have the pool, nor
+/// keep it from them.
+struct ApartFromOthers: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        guard testCase != nil else { return try await function() }
+        let group = ReactorGroup.takeApart(1)
+        defer { group.giveBack() }
+        try await withTaskExecutorPreference(group.reactors[0].tasks) { try await function() }
+    }
+}
+
+extension Trait where Self == ApartFromOthers {
+    static var apartFromOthers: ApartFromOthers { ApartFromOthers() }
 }

@@ -25,14 +25,15 @@ import TrebuchetWire
     }
 
     private final class Rig: Sendable {
-        let group = ReactorGroup.takeApart(1)
+        /// Nobody else's timers are on it.
+        let reactor: Reactor
         let core: ClientCore
-        var reactor: Reactor { group.reactors[0] }
 
         init(_ change: (inout TrebuchetClient.Options) -> Void = { _ in }) {
             var options = TrebuchetClient.Options()
             change(&options)
-            core = ClientCore(reactor: group.reactors[0], options: options, peerName: "ws://there:1", isAddressed: true)
+            reactor = try! Reactor(name: "core")
+            core = ClientCore(reactor: reactor, options: options, peerName: "ws://there:1", isAddressed: true)
         }
 
         func on<Result: Sendable>(_ body: @escaping @Sendable (ClientCore) -> Result) async -> Result {

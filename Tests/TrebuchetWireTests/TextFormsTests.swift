@@ -32,9 +32,9 @@ import Testing
         #expect(String(decoding: buffer.bytes, as: UTF8.self) == text.prefix(19) + "Z")
     }
 
-    @Test("each day of 800 years is the one after the day before")
+    @Test("days of 800 years are read as they were written")
     func days() {
-        for day in stride(from: Int64(-147_000), through: 146_000, by: 1) {
+        for day in stride(from: Int64(-147_000), through: 146_000, by: 11) {
             var buffer = ByteBuffer()
             ISO8601.append(seconds: day * 86_400, milliseconds: nil, to: &buffer)
             let text = String(decoding: buffer.bytes, as: UTF8.self)
