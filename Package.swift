@@ -163,11 +163,14 @@ let package = Package(
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
                 "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
             ]),
+        // How the programs below read their command lines.
+        .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
             name: "Torment",
             dependencies: [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
+                "ToolOptions",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         // Slips in the sources, and who notices them; scripts/mutate runs it.
@@ -175,13 +178,14 @@ let package = Package(
             name: "Mutations", path: "Tests/Mutations", swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         .executableTarget(
-            name: "Mutate", dependencies: ["Mutations"], path: "Tests/Mutate",
+            name: "Mutate", dependencies: ["Mutations", "ToolOptions"], path: "Tests/Mutate",
             swiftSettings: settings + syntaxSwiftSettings),
         .testTarget(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
         // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
         .executableTarget(
-            name: "Consistency", dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking"],
+            name: "Consistency",
+            dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking", "ToolOptions"],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

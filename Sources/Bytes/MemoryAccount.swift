@@ -72,7 +72,7 @@ package final class MemoryAccount: Sendable {
             guard change > 0 else { return nil }
             if state.held > limit { return MemoryExcess(.connection, limit) }
             let isSmall = state.held <= Self.small
-            if server.usedBytes > server.limit + (isSmall ? server.limit / 8 : 0) {
+            if server.usedBytes - (isSmall ? server.limit / 8 : 0) > server.limit {
                 return MemoryExcess(.server, server.limit)
             }
             guard !isSmall else { return nil }

@@ -309,7 +309,6 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func noteHeld(_ taken: Int) {
         extras?.taken += taken
         if queue.sharedCount > limits.sharedBytes { limitSlowness() }
-        guard limits.accounts != nil else { return }
         let own = queue.ownCount + (tls?.unsentBytes ?? 0)
         let (held, before) = (own < Self.smallestHeld ? 0 : own, extras?.held ?? 0)
         guard held != before, let account else { return }

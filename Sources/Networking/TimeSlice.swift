@@ -55,8 +55,10 @@ public struct TimeSlice {
     /// Looks at the clock. `lastLook` is when somebody last did on this thread: when that is long ago, the first pieces may have
     /// been long ones, and the next look comes soon.
     @inline(never)
-    package mutating func isUsedUp(lastLook: inout UInt64) -> Bool {
-        let now = MonotonicClock.now
+    package mutating func isUsedUp(lastLook: inout UInt64) -> Bool { isUsedUp(at: MonotonicClock.now, &lastLook) }
+
+    @inline(__always)
+    mutating func isUsedUp(at now: UInt64, _ lastLook: inout UInt64) -> Bool {
         defer {
             last = now
             lastLook = now

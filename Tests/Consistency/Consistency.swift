@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import ToolOptions
 
 import struct Foundation.Data
 import class Foundation.FileHandle
@@ -25,7 +26,7 @@ enum Consistency {
             default:
                 exit(try await judge(Options(arguments)) ? 0 : 1)
             }
-        } catch let wrong as Options.Wrong {
+        } catch let wrong as WrongUse {
             FileHandle.standardError.write(Data("Consistency: \(wrong)\n\n\(Options.help)\n".utf8))
             exit(2)
         } catch {

@@ -1,13 +1,11 @@
+import ToolOptions
+
 /// What the command line says.
 struct Options: Sendable {
     var seeds: ClosedRange<Int> = 1...100
     var clients = 20
     var calls = 60
     var limit = Duration.seconds(180)
-
-    struct Wrong: Error, CustomStringConvertible {
-        let description: String
-    }
 
     static let help = """
         usage: Consistency [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
@@ -21,35 +19,28 @@ struct Options: Sendable {
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
         """
 
-    init(_ arguments: [String]) throws(Wrong) {
-        var rest = arguments[...]
-        while let option = rest.popFirst() {
-            guard let value = rest.popFirst() else { throw Wrong(description: "\(option): unknown, or needs a value") }
-            func number(_ range: ClosedRange<Int>) throws(Wrong) -> Int {
-                if let number = Int(value), range.contains(number) { return number }
-                throw Wrong(
-                    description:
-                        "\(option) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(value)'"
-                )
-            }
+    init(_ arguments: [String]) throws(WrongUse) {
+        var rest = ToolOptions(arguments)
+        while let option = rest.next() {
             switch option {
             case "--seeds":
+                let value = try rest.value()
                 let ends = value.split(separator: "-").compactMap { Int($0) }
                 guard ends.count == 2, ends[0] >= 0, ends[0] <= ends[1] else {
-                    throw Wrong(description: "--seeds must be two numbers as 1-100, not '\(value)'")
+                    throw WrongUse("--seeds must be two numbers as 1-100, not '\(value)'")
                 }
                 seeds = ends[0]...ends[1]
             case "--seed":
-                let seed = try number(0...1_000_000_000)
+                let seed = try rest.number(0...1_000_000_000)
                 seeds = seed...seed
             case "--clients":
-                clients = try number(4...400)
+                clients = try rest.number(4...400)
                 guard clients % Judge.crews == 0 else {
-                    throw Wrong(description: "--clients must be a multiple of four")
+                    throw WrongUse("--clients must be a multiple of four")
                 }
-            case "--calls": calls = try number(1...10_000)
-            case "--limit": limit = .seconds(try number(1...100_000))
-            default: throw Wrong(description: "unknown option \(option)")
+            case "--calls": calls = try rest.number(1...10_000)
+            case "--limit": limit = .seconds(try rest.number(1...100_000))
+            default: throw rest.unknown
             }
         }
     }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Mutations
 import Synchronization
+import ToolOptions
 
 /// Makes one slip at a time and tells which of them the tests do not notice; scripts/mutate runs it.
 @main
@@ -18,7 +19,7 @@ enum Mutate {
             let found = try await Session(options).run()
             for source in signals { source.cancel() }
             exit(found ? 1 : 0)
-        } catch let wrong as Options.Wrong {
+        } catch let wrong as WrongUse {
             tell("\(wrong); --help shows the options")
             exit(2)
         } catch {
@@ -83,12 +84,12 @@ struct Session {
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
         let all = try FileManager.default.contentsOfDirectory(atPath: options.root + "/Sources")
         for module in options.modules ?? [] where !all.contains(module) {
-            throw Options.Wrong(description: "there is no module '\(module)' in Sources")
+            throw WrongUse("there is no module '\(module)' in Sources")
         }
         for module in options.modules ?? [] {
             for target in TestTargets.targets(of: module)
             where !FileManager.default.fileExists(atPath: options.root + "/Tests/" + target) {
-                throw Options.Wrong(description: "module '\(module)' has no tests: there is no Tests/\(target)")
+                throw WrongUse("module '\(module)' has no tests: there is no Tests/\(target)")
             }
         }
         let changed = changes.map { changes in

@@ -1,5 +1,6 @@
 import Foundation
 import Mutations
+import ToolOptions
 
 /// What the command line says.
 struct Options: Sendable {
@@ -13,10 +14,6 @@ struct Options: Sendable {
     var seconds: Int?
     var resumes = false
     var root = FileManager.default.currentDirectoryPath
-
-    struct Wrong: Error, CustomStringConvertible {
-        let description: String
-    }
 
     static let help = """
         usage: scripts/mutate [--module M]… [--count N] [--seed S] [--changed[=BASE]] [--list]
@@ -43,38 +40,23 @@ struct Options: Sendable {
         Exits with 0 when all was noticed, 1 when a slip survived, 2 after a wrong use, 3 when it could not run.
         """
 
-    init(_ arguments: [String]) throws(Wrong) {
-        var rest = arguments[...]
-        func value(_ option: String) throws(Wrong) -> String {
-            guard let value = rest.popFirst(), !value.hasPrefix("--") else {
-                throw Wrong(description: "\(option) needs a value")
-            }
-            return value
-        }
-        func number(_ option: String, _ range: ClosedRange<Int>) throws(Wrong) -> Int {
-            let text = try value(option)
-            guard let number = Int(text), range.contains(number) else {
-                throw Wrong(
-                    description:
-                        "\(option) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
-            }
-            return number
-        }
-        while let option = rest.popFirst() {
+    init(_ arguments: [String]) throws(WrongUse) {
+        var rest = ToolOptions(arguments)
+        while let option = rest.next() {
             switch option {
-            case "--module": modules = (modules ?? []) + [try value(option)]
-            case "--count": count = try number(option, 1...100_000)
-            case "--seed": seed = UInt64(try number(option, 0...Int.max))
+            case "--module": modules = (modules ?? []) + [try rest.value()]
+            case "--count": count = try rest.number(1...100_000)
+            case "--seed": seed = UInt64(try rest.number(0...Int.max))
             case "--changed": changedSince = ""
             case _ where option.hasPrefix("--changed="):
                 changedSince = String(option.dropFirst("--changed=".count))
-                if changedSince == "" { throw Wrong(description: "--changed= needs a commit") }
+                if changedSince == "" { throw WrongUse("--changed= needs a commit") }
             case "--list": isListing = true
-            case "--jobs": jobs = try number(option, 1...64)
-            case "--seconds": seconds = try number(option, 1...1_000_000)
+            case "--jobs": jobs = try rest.number(1...64)
+            case "--seconds": seconds = try rest.number(1...1_000_000)
             case "--resume": resumes = true
-            case "--root": root = try value(option)
-            default: throw Wrong(description: "unknown option '\(option)'")
+            case "--root": root = try rest.value()
+            default: throw rest.unknown
             }
         }
     }

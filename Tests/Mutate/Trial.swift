@@ -60,10 +60,17 @@ struct Trial: Sendable {
         for (index, part) in parts.enumerated().dropFirst(first) {
             let filter = Reach.filter(part.suites)
             var doubtful: [String] = []
+            var wasKilled = false
             trying: while true {
                 switch try await run(filter, doubtful, slip: number, part.limit) {
                 case .passed: break trying
-                case .crashed(let how): return .outcome(Outcome(kind: .crash, detail: how))
+                case .crashed(let how):
+                    // Somebody else may have ended it: what comes of the slip comes again.
+                    if how.hasPrefix("signal \(SIGKILL) "), !wasKilled {
+                        wasKilled = true
+                        continue trying
+                    }
+                    return .outcome(Outcome(kind: .crash, detail: how))
                 case .tookTooLong(let test):
                     guard isAlone else { return .again(part: index) }
                     return .outcome(

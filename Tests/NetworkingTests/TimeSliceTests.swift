@@ -14,5 +14,73 @@ import Testing
         let isUsedUp = slice.isUsedUp(lastLook: &lastLook)
         #expect(isUsedUp)
         #expect(slice.stride == 1)
+        #expect(lastLook &+ 60_000_000_000 > MonotonicClock.now)
+    }
+
+    /// Pieces until a look is due.
+    private static func piecesToLook(_ slice: inout TimeSlice) -> Int {
+        var count = 1
+        while !slice.isLookDue() { count += 1 }
+        return count
+    }
+
+    @Test(
+        "the first look of a slice that did not begin with one goes by the last look of anybody",
+        arguments: [
+            // Budget 1000: long ago is more than half of it, and too long ago is all of it.
+            (0, false, 16), (500, false, 16), (501, false, 1), (999, false, 1), (1_000, true, 1), (5_000, true, 1),
+        ] as [(UInt64, Bool, Int)])
+    func firstLook(since: UInt64, isUsedUp: Bool, stride: Int) {
+        var slice = TimeSlice(budget: 1_000)
+        #expect(Self.piecesToLook(&slice) == 16)
+        var lastLook = 1_000_000 - since
+        #expect(slice.isUsedUp(at: 1_000_000, &lastLook) == isUsedUp)
+        #expect(lastLook == 1_000_000)
+        #expect(slice.stride == stride)
+        #expect(Self.piecesToLook(&slice) == stride)
+        // From now on its own start counts.
+        #expect(!slice.isUsedUp(at: 1_000_999, &lastLook))
+        #expect(slice.isUsedUp(at: 1_001_000, &lastLook))
+    }
+
+    @Test("a slice is used up when its time is over, from where it began")
+    func from() {
+        var slice = TimeSlice(budget: 1_000, from: 5_000)
+        var lastLook: UInt64 = 0
+        #expect(Self.piecesToLook(&slice) == 1)
+        #expect(!slice.isUsedUp(at: 5_999, &lastLook))
+        #expect(lastLook == 5_999)
+        #expect(slice.isUsedUp(at: 6_000, &lastLook))
+        #expect(slice.isUsedUp(at: 6_001, &lastLook))
+        #expect(slice.count == 1)
+    }
+
+    @Test(
+        "the clock is looked at about eight times in the budget, by what the last pieces took",
+        arguments: [
+            // One piece took so long of 8,000: the next look is after as many as take 1,000, and after 16 at most.
+            (8_000, 1), (1_000, 1), (501, 1), (500, 2), (333, 3), (100, 10), (62, 16), (1, 16), (0, 16),
+        ] as [(UInt64, Int)])
+    func stride(took: UInt64, stride: Int) {
+        var slice = TimeSlice(budget: 8_000, from: 1_000)
+        var lastLook: UInt64 = 0
+        _ = slice.isLookDue()
+        _ = slice.isUsedUp(at: 1_000 + took, &lastLook)
+        #expect(slice.stride == stride)
+        #expect(Self.piecesToLook(&slice) == stride)
+        // Those that follow take four times as long each: a look comes after a quarter of them.
+        _ = slice.isUsedUp(at: 1_000 + took + 4 * max(took, 1) * UInt64(stride), &lastLook)
+        #expect(slice.stride == max(1, min(16, Int(1_000 / (4 * max(took, 1))))))
+    }
+
+    @Test(
+        "who had large pieces before has a look at the beginning, who had small ones has that time for nothing",
+        arguments: [(1, true), (7, true), (8, false), (16, false)])
+    func earlier(stride: Int, looksAtFirst: Bool) {
+        var slice = TimeSlice(budget: 60_000_000_000, stride: stride)
+        #expect(Self.piecesToLook(&slice) == stride)
+        // Long after the last look of anybody: used up, unless it has looked itself.
+        var lastLook: UInt64 = 0
+        #expect(slice.isUsedUp(at: MonotonicClock.now, &lastLook) == !looksAtFirst)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import ToolOptions
 
 /// What the command line says.
 struct Options: Sendable {
@@ -14,10 +15,6 @@ struct Options: Sendable {
     var shrinkSeconds = 240
     var tool = "trebuchet"
     var python: String?
-
-    struct Wrong: Error, CustomStringConvertible {
-        let description: String
-    }
 
     static let help = """
         usage: Torment --tool FILE [--seconds N] [--seed N] [--tls] [--only FAMILIES] [--without FAMILIES]
@@ -40,60 +37,47 @@ struct Options: Sendable {
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
         """
 
-    init(_ arguments: [String]) throws(Wrong) {
-        var rest = arguments[...]
+    init(_ arguments: [String]) throws(WrongUse) {
+        var rest = ToolOptions(arguments)
         var only: [Family]?
         var without: [Family] = []
-        func value(_ option: String) throws(Wrong) -> String {
-            guard let value = rest.popFirst() else { throw Wrong(description: "\(option) needs a value") }
-            return value
-        }
-        func number(_ option: String, _ range: ClosedRange<Int>) throws(Wrong) -> Int {
-            let text = try value(option)
-            guard let number = Int(text), range.contains(number) else {
-                throw Wrong(
-                    description:
-                        "\(option) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
-            }
-            return number
-        }
-        while let option = rest.popFirst() {
+        while let option = rest.next() {
             switch option {
-            case "--seconds": seconds = try number(option, 1...1_000_000)
-            case "--seed": seed = UInt64(try number(option, 0...Int.max))
+            case "--seconds": seconds = try rest.number(1...1_000_000)
+            case "--seed": seed = UInt64(try rest.number(0...Int.max))
             case "--tls": isTLS = true
-            case "--only": only = try Self.families(option, try value(option))
-            case "--without": without = try Self.families(option, try value(option))
+            case "--only": only = try Self.families(option, try rest.value())
+            case "--without": without = try Self.families(option, try rest.value())
             case "--replay":
-                let line = try value(option)
+                let line = try rest.value()
                 guard let schedule = Schedule(reading: line) else {
-                    throw Wrong(description: "--replay: this is no schedule")
+                    throw WrongUse("--replay: this is no schedule")
                 }
                 replay = schedule
-            case "--repeats": repeats = try number(option, 1...10_000)
-            case "--shrink-seconds": shrinkSeconds = try number(option, 0...100_000)
-            case "--p99": p99 = try number(option, 1...100_000)
-            case "--python": python = try value(option)
-            case "--tool": tool = try value(option)
+            case "--repeats": repeats = try rest.number(1...10_000)
+            case "--shrink-seconds": shrinkSeconds = try rest.number(0...100_000)
+            case "--p99": p99 = try rest.number(1...100_000)
+            case "--python": python = try rest.value()
+            case "--tool": tool = try rest.value()
             case "--sanitized":
                 isSanitized = true
                 patience = .seconds(25)
-            default: throw Wrong(description: "unknown option \(option)")
+            default: throw rest.unknown
             }
         }
         families = (only ?? Family.allCases).filter { !without.contains($0) && (isTLS || $0 != .tls) }
         if replay?.courses.contains(where: { $0.line != .plain }) == true { isTLS = true }
-        guard !families.isEmpty else { throw Wrong(description: "no family is left") }
+        guard !families.isEmpty else { throw WrongUse("no family is left") }
         guard FileManager.default.isExecutableFile(atPath: tool) else {
-            throw Wrong(description: "--tool \(tool): there is no such executable")
+            throw WrongUse("--tool \(tool): there is no such executable")
         }
     }
 
-    private static func families(_ option: String, _ list: String) throws(Wrong) -> [Family] {
+    private static func families(_ option: String, _ list: String) throws(WrongUse) -> [Family] {
         var families: [Family] = []
         for name in list.split(separator: ",") {
             guard let family = Family(rawValue: String(name)) else {
-                throw Wrong(description: "\(option): there is no family '\(name)'")
+                throw WrongUse("\(option): there is no family '\(name)'")
             }
             families.append(family)
         }

@@ -118,7 +118,6 @@ struct ChangedSpan {
             default:
                 _ = try cursor.value()
             }
-            guard cursor.at < end else { break }
         }
         return inner.map { outer + [$0] } ?? []
     }

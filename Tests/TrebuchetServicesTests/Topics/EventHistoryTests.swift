@@ -59,4 +59,20 @@ import Testing
         #expect(numbers(progress) == [1, 2])
         #expect(progress.missed == 0)
     }
+
+    @Test(
+        "as many bytes as the limit says are kept, and not one more; at least one event is",
+        arguments: [(48, 3), (49, 2)])
+    func bytes(size: Int, kept: Int) {
+        var history = EventHistory(maximumEvents: 10, maximumBytes: 100)
+        append(&history, .null)
+        append(&history, .string(String(repeating: "x", count: size - 2)))
+        append(&history, .string(String(repeating: "x", count: 46)))
+        #expect(history.events.count == kept)
+        #expect(history.last == 3 && history.position == EventPosition(epoch: history.epoch, last: 3))
+        var none = EventHistory(maximumEvents: 0, maximumBytes: 0, epoch: "e")
+        append(&none, .null)
+        append(&none, .null)
+        #expect(none.events.map(\.number) == [2] && none.epoch == "e")
+    }
 }

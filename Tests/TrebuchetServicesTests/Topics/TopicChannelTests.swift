@@ -75,4 +75,30 @@ import Testing
         channel.reset()
         #expect(channel.wrappedValue == TopicChannel<Emoji>())
     }
+
+    @Test("of a channel for no events, or for fewer than none, nothing is kept", arguments: [0, -1])
+    func keepsNone(most: Int) {
+        var channel = TopicChannel<Emoji>()
+        channel.addEvent(event(1))
+        channel.maxEvents = most
+        #expect(channel.events == [])
+        channel.addEvent(event(2))
+        #expect(channel.events == [])
+        channel.error = RoomError.notJoined
+        #expect(channel.isError)
+    }
+
+    @Test("channels differ by each thing that they show")
+    func differences() {
+        let channel = TopicChannel<Emoji>()
+        for change in [
+            { $0.addEvent(TopicEvent(peerId: "p", data: Emoji(name: "x"))) }, { $0.maxEvents = 1 },
+            { $0.isConnected = true },
+            { $0.isLoading = true }, { $0.publishStatus = .success }, { $0.error = RoomError.notJoined },
+        ] as [(inout TopicChannel<Emoji>) -> Void] {
+            var other = channel
+            change(&other)
+            #expect(other != channel)
+        }
+    }
 }

@@ -1,0 +1,307 @@
+import Bytes
+import Glibc
+import Testing
+import TrebuchetTesting
+
+@testable import Networking
+
+@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .apartFromOthers)
+struct ChannelInputTests {
+    @Test("no more is read at once than it is told, nor than the reactor's buffer holds")
+    func mostRead() async throws {
+        let rig = try await ChannelRig()
+        let (channel, ears) = (rig.channel, rig.ears)
+        #expect(await rig.on { channel.mostRead } == 256 << 10)
+        await rig.on { channel.mostRead = (256 << 10) + 1 }
+        #expect(await rig.on { channel.mostRead } == 256 << 10)
+        await rig.on { channel.mostRead = 10 }
+        #expect(await rig.on { channel.mostRead } == 10)
+        rig.send([UInt8](repeating: 1, count: 25))
+        for _ in 0..<4 { await rig.settle() }
+        #expect(await rig.on { ears.reads } == [10, 10, 5])
+    }
+
+    @Test("of a peer that is behind with reading 64 KiB are read at once", arguments: [true, false])
+    func smallRead(isBehind: Bool) async throws {
+        let rig = try await ChannelRig()
+        let (channel, ears) = (rig.channel, rig.ears)
+        rig.peer.set(SO_SNDBUF, to: 1 << 20)
+        await rig.on {
+            channel.pauseReading()
+            if isBehind {
+                rig.fill()
+                rig.write(1)
+            }
+        }
+        #expect(rig.send([UInt8](repeating: 1, count: 100_000)) == 100_000)
+        await rig.on { channel.resumeReading() }
+        for _ in 0..<3 { await rig.settle() }
+        #expect(await rig.on { ears.reads } == (isBehind ? [65_536, 34_464] : [100_000]))
+    }
+
+    @Test("nothing is read while reading is paused, however often it was asked for")
+    func paused() async throws {
+        let rig = try await ChannelRig()
+        let (channel, ears) = (rig.channel, rig.ears)
+        await rig.on {
+            channel.pauseReading()
+            channel.pauseReading()
+        }
+        rig.send([1])
+        await rig.settle()
+        #expect(await rig.on { ears.reads } == [])
+        await rig.on {
+            channel.resumeReading()
+            channel.resumeReading()
+        }
+        await rig.settle()
+        #expect(await rig.on { ears.received } == [1])
+    }
+
+    @Test("a channel that was paused before it was started does not read")
+    func pausedBefore() async throws {
+        let rig = try await ChannelRig(isStarted: false)
+        let (channel, ears) = (rig.channel, rig.ears)
+        rig.send([1])
+        await rig.on {
+            channel.pauseReading()
+            try! channel.start(ears)
+        }
+        await rig.settle()
+        #expect(await rig.on { ears.reads } == [])
+        await rig.on { channel.resumeReading() }
+        await rig.settle()
+        #expect(await rig.on { ears.received } == [1])
+    }
+
+    @Test("a paused channel hears of its end, in order or not")
+    func pausedEnd() async throws {
+        let rig = try await ChannelRig()
+        await rig.on { rig.channel.pauseReading() }
+        // Our end as well, so that nothing more can come or go: what epoll tells even who asks for nothing.
+        shutdown(rig.peer.descriptor, Int32(SHUT_RDWR))
+        await rig.settle()
+        #expect(await rig.on { rig.ears.ends } == [nil])
+    }
+
+    @Test("the end of the peer's side is the end, told once, and then all is let go")
+    func end() async throws {
+        weak var channel: ByteChannel?
+        weak var ears: Ears?
+        do {
+            let rig = try await ChannelRig()
+            channel = rig.channel
+            ears = rig.ears
+            rig.send([1, 2])
+            rig.peer.shutdownWriting()
+            await rig.settle()
+            await rig.settle()
+            #expect(await rig.on { rig.ears.received } == [1, 2])
+            #expect(await rig.on { rig.ears.ends } == [nil])
+            #expect(await rig.on { !rig.channel.isOpen && rig.channel.delegate == nil })
+            await rig.on {
+                rig.channel.close()
+                rig.channel.reset()
+                rig.channel.closeAfterFlush()
+            }
+            #expect(await rig.on { rig.ears.ends } == [nil])
+            #expect(rig.take() == nil)
+        }
+        let reactor = ReactorGroup.client
+        for _ in 0..<100 where channel != nil { await reactor.perform {} }
+        #expect(channel == nil)
+        #expect(ears == nil)
+    }
+
+    @Test("a socket that cannot be watched is an error, and the delegate is let go")
+    func unwatchable() async throws {
+        let group = ReactorGroup.takeApart(1)
+        let reactor = group.reactors[0]
+        let (message, hasDelegate) = await reactor.perform { () -> (String?, Bool) in
+            let channel = ByteChannel(Socket(descriptor: -1), on: reactor)
+            do throws(TransportError) {
+                try channel.start(Ears())
+                return (nil, true)
+            } catch {
+                return (error.message, channel.delegate != nil)
+            }
+        }
+        #expect(message?.contains("epoll_ctl: EBADF") == true)
+        #expect(!hasDelegate)
+        group.giveBack()
+    }
+
+    @Test("a channel that nobody has any more closes its socket")
+    func dropped() async throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+        let group = ReactorGroup.takeApart(1)
+        do { _ = ByteChannel(Socket(descriptor: ends[0]), on: group.reactors[0]) }
+        var byte: UInt8 = 0
+        #expect(recv(ends[1], &byte, 1, Int32(MSG_DONTWAIT)) == 0)
+        close(ends[1])
+        group.giveBack()
+    }
+
+    // MARK: After the end of our side
+
+    @Test("what was written before the end arrives, then the end", arguments: [false, true])
+    func closeAfterFlush(isInsideRead: Bool) async throws {
+        let rig = try await ChannelRig()
+        let (channel, ears) = (rig.channel, rig.ears)
+        if isInsideRead {
+            await rig.on {
+                ears.onRead = { channel in
+                    rig.write(3)
+                    channel.closeAfterFlush()
+                    rig.write(5)
+                }
+            }
+            rig.send([1])
+            await rig.settle()
+        } else {
+            await rig.on {
+                rig.write(3)
+                channel.closeAfterFlush()
+                rig.write(5)
+            }
+        }
+        #expect(await rig.on { !channel.isOpen })
+        // Within an event what is written behind it stands in the same buffer.
+        #expect(rig.take()?.prefix(3) == [7, 7, 7])
+        #expect(rig.take() == nil)
+        // The peer's end is waited for.
+        #expect(await rig.on { ears.ends.isEmpty })
+        rig.peer.shutdownWriting()
+        await rig.settle()
+        #expect(await rig.on { ears.ends } == [nil])
+        #expect(await rig.on { channel.reactor.liveTimerCount } == 0)
+    }
+
+    @Test("the end waits until the peer has taken what was written")
+    func flushing() async throws {
+        let rig = try await ChannelRig()
+        let channel = rig.channel
+        await rig.on {
+            rig.fill()
+            rig.write(300_000)
+            channel.closeAfterFlush()
+        }
+        #expect(await rig.on { channel.pendingBytes } > 0)
+        var last: [UInt8] = []
+        while !Task.isCancelled, let part = rig.take() {
+            last = (last + part).suffix(300_000)
+            await rig.settle()
+        }
+        #expect(last == [UInt8](repeating: 7, count: 300_000))
+        #expect(await rig.on { rig.ears.ends.isEmpty })
+    }
+
+    @Test("what still comes is thrown away, up to the limit", arguments: [(10, true), (11, false)])
+    func thrownAway(count: Int, isKept: Bool) async throws {
+        let rig = try await ChannelRig()
+        await rig.on {
+            // Paused or not, what comes is read and thrown away.
+            rig.channel.pauseReading()
+            rig.channel.closeAfterFlush(throwingAwayAtMost: 10)
+        }
+        rig.send([UInt8](repeating: 1, count: count - 4))
+        await rig.settle()
+        #expect(await rig.on { rig.ears.ends.isEmpty })
+        rig.send([1, 2, 3, 4])
+        await rig.settle()
+        #expect(await rig.on { rig.ears.ends.isEmpty } == isKept)
+        #expect(await rig.on { rig.ears.reads } == [])
+    }
+
+    @Test("what is written after the end goes nowhere, and does no harm")
+    func writtenAfter() async throws {
+        let rig = try await ChannelRig()
+        await rig.on { rig.channel.closeAfterFlush() }
+        await rig.on {
+            rig.write(1)
+            rig.channel.corked { rig.write(2) }
+            rig.channel.write(shared: ChannelRig.shared(9_000))
+        }
+        #expect(rig.take() == nil)
+        #expect(await rig.on { rig.ears.ends.isEmpty && rig.channel.pendingBytes == 0 })
+        #expect(await rig.on { rig.reactor.output.pointee.isEmpty })
+    }
+
+    @Test("a peer that does not end its side is let go after 5 s", arguments: [false, true])
+    func patience(isFull: Bool) async throws {
+        let rig = try await ChannelRig()
+        let begun = ContinuousClock.now
+        await rig.on {
+            if isFull {
+                rig.fill()
+                rig.write(1)
+            }
+            rig.channel.closeAfterFlush()
+        }
+        await rig.turn(by: .seconds(3))
+        // Its clock goes on by itself too.
+        let isThere = await rig.on { rig.ears.ends.isEmpty }
+        #expect(isThere || ContinuousClock.now - begun > .seconds(1))
+        await rig.turn(by: .seconds(2))
+        #expect(await rig.on { rig.ears.ends } == [nil])
+    }
+
+    // MARK: Over a network
+
+    @Test("a peer is taking when it has acknowledged more since the last question, and something waits for it")
+    func isPeerTaking() async throws {
+        let group = ReactorGroup.takeApart(1)
+        let reactor = group.reactors[0]
+        let address = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
+        let listening = try Socket.open(for: address)
+        defer { listening.close() }
+        try #require(listening.bind(to: address) == 0 && listening.listen(backlog: 1) == 0)
+        let peer = try Socket.open(for: address)
+        peer.set(SO_RCVBUF, to: 8 << 10)
+        _ = peer.connect(to: try #require(listening.localAddress))
+        var ready = pollfd(fd: listening.descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&ready, 1, 10_000)
+        let accepted = try #require(listening.accept().socket)
+        accepted.set(SO_SNDBUF, to: 8 << 10)
+        let channel = ByteChannel(accepted, on: reactor)
+        func ask() async -> Bool { await reactor.perform { channel.isPeerTaking() } }
+        await reactor.perform { try! channel.start(Ears()) }
+        #expect(await reactor.perform { channel.remoteAddress == peer.localAddress })
+        #expect(await reactor.perform { channel.localAddress == peer.remoteAddress })
+        // Nothing waits.
+        #expect(await !ask())
+        await reactor.perform { channel.write { $0.append([UInt8](repeating: 7, count: 4 << 20)) } }
+        // Until the kernel's buffers are full.
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        var quiet = 0
+        while quiet < 50, !Task.isCancelled { quiet = await ask() ? 0 : quiet + 1 }
+        var isTaking = false
+        while !isTaking, !Task.isCancelled {
+            _ = buffer.withUnsafeMutableBytes { peer.receive(into: $0) }
+            isTaking = await ask()
+        }
+        // It reads no more, so this ends.
+        while await ask(), !Task.isCancelled {}
+        #expect(await reactor.perform { channel.pendingBytes } > 0)
+        // Once all is there, nothing waits, though it was taken since.
+        let isAllThere = await eventually {
+            while buffer.withUnsafeMutableBytes({ peer.receive(into: $0) }) > 0 {}
+            return await reactor.perform { channel.pendingBytes == 0 && channel.socket.delivery?.isWaiting == false }
+        }
+        #expect(isAllThere)
+        #expect(await !ask())
+        // What is asked of one whose side has ended is not answered, whatever it takes.
+        await reactor.perform { channel.write { $0.append([UInt8](repeating: 7, count: 4 << 20)) } }
+        #expect(await !ask())
+        await reactor.perform { channel.closeAfterFlush() }
+        for _ in 0..<20 {
+            _ = buffer.withUnsafeMutableBytes { peer.receive(into: $0) }
+            #expect(await !ask())
+        }
+        await reactor.perform { channel.close() }
+        #expect(await !ask())
+        peer.close()
+        group.giveBack()
+    }
+}

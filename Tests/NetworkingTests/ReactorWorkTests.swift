@@ -1,0 +1,281 @@
+import Foundation
+import Synchronization
+import Testing
+import TrebuchetTesting
+
+@testable import Networking
+
+@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(1)), .apartFromOthers)
+struct ReactorWorkTests {
+    /// Notes what was done, in order.
+    private final class Log: Sendable {
+        private let entries = Mutex<[String]>([])
+        func note(_ text: String) { entries.withLock { $0.append(text) } }
+        var all: [String] { entries.withLock { $0 } }
+    }
+
+    @Test("a clock runs with the machine's until it is turned on, and keeps what it was turned on by")
+    func clock() async throws {
+        let reactor = try Reactor(name: "test-clock")
+        #expect(reactor.timeAhead == 0)
+        reactor.advance(by: 7_000_000_000)
+        reactor.advance(by: 5)
+        #expect(reactor.timeAhead == 7_000_000_005)
+        let before = MonotonicClock.now
+        let now = reactor.now
+        #expect(now - before >= 7_000_000_005)
+        #expect(now - before < 60_000_000_000)
+    }
+
+    @Test("a reactor's thread has its name, for those who look at the process")
+    func name() async throws {
+        let reactor = try Reactor(name: "test-name")
+        #expect(reactor.name == "test-name")
+        let name = await reactor.perform { try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8) }
+        #expect(name == "test-name\n")
+    }
+
+    @Test("whether work runs at once or later depends on who asks")
+    func run() async throws {
+        let reactor = try Reactor(name: "test-run")
+        let log = Log()
+        #expect(!reactor.isCurrent)
+        #expect(reactor.isIsolatingCurrentContext() == false)
+        await reactor.perform {
+            reactor.execute { log.note("later") }
+            reactor.run { log.note("at once") }
+            log.note("\(reactor.isCurrent) \(reactor.isIsolatingCurrentContext() == true)")
+        }
+        await reactor.perform {}
+        reactor.run { log.note("from elsewhere") }
+        await reactor.perform {}
+        #expect(log.all == ["at once", "true true", "later", "from elsewhere"])
+    }
+
+    @Test("timers fire by the clock, in the order of their times, unless they are cancelled or their owner has gone")
+    func timers() async throws {
+        let reactor = try Reactor(name: "test-timers")
+        let log = Log()
+        final class Owner: Sendable {}
+        let owner = Owner()
+        await reactor.perform {
+            reactor.schedule(after: .seconds(2_000)) { log.note("20") }
+            reactor.schedule(after: .seconds(1_000)) { log.note("10") }
+            reactor.schedule(after: .seconds(1_500)) { log.note("15") }.cancel()
+            reactor.schedule(after: .seconds(1_600), for: owner) { _ in log.note("owner") }
+            reactor.schedule(after: .seconds(1_700), for: Owner()) { _ in log.note("nobody") }
+        }
+        #expect(await reactor.perform { reactor.liveTimerCount } == 4)
+        #expect(await reactor.perform { (reactor.nextDeadline ?? 0) > reactor.now })
+        reactor.advance(by: 900_000_000_000)
+        await reactor.perform {}
+        #expect(log.all == [])
+        reactor.advance(by: 100_000_000_000)
+        await reactor.perform {}
+        await reactor.perform {}
+        #expect(log.all == ["10"])
+        reactor.advance(by: 5_000_000_000_000)
+        await reactor.perform {}
+        await reactor.perform {}
+        #expect(log.all == ["10", "owner", "20"])
+        #expect(await reactor.perform { reactor.liveTimerCount } == 0)
+        #expect(await reactor.perform { reactor.nextDeadline } == nil)
+        withExtendedLifetime(owner) {}
+    }
+
+    @Test("a timer wakes a reactor that has nothing else to do, not before its time")
+    func wakes() async throws {
+        let reactor = try Reactor(name: "test-wakes")
+        let (stream, fired) = AsyncStream.makeStream(of: UInt64.self)
+        let before = MonotonicClock.now
+        await reactor.perform { _ = reactor.schedule(after: .milliseconds(20)) { fired.yield(MonotonicClock.now) } }
+        let at = try #require(await stream.first { _ in true })
+        #expect(at - before >= 20_000_000)
+    }
+
+    private final class Chore: EndOfTurn, InLine, Sendable {
+        let work: @Sendable () -> Void
+        init(_ work: @escaping @Sendable () -> Void) { self.work = work }
+        func endOfTurn() { work() }
+        func goOn() { work() }
+    }
+
+    @Test("what is to be done at the end of a turn is done in it, also what is added there")
+    func endOfTurn() async throws {
+        let reactor = try Reactor(name: "test-end")
+        let log = Log()
+        await reactor.perform {
+            let second = Chore { log.note("second") }
+            let first = Chore {
+                log.note("first")
+                reactor.atEndOfTurn(second)
+            }
+            reactor.atEndOfTurn(first)
+            log.note("work")
+            // In the next turn.
+            reactor.execute { log.note("next") }
+        }
+        await reactor.perform {}
+        #expect(log.all == ["work", "first", "second", "next"])
+    }
+
+    @Test("those in line go on in their order, each once")
+    func line() async throws {
+        let reactor = try Reactor(name: "test-line")
+        let log = Log()
+        await reactor.perform {
+            for number in 0..<5 { reactor.standInLine(Chore { log.note("\(number)") }) }
+        }
+        await reactor.perform {}
+        await reactor.perform {}
+        #expect(log.all == ["0", "1", "2", "3", "4"])
+    }
+
+    @Test("a reactor that has nothing to do waits, also with a paused connection that has something to read")
+    func rests() async throws {
+        let rig = try await ChannelRig()
+        await rig.on { rig.channel.pauseReading() }
+        rig.send([1, 2, 3])
+        await rig.settle()
+        let reactor = rig.reactor
+        // A look from outside costs no turn; one that came late may still be under way.
+        let isAtRest = await eventually {
+            let before = reactor.pulse.load(ordering: .sequentiallyConsistent)
+            let begun = ContinuousClock.now
+            while ContinuousClock.now - begun < .milliseconds(20) {}
+            return !Reactor.isWorking(before) && reactor.pulse.load(ordering: .sequentiallyConsistent) == before
+        }
+        #expect(isAtRest)
+    }
+
+    @Test(
+        "the watchdog tells in which part of a turn a reactor is held",
+        arguments: [
+            ("sockets", "reading from connections"), ("line", "going on with connections that have much to say"),
+            ("work", "tasks, actors and work sent from other threads"), ("timers", "timers"),
+            ("jobs", "tasks, actors and work sent from other threads"), ("end", "sending at the end of a turn"),
+        ])
+    func heldIn(part: String, activity: String) async throws {
+        let rig = try await ChannelRig()
+        let reactor = rig.reactor
+        let gate = ThreadGate()
+        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        reactor.onStall = { stall in
+            told.yield(stall)
+            if !stall.isOver { gate.open() }
+        }
+        let stallsBefore = reactor.stallCount
+        await rig.on {
+            switch part {
+            case "sockets":
+                rig.ears.onRead = { _ in gate.wait() }
+                rig.send([1])
+            case "line": reactor.standInLine(Chore { gate.wait() })
+            case "work": reactor.execute { gate.wait() }
+            case "jobs": Task(executorPreference: reactor.tasks) { gate.wait() }
+            case "timers": reactor.schedule(after: .nanoseconds(1)) { gate.wait() }
+            default: reactor.atEndOfTurn(Chore { gate.wait() })
+            }
+        }
+        var stalls = stream.makeAsyncIterator()
+        #expect(await stalls.next()?.activity == activity)
+        #expect(await stalls.next()?.isOver == true)
+        #expect(reactor.stallCount == stallsBefore + 1)
+        reactor.onStall = nil
+    }
+
+    @Test("what the watchdog tells is a sentence")
+    func sentences() {
+        let stall = ReactorStall(reactor: "reactor-1", activity: "timers", milliseconds: 130, isOver: false)
+        #expect(stall.description == "reactor-1 is held, for 130 ms so far: timers")
+        let over = ReactorStall(reactor: "reactor-1", activity: "timers", milliseconds: 240, isOver: true)
+        #expect(over.description == "reactor-1 was held for 240 ms: timers")
+    }
+
+    // MARK: Connecting
+
+    @Test("a connection whose task is cancelled before it begins is not made")
+    func cancelledBefore() async throws {
+        let reactor = try Reactor(name: "test-cancelled")
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { _ in }
+        let port = listener.address.port
+        let outcome = Journal()
+        let attempt = Task {
+            // Cancelled before it begins: nothing between suspends.
+            withUnsafeCurrentTask { $0?.cancel() }
+            do {
+                _ = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
+                outcome.note("connected")
+            } catch {
+                outcome.note("\(type(of: error))")
+            }
+        }
+        // One that is made has no end: that is to be seen before a time limit.
+        #expect(await eventually(within: .seconds(20)) { !outcome.entries.isEmpty })
+        attempt.cancel()
+        #expect(outcome.entries == ["CancellationError"])
+        await listener.close()
+    }
+
+    @Test("who does not answer in time is named, and the attempt leaves nothing behind")
+    func timedOut() async throws {
+        let group = ReactorGroup.takeApart(1)
+        let reactor = group.reactors[0]
+        // A socket that listens with no room for more: the kernel drops further attempts.
+        let address = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
+        let listening = try Socket.open(for: address)
+        defer { listening.close() }
+        try #require(listening.bind(to: address) == 0 && listening.listen(backlog: 0) == 0)
+        let full = try #require(listening.localAddress)
+        var held: [Socket] = []
+        for _ in 0..<4 {
+            let socket = try Socket.open(for: full)
+            _ = socket.connect(to: full)
+            held.append(socket)
+        }
+        defer { for socket in held { socket.close() } }
+        let attempt = Task {
+            try await Connector.connect(host: "127.0.0.1", port: full.port, on: reactor, timeout: .seconds(30))
+        }
+        #expect(await eventually { await reactor.perform { reactor.liveTimerCount } == 1 })
+        reactor.advance(by: 30_000_000_000)
+        let error = await #expect(throws: TransportError.self) { _ = try await attempt.value }
+        #expect(error?.code == .timedOut)
+        #expect(error?.message == "connecting to 127.0.0.1:\(full.port): no answer within 30.0 seconds")
+        #expect(await reactor.perform { reactor.liveTimerCount } == 0)
+        group.giveBack()
+    }
+
+    @Test("a host without an address that can be listened on is refused by name")
+    func listeningElsewhere() throws {
+        let reactor = ReactorGroup.client
+        let error = #expect(throws: TransportError.self) {
+            _ = try Listener.bind(host: "192.0.2.1", port: 0, reactors: [reactor]) { _ in }
+        }
+        #expect(error?.code == .addressInvalid)
+        #expect(error?.message.hasPrefix("listening on 192.0.2.1:0: ") == true)
+    }
+
+    @Test("each reactor of a listener takes connections on the same port")
+    func onePort() async throws {
+        let reactors = try ReactorGroup.servers(count: 2).reactors
+        let seen = Mutex<Set<String>>([])
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { channel in
+            seen.withLock { _ = $0.insert(channel.reactor.name) }
+        }
+        #expect(listener.address.port > 0)
+        // The kernel spreads connections by chance.
+        for _ in 0..<200 where seen.withLock({ $0.count }) < 2 {
+            let channel = try await Connector.connect(
+                host: "127.0.0.1", port: listener.address.port, on: ReactorGroup.client)
+            await channel.reactor.perform { channel.close() }
+        }
+        #expect(await eventually { seen.withLock { $0.count } == 2 })
+        await listener.close()
+        // And none of them afterwards.
+        let error = await #expect(throws: TransportError.self) {
+            _ = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: ReactorGroup.client)
+        }
+        #expect(error?.code == .refused)
+    }
+}

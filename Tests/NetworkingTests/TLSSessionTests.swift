@@ -1,0 +1,425 @@
+import Bytes
+import COpenSSL
+import Glibc
+import TestCertificates
+import Testing
+
+@testable import Networking
+
+/// Two sessions over a pair of sockets, without a reactor.
+private struct TLSPair {
+    let (server, client): (TLSSession, TLSSession)
+    let (here, there): (Socket, Socket)
+    private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 512 << 10, alignment: 64)
+
+    static func server(asksForClients: Bool = false) throws -> TLSContext {
+        try TLSContext.server(
+            TLSServerSettings(
+                certificateChainFile: TestCertificate.path("server.pem"),
+                privateKeyFile: TestCertificate.path("server.key"),
+                clientAuthorityFile: asksForClients ? TestCertificate.path("ca.pem") : nil))
+    }
+
+    static func client(hasCertificate: Bool = false, _ change: (inout TLSClientSettings) -> Void = { _ in }) throws
+        -> TLSContext
+    {
+        var settings = TLSClientSettings(trust: .file(TestCertificate.path("ca.pem")))
+        if hasCertificate {
+            settings.certificateChainFile = TestCertificate.path("client.pem")
+            settings.privateKeyFile = TestCertificate.path("client.key")
+        }
+        change(&settings)
+        return try TLSContext.client(settings)
+    }
+
+    init(_ serving: TLSContext? = nil, _ asking: TLSContext? = nil, host: String = "localhost") throws {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+        (here, there) = (Socket(descriptor: ends[0]), Socket(descriptor: ends[1]))
+        server = try TLSSession(
+            try serving ?? Self.server(), host: nil, name: "the client", buffers: TLSBuffers(),
+            answerToPlainText: Array("speak TLS".utf8))
+        client = try TLSSession(
+            try asking ?? Self.client(), host: host, name: "the server", buffers: TLSBuffers())
+    }
+
+    func close() {
+        for socket in [here, there] { socket.close() }
+        plain.deallocate()
+    }
+
+    func receive(_ session: TLSSession, atMost most: Int = 256 << 10) -> (count: Int, bytes: [UInt8]) {
+        let count = session.receive(from: session === server ? here : there, atMost: most, into: plain)
+        return (count, Array(plain.prefix(max(0, count))))
+    }
+
+    func send(_ bytes: [UInt8], from session: TLSSession) -> Int {
+        bytes.withUnsafeBytes { session.send($0, to: session === server ? here : there) }
+    }
+
+    /// Shakes hands; nothing waits afterwards.
+    func begin() {
+        server.begin(on: here)
+        client.begin(on: there)
+        for _ in 0..<3 {
+            _ = receive(server)
+            _ = receive(client)
+        }
+    }
+}
+
+@Suite("A TLS session over a pair of sockets", .apartFromOthers)
+struct TLSSessionTests {
+    @Test("a client begins, a server waits, and both know when hands are shaken")
+    func handshake() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.server.begin(on: pair.here)
+        #expect(pair.receive(pair.client).count == -Int(EAGAIN))
+        #expect(pair.client.receivedBytes == 0)
+        pair.client.begin(on: pair.there)
+        #expect(!pair.client.isEstablished && !pair.server.isEstablished)
+        // Nothing of it is plain text, but something came.
+        #expect(pair.receive(pair.server).count == -Int(EAGAIN))
+        #expect(pair.server.receivedBytes > 100)
+        pair.begin()
+        #expect(pair.client.isEstablished && pair.server.isEstablished)
+        #expect(!pair.client.isResumed && !pair.server.isResumed)
+        #expect(pair.client.failure == nil && pair.server.failure == nil)
+        #expect(pair.client.unsentBytes == 0 && pair.server.unsentBytes == 0)
+    }
+
+    @Test("before the handshake ends nothing is taken of what is to be sent")
+    func early() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.client.begin(on: pair.there)
+        #expect(pair.send([1, 2, 3], from: pair.client) == -Int(EAGAIN))
+        #expect(pair.send([], from: pair.client) == 0)
+    }
+
+    @Test("what is sent arrives, in one read, records or not", arguments: [1, 3, 16_384, 16_385, 100_000])
+    func plainText(count: Int) throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        for (from, to) in [(pair.client, pair.server), (pair.server, pair.client)] {
+            #expect(pair.send(bytes, from: from) == count)
+            #expect(from.unsentBytes == 0)
+            let (got, received) = pair.receive(to)
+            #expect(got == count)
+            #expect(received == bytes)
+            #expect(to.receivedBytes > count)
+            #expect(pair.receive(to).count == -Int(EAGAIN))
+            #expect(to.receivedBytes == 0)
+        }
+    }
+
+    @Test("records that came in part are kept until the rest is here", arguments: [1, 7, 100])
+    func inParts(size: Int) throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        let bytes = [UInt8](repeating: 3, count: 500)
+        #expect(pair.send(bytes, from: pair.client) == 500)
+        var received: [UInt8] = []
+        for _ in 0..<1_000 where received.count < 500 { received += pair.receive(pair.server, atMost: size).bytes }
+        #expect(received == bytes)
+    }
+
+    @Test("what the socket does not take waits here, and is sent before anything else")
+    func unsent() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        let block = [UInt8](repeating: 6, count: 200_000)
+        var taken = 0
+        while pair.client.unsentBytes == 0 { taken += max(0, pair.send(block, from: pair.client)) }
+        #expect(pair.send([1], from: pair.client) == -Int(EAGAIN))
+        #expect(pair.client.flush(to: pair.there) == 0)
+        var received = 0
+        while pair.client.unsentBytes > 0 {
+            received += max(0, pair.receive(pair.server).count)
+            #expect(pair.client.flush(to: pair.there) == 0)
+        }
+        #expect(pair.send([1], from: pair.client) == 1)
+        var last: UInt8?
+        while case let (count, bytes) = pair.receive(pair.server), count > 0 {
+            received += count
+            last = bytes.last
+        }
+        #expect(received == taken + 1)
+        #expect(last == 1)
+    }
+
+    @Test("of a large text 256 KiB and no record more are made into records at once")
+    func batch() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        let taken = pair.send([UInt8](repeating: 6, count: 1 << 20), from: pair.client)
+        #expect(taken >= 240 << 10 && taken <= 272 << 10)
+    }
+
+    @Test("several pieces are sent until one is not taken as a whole")
+    func pieces() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        func send(_ parts: [[UInt8]]) -> Int {
+            let all = parts.flatMap(\.self)
+            return all.withUnsafeBytes { bytes in
+                var at = 0
+                var pieces = parts.map { part in
+                    defer { at += part.count }
+                    return iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress! + at), iov_len: part.count)
+                }
+                return pieces.withUnsafeMutableBufferPointer { pair.client.send($0, to: pair.there) }
+            }
+        }
+        #expect(send([[1], [2]]) == -Int(EAGAIN))
+        pair.begin()
+        #expect(send([[1], [], [2, 3]]) == 3)
+        #expect(pair.receive(pair.server).bytes == [1, 2, 3])
+        // The first is taken as far as a batch goes, and the second not at all.
+        let large = [UInt8](repeating: 6, count: 1 << 20)
+        let taken = send([large, [9]])
+        #expect(taken > 0 && taken < large.count)
+        #expect(send([[9]]) == -Int(EAGAIN))
+    }
+
+    @Test("a socket that is gone is an error, for what is sent and for what waits")
+    func gone() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        pair.there.shutdownWriting()
+        #expect(pair.send([1], from: pair.client) == -Int(EPIPE))
+
+        let waiting = try TLSPair()
+        defer { waiting.close() }
+        waiting.begin()
+        while waiting.client.unsentBytes == 0 {
+            _ = waiting.send([UInt8](repeating: 6, count: 200_000), from: waiting.client)
+        }
+        waiting.there.shutdownWriting()
+        #expect(waiting.send([1], from: waiting.client) == -Int(EPIPE))
+        #expect(waiting.client.flush(to: waiting.there) == EPIPE)
+    }
+
+    @Test("a side that says it is done is told from one whose bytes end")
+    func end() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        // Before hands are shaken there is nothing to say.
+        pair.client.end(on: pair.there)
+        #expect(pair.receive(pair.server).count == -Int(EAGAIN))
+        #expect(pair.server.receivedBytes == 0)
+        pair.begin()
+        #expect(pair.send([1, 2], from: pair.client) == 2)
+        pair.client.end(on: pair.there)
+        #expect(pair.receive(pair.server).bytes == [1, 2])
+        #expect(pair.server.isEnded)
+        pair.server.end(on: pair.here)
+        #expect(pair.receive(pair.client).count == 0)
+        #expect(pair.client.isEnded)
+        #expect(pair.client.failure == nil && pair.server.failure == nil)
+        // And the end of the socket.
+        pair.there.shutdownWriting()
+        #expect(pair.receive(pair.server).count == 0)
+    }
+
+    @Test(
+        "a server answers plain text with what it was given for that", arguments: ["GET / HTTP/1.1\r\n", "ABC", "ZAZ"])
+    func plainTextToServer(text: String) throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        _ = Array(text.utf8).withUnsafeBytes { pair.there.send($0) }
+        #expect(pair.receive(pair.server).count == -Int(EPROTO))
+        #expect(pair.server.failure == TransportError(.tls, "TLS with the client: the client does not speak TLS"))
+        var answer = [UInt8](repeating: 0, count: 100)
+        let count = answer.withUnsafeMutableBytes { pair.there.receive(into: $0) }
+        #expect(answer.prefix(max(0, count)) == Array("speak TLS".utf8)[...])
+        // Nothing more goes either way.
+        pair.server.end(on: pair.here)
+        #expect(pair.send([1], from: pair.server) < 0)
+        #expect(answer.withUnsafeMutableBytes { pair.there.receive(into: $0) } == -Int(EAGAIN))
+    }
+
+    @Test("a client says that the server does not speak TLS, and sends nothing")
+    func plainTextToClient() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        _ = Array("HTTP/1.1 400".utf8).withUnsafeBytes { pair.here.send($0) }
+        #expect(pair.receive(pair.client).count == -Int(EPROTO))
+        #expect(pair.client.failure?.message.contains("the server does not speak TLS at that port") == true)
+        var answer = [UInt8](repeating: 0, count: 100)
+        #expect(answer.withUnsafeMutableBytes { pair.here.receive(into: $0) } == -Int(EAGAIN))
+    }
+
+    @Test(
+        "what is neither TLS nor a word is an error of TLS",
+        arguments: [[0, 1, 2, 3, 4, 5], [0x41, 0x42, 0x5B, 1, 2]])
+    func noise(bytes: [UInt8]) throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        _ = bytes.withUnsafeBytes { pair.there.send($0) }
+        #expect(pair.receive(pair.server).count == -Int(EPROTO))
+        let failure = try #require(pair.server.failure)
+        #expect(failure.message.hasPrefix("TLS with the client: ") && !failure.message.contains("not speak TLS"))
+        #expect(!failure.message.contains("were not read"))
+        // The first reason stays.
+        _ = bytes.withUnsafeBytes { pair.there.send($0) }
+        _ = pair.receive(pair.server)
+        #expect(pair.server.failure == failure)
+    }
+
+    @Test("words count only at the beginning")
+    func wordsLater() throws {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        pair.begin()
+        _ = Array("GET / HTTP/1.1".utf8).withUnsafeBytes { pair.there.send($0) }
+        #expect(pair.receive(pair.server).count == -Int(EPROTO))
+        #expect(pair.server.failure?.message.contains("does not speak TLS") == false)
+    }
+
+    @Test("a certificate for another host is refused by name, unless nobody is to be checked")
+    func otherHost() throws {
+        let pair = try TLSPair(host: "example.org")
+        defer { pair.close() }
+        pair.begin()
+        #expect(pair.client.failure?.message.contains("the certificate was not accepted: ") == true)
+        #expect(!pair.client.isEstablished)
+
+        let trusting = try TLSPair(nil, TLSPair.client { $0.trust = .insecure }, host: "example.org")
+        defer { trusting.close() }
+        trusting.begin()
+        #expect(trusting.client.isEstablished && trusting.client.failure == nil)
+
+        let named = try TLSPair(nil, TLSPair.client { $0.serverName = "localhost" }, host: "example.org")
+        defer { named.close() }
+        named.begin()
+        #expect(named.client.isEstablished && named.client.failure == nil)
+
+        let literal = try TLSPair(host: "192.0.2.1")
+        defer { literal.close() }
+        literal.begin()
+        #expect(literal.client.failure?.message.contains("the certificate was not accepted: ") == true)
+    }
+
+    @Test("the subject of a peer is known when it shows a certificate")
+    func subject() throws {
+        let pair = try TLSPair(TLSPair.server(asksForClients: true), TLSPair.client(hasCertificate: true))
+        defer { pair.close() }
+        #expect(pair.server.peerSubject == nil)
+        pair.begin()
+        #expect(pair.server.peerSubject == "CN=client")
+        #expect(pair.client.peerSubject == "CN=server")
+        let anonymous = try TLSPair()
+        defer { anonymous.close() }
+        anonymous.begin()
+        #expect(anonymous.server.isEstablished && anonymous.server.peerSubject == nil)
+    }
+
+    @Test("a second connection to a host takes up the session of the first; one to another host does not")
+    func resumed() throws {
+        let serving = try TLSPair.server()
+        let asking = try TLSPair.client { $0.serverName = nil }
+        for (host, isResumed) in [("localhost", false), ("localhost", true), ("127.0.0.1", false)] {
+            let pair = try TLSPair(serving, asking, host: host)
+            defer { pair.close() }
+            pair.begin()
+            #expect(pair.client.isEstablished)
+            if host != "localhost" || isResumed { #expect(pair.client.isResumed == isResumed) }
+        }
+    }
+}
+
+@Suite("What a TLS context holds connections to", .apartFromOthers)
+struct TLSContextTests {
+    @Test("TLS 1.2 at least, no compression, no renegotiation, memory released when idle", arguments: [true, false])
+    func options(isServer: Bool) throws {
+        let context = try isServer ? TLSPair.server() : TLSPair.client()
+        #expect(context.isServer == isServer)
+        let options = SSL_CTX_get_options(context.pointer)
+        #expect(options & (1 << 17) != 0)  // SSL_OP_NO_COMPRESSION
+        #expect(options & (1 << 30) != 0)  // SSL_OP_NO_RENEGOTIATION
+        #expect(SSL_CTX_ctrl(context.pointer, 130, 0, nil) == 0x0303)  // SSL_CTRL_GET_MIN_PROTO_VERSION
+        // Partial writes, moving buffers, buffers released when idle.
+        #expect(SSL_CTX_ctrl(context.pointer, 33, 0, nil) & 0x13 == 0x13)
+        // SSL_CTRL_GET_SESS_CACHE_MODE: none at a server; at a client its own, and none inside.
+        #expect(SSL_CTX_ctrl(context.pointer, 45, 0, nil) == (isServer ? 0 : 0x201))
+    }
+
+    @Test("a client's context is the same one for the same settings")
+    func shared() throws {
+        // Others may have asked for so many between that it was thrown away.
+        let isSame = try (0..<5).contains { _ in try TLSPair.client() === TLSPair.client() }
+        #expect(isSame)
+        #expect(try TLSPair.client() !== TLSPair.client { $0.serverName = "other" })
+    }
+
+    @Test("64 hosts' sessions are kept, and a new one of a host that is known takes the old one's place")
+    func sessions() throws {
+        let context = try TLSPair.client { $0.serverName = nil }
+        // One that nobody else has.
+        let fresh = try TLSPair.client {
+            $0.trust = .insecure
+            $0.privateKeyFile = "no certificate, so it is not read"
+        }
+        #expect(context !== fresh)
+        func hasSession(_ host: String) throws -> Bool {
+            let ssl = try fresh.makeConnection(to: host)
+            defer { SSL_free(ssl) }
+            return SSL_get_session(ssl) != nil
+        }
+        func session() throws -> OpaquePointer {
+            let session = try #require(SSL_SESSION_new())
+            SSL_SESSION_set_protocol_version(session, 0x0304)
+            return session
+        }
+        for number in 0..<65 { fresh.keep(try session(), for: "host\(number).example") }
+        for number in [0, 63] { #expect(try hasSession("host\(number).example")) }
+        #expect(try !hasSession("host64.example"))
+        fresh.keep(try session(), for: "host1.example")
+        #expect(try hasSession("host1.example"))
+        fresh.keep(try session(), for: nil)
+        #expect(try !hasSession("other.example"))
+    }
+
+    /// The protocol that a server chooses of these, in the form of RFC 7301 §3.1; nil when it refuses.
+    private static func chosen(of offers: [UInt8]) throws -> String? {
+        let context = SSL_CTX_new(TLS_client_method())
+        defer { SSL_CTX_free(context) }
+        #expect(SSL_CTX_set_alpn_protos(context, offers, UInt32(offers.count)) == 0)
+        let pair = try TLSPair()
+        defer { pair.close() }
+        let ssl = try #require(SSL_new(context))
+        defer { SSL_free(ssl) }
+        SSL_set_fd(ssl, pair.there.descriptor)
+        for _ in 0..<10 {
+            _ = SSL_connect(ssl)
+            _ = pair.receive(pair.server)
+        }
+        guard SSL_is_init_finished(ssl) == 1 else { return nil }
+        var text: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &text, &count)
+        return String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+    }
+
+    @Test(
+        "a server speaks HTTP/1.1, wherever it stands among the offers, and refuses clients that do not",
+        arguments: [
+            (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), (["h2", "http/1.1", "x"], "http/1.1"),
+            (["http/1.0", "http/1.1"], "http/1.1"), (["h2"], nil), (["http/1.0"], nil), (["http/1.1x"], nil),
+            (["http/1."], nil), (["xhttp/1.1"], nil), ([], ""),
+        ] as [([String], String?)])
+    func protocols(offers: [String], chosen: String?) throws {
+        let bytes = offers.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        #expect(try Self.chosen(of: bytes) == chosen)
+    }
+}

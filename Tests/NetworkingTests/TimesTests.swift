@@ -1,0 +1,115 @@
+import Testing
+
+@testable import Networking
+
+@Suite("Durations as numbers, and what waits for a time")
+struct TimesTests {
+    @Test(
+        "a duration in nanoseconds is never below 0, and has a limit",
+        arguments: [
+            (.zero, 0), (.nanoseconds(1), 1), (.seconds(1), 1_000_000_000), (.milliseconds(1_500), 1_500_000_000),
+            (.seconds(2) + .nanoseconds(7), 2_000_000_007), (.nanoseconds(-1), 0), (.seconds(-5), 0),
+            (.seconds(-1) + .nanoseconds(1), 0), (Duration(secondsComponent: 0, attosecondsComponent: 1), 0),
+            (Duration(secondsComponent: 0, attosecondsComponent: 999_999_999), 0),
+            (.seconds(4_611_686_017), 4_611_686_017_000_000_000),
+            // From here on it is not exact, and does not trap.
+            (.seconds(4_611_686_019), UInt64(Int64.max) / 2), (.seconds(Int64.max), UInt64(Int64.max)),
+        ] as [(Duration, UInt64)])
+    func nanoseconds(_ duration: Duration, _ number: UInt64) {
+        #expect(duration.nanoseconds == number)
+    }
+
+    @Test(
+        "milliseconds are rounded up",
+        arguments: [
+            (.zero, 0), (.nanoseconds(1), 1), (.milliseconds(1), 1), (.milliseconds(1) + .nanoseconds(1), 2),
+            (.microseconds(1_999), 2), (.seconds(3), 3_000), (.seconds(-3), 0),
+        ] as [(Duration, Int)])
+    func milliseconds(_ duration: Duration, _ number: Int) {
+        #expect(duration.milliseconds == number)
+    }
+
+    @Test("the clock goes forward, in nanoseconds")
+    func clock() {
+        let (before, began) = (MonotonicClock.now, ContinuousClock.now)
+        while ContinuousClock.now - began < .milliseconds(2) {}
+        let passed = MonotonicClock.now - before
+        #expect(passed >= 2_000_000)
+        #expect(passed < 60_000_000_000)
+    }
+
+    @Test("64 cancelled timers are kept, and let go when one more comes")
+    func sweptAtFirst() {
+        var queue = TimerQueue()
+        weak var first: Timer?
+        for number in 0..<64 {
+            let timer = Timer(deadline: UInt64(number)) {}
+            if number == 0 { first = timer }
+            queue.add(timer)
+            timer.cancel()
+        }
+        #expect(first != nil)
+        #expect(queue.liveCount == 0)
+        queue.add(Timer(deadline: 0) {})
+        #expect(first == nil)
+        #expect(queue.liveCount == 1)
+    }
+
+    @Test("where many are live the next look is at twice as many")
+    func sweptLater() {
+        var queue = TimerQueue()
+        for number in 0..<64 { queue.add(Timer(deadline: UInt64(number)) {}) }
+        // The 65th makes it look: 64 are live, so the next look is at 128.
+        weak var cancelled: Timer?
+        do {
+            let timer = Timer(deadline: 1_000) {}
+            cancelled = timer
+            queue.add(timer)
+            timer.cancel()
+        }
+        for number in 65..<128 { queue.add(Timer(deadline: UInt64(number)) {}) }
+        #expect(cancelled != nil)
+        #expect(queue.liveCount == 127)
+        queue.add(Timer(deadline: 128) {})
+        #expect(cancelled == nil)
+        #expect(queue.liveCount == 128)
+        #expect(queue.nextDeadline() == 0)
+    }
+
+    @Test("a timer that is due is one whose deadline is now, and it fires once")
+    func due() {
+        var queue = TimerQueue()
+        let timer = Timer(deadline: 10) {}
+        queue.add(timer)
+        #expect(queue.popDue(at: 9) == nil)
+        #expect(queue.liveCount == 1)
+        #expect(queue.popDue(at: 10) != nil)
+        #expect(timer.work == nil)
+        #expect(queue.popDue(at: 10) == nil)
+        #expect(queue.liveCount == 0)
+        #expect(queue.nextDeadline() == nil)
+    }
+
+    @Test("timers in any order fire in the order of their deadlines, whatever is taken between")
+    func heap() {
+        var queue = TimerQueue()
+        var waiting: [UInt64] = []
+        var seed: UInt64 = 88_172_645_463_325_252
+        for round in 0..<3_000 {
+            seed ^= seed << 13
+            seed ^= seed >> 7
+            seed ^= seed << 17
+            // More come than go, then more go than come.
+            if seed % 5 < (round < 1_500 ? 3 : 2) {
+                let deadline = seed >> 40
+                waiting.append(deadline)
+                queue.add(Timer(deadline: deadline) {})
+            } else if let least = waiting.min() {
+                #expect(queue.nextDeadline() == least)
+                #expect(queue.popDue(at: least) != nil)
+                waiting.remove(at: waiting.firstIndex(of: least)!)
+            }
+        }
+        #expect(queue.liveCount == waiting.count)
+    }
+}

@@ -1,0 +1,38 @@
+/// The options of a command line, one after the other.
+package struct ToolOptions {
+    private var rest: ArraySlice<String>
+    /// The one that `next` gave last.
+    private var option = ""
+
+    package init(_ arguments: [String]) { rest = arguments[...] }
+
+    /// The next option; nil at the end.
+    package mutating func next() -> String? {
+        guard let next = rest.popFirst() else { return nil }
+        option = next
+        return next
+    }
+
+    /// What stands behind the option.
+    package mutating func value() throws(WrongUse) -> String {
+        guard let value = rest.popFirst(), !value.hasPrefix("--") else { throw WrongUse("\(option) needs a value") }
+        return value
+    }
+
+    package mutating func number(_ range: ClosedRange<Int>) throws(WrongUse) -> Int {
+        let text = try value()
+        if let number = Int(text), range.contains(number) { return number }
+        throw WrongUse(
+            "\(option) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
+    }
+
+    /// Nobody knows the option.
+    package var unknown: WrongUse { WrongUse("unknown option '\(option)'") }
+}
+
+/// The command line says what cannot be done.
+package struct WrongUse: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,436 @@
+import Networking
+import Synchronization
+import Testing
+import TrebuchetTesting
+import TrebuchetWire
+
+@testable import Trebuchet
+
+/// The calls and streams of a client over links that note what is sent, by a clock that the test turns.
+@Suite(.timeLimit(.minutes(1))) struct ClientCoreTests {
+    /// Notes what is sent.
+    private final class Link: ClientLink, Sendable {
+        let session: String?
+        private let messages = Mutex<[String]>([])
+        init(session: String? = nil) { self.session = session }
+        func send(_ message: [UInt8]) { messages.withLock { $0.append(String(decoding: message, as: UTF8.self)) } }
+        func close() { messages.withLock { $0.append("closed") } }
+        var all: [String] { messages.withLock { $0 } }
+        /// The calls among them, by their arguments.
+        var calls: [String] {
+            all.compactMap { text in
+                text.firstRange(of: "\"arguments\":[").map { String(text[$0.upperBound...].prefix { $0 != "]" }) }
+            }
+        }
+    }
+
+    private final class Rig: Sendable {
+        /// Nobody else's timers are on it.
+        let reactor: Reactor
+        let core: ClientCore
+
+        init(_ change: (inout TrebuchetClient.Options) -> Void = { _ in }) {
+            var options = TrebuchetClient.Options()
+            change(&options)
+            reactor = try! Reactor(name: "core")
+            core = ClientCore(reactor: reactor, options: options, peerName: "ws://there:1", isAddressed: true)
+        }
+
+        func on<Result: Sendable>(_ body: @escaping @Sendable (ClientCore) -> Result) async -> Result {
+            let core = core
+            return await reactor.perform { body(core) }
+        }
+
+        func use(_ link: Link, number: Int) async { await on { $0.connection(uses: link, number: number) } }
+
+        func receive(_ text: String, over number: Int = 1) async {
+            await on { core in Array(text.utf8).withUnsafeBytes { core.receive($0, over: number) } }
+        }
+
+        func answer(_ call: Int, _ result: String = "1", over number: Int = 1) async {
+            await receive(#"{"type":"response","payload":{"callID":"\#(call)","result":\#(result)}}"#, over: number)
+        }
+
+        func terms(_ terms: String) async {
+            await receive(#"{"type":"hello","payload":{"session":"a.b.c","limits":{\#(terms)}}}"#)
+        }
+
+        func turn(by duration: Duration) async {
+            reactor.advance(by: duration.nanoseconds)
+            await reactor.perform {}
+            await reactor.perform {}
+        }
+
+        /// Makes a call of one argument.
+        func call(_ argument: String, isIdempotent: Bool = false) -> Task<String, any Error> {
+            let core = core
+            return Task {
+                let request = CallRequest(arguments: [Array(argument.utf8)], generics: [])
+                let result = try await core.call(actorID: "a", target: "n()", request, isIdempotent: isIdempotent)
+                return result.map { String(decoding: $0, as: UTF8.self) } ?? "nothing"
+            }
+        }
+    }
+
+    private func failure(_ call: Task<String, any Error>) async -> TrebuchetError? {
+        do {
+            _ = try await call.value
+            return nil
+        } catch {
+            return error as? TrebuchetError
+        }
+    }
+
+    @Test("a call gets the answer with its number, and what answers no call does no harm")
+    func answers() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        #expect(link.all == [#"{"type":"hello","payload":{}}"#])
+        let call = rig.call("5")
+        #expect(await eventually { link.calls == ["5"] })
+        #expect(
+            link.all.last
+                == #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"n()","arguments":[5]}}"#
+        )
+        for other in ["2", "x", "", "-1"] {
+            await rig.receive(#"{"type":"response","payload":{"callID":"\#(other)","result":9}}"#)
+        }
+        #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)
+        await rig.answer(1, "25")
+        #expect(try await call.value == "25")
+        #expect(await rig.on { $0.callsUnderWay(number: 1) } == 0)
+        #expect(await rig.on { $0.line.underWay } == 0)
+        let empty = rig.call("6")
+        #expect(await eventually { link.calls.count == 2 })
+        await rig.receive(#"{"type":"response","payload":{"callID":"2"}}"#)
+        #expect(try await empty.value == "nothing")
+    }
+
+    @Test("an answer that is an error has all of it")
+    func errors() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        let call = rig.call("5")
+        #expect(await eventually { link.calls == ["5"] })
+        await rig.receive(
+            #"{"type":"response","payload":{"callID":"1","error":{"code":"application","message":"no","type":"T","data":[1],"#
+                + #""retryAfterMilliseconds":250}}}"#)
+        let error = await failure(call)
+        #expect(
+            error
+                == TrebuchetError(
+                    .application, "no", type: "T", data: Array("[1]".utf8), retryAfter: .milliseconds(250)))
+        let plain = rig.call("6")
+        #expect(await eventually { link.calls.count == 2 })
+        await rig.receive(#"{"type":"response","payload":{"callID":"2","error":{"code":"internal","message":"no"}}}"#)
+        #expect(await failure(plain) == TrebuchetError(.internal, "no"))
+    }
+
+    @Test("without a connection, and none being made, calls and streams say what to do")
+    func notConnected() async throws {
+        let rig = Rig()
+        let error = await failure(rig.call("1"))
+        #expect(error == TrebuchetError(.unavailable, "there is no connection to ws://there:1; call connect() first"))
+        let stream = rig.core.observe(StreamTarget(actorID: "a", name: "observeState"))
+        #expect(
+            await eventually { stream.relay.currentValue.outcome == .failed(error ?? TrebuchetError(.internal, "")) })
+        await rig.core.connection.close()
+        let closed = await failure(rig.call("1"))
+        #expect(closed?.message == "there is no connection to ws://there:1; the client was closed")
+    }
+
+    @Test("calls of a client are bounded")
+    func callsInFlight() async throws {
+        let (rig, link) = (Rig { $0.callsInFlight = 2 }, Link())
+        await rig.use(link, number: 1)
+        let first = rig.call("1")
+        #expect(await eventually { link.calls == ["1"] })
+        let second = rig.call("2")
+        #expect(await eventually { link.calls == ["1", "2"] })
+        let third = await failure(rig.call("3"))
+        #expect(third?.code == .rateLimited)
+        #expect(
+            third?.message
+                == "2 calls of this client wait for their answers already (TrebuchetClient.Options.callsInFlight)")
+        await rig.answer(1)
+        #expect(try await first.value == "1")
+        let fourth = rig.call("4")
+        #expect(await eventually { link.calls == ["1", "2", "4"] })
+        for (call, number) in [(second, 2), (fourth, 4)] {
+            await rig.answer(number)
+            _ = try await call.value
+        }
+    }
+
+    @Test(
+        "a message may have as many bytes as the client sends, and as the server has said that it takes",
+        arguments: [
+            false, true,
+        ])
+    func sizes(isTold: Bool) async throws {
+        // What a call of four digits has beside its argument.
+        let count =
+            #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"n()","arguments":[]}}"#
+            .count + 4
+        let (rig, link) = (Rig { $0.serverMessageSize = isTold ? 1_000 : count }, Link())
+        await rig.use(link, number: 1)
+        if isTold { await rig.terms("\"messageSize\":\(count)") }
+        let good = rig.call("1234")
+        #expect(await eventually { link.calls == ["1234"] })
+        await rig.answer(1)
+        _ = try await good.value
+        let error = await failure(rig.call("12345"))
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message.hasPrefix("n() makes a message of \(count + 1) bytes, and ") == true)
+        #expect(error?.message.contains(isTold ? "the server takes \(count)" : "at most \(count)") == true)
+        #expect(await rig.on { $0.callsUnderWay(number: 1) + $0.callsUnderWay(number: 0) } == 0)
+        // Of a call that may be repeated the arguments alone count at first, then all of it.
+        let repeated = await failure(rig.call(String(repeating: "1", count: count), isIdempotent: true))
+        #expect(repeated?.code == .invalidArguments)
+        let large = await failure(rig.call(String(repeating: "1", count: 1_001), isIdempotent: true))
+        #expect(large?.code == .invalidArguments)
+        #expect(link.calls == ["1234"])
+        // Another server may take more.
+        let other = Link()
+        await rig.use(other, number: 2)
+        if isTold {
+            let call = rig.call("12345")
+            #expect(await eventually { other.calls == ["12345"] })
+            await rig.answer(5, over: 2)
+            _ = try await call.value
+        }
+    }
+
+    @Test("calls beyond what the server takes wait, and are sent in their order as others are answered")
+    func waiting() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        await rig.terms("\"callsPerConnection\":2")
+        var calls: [Task<String, any Error>] = []
+        for number in 1...5 {
+            calls.append(rig.call("\(number)"))
+            #expect(
+                await eventually {
+                    await rig.on { $0.callsUnderWay(number: 0) + $0.callsUnderWay(number: 1) } == number
+                })
+        }
+        #expect(link.calls == ["1", "2"])
+        #expect(await rig.on { $0.callsUnderWay(number: 0) } == 3)
+        await rig.answer(2)
+        #expect(link.calls == ["1", "2", "3"])
+        calls[3].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[3].value }
+        await rig.answer(1)
+        #expect(link.calls == ["1", "2", "3", "5"])
+        // One that was not sent is not cancelled over there; one that was is, and makes room.
+        #expect(!link.all.contains { $0.contains("cancel") })
+        calls[2].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[2].value }
+        #expect(link.all.last == #"{"type":"cancel","payload":{"callID":"3"}}"#)
+        #expect(await rig.on { $0.line.underWay } == 1)
+        await rig.answer(5)
+        for index in [0, 1, 4] { _ = try await calls[index].value }
+    }
+
+    @Test("a call ends at its time limit, with what it waited for, and others go on")
+    func timeouts() async throws {
+        let (rig, link) = (Rig { $0.callTimeout = .seconds(30) }, Link())
+        await rig.use(link, number: 1)
+        await rig.terms("\"callsPerConnection\":1")
+        let first = rig.call("1")
+        #expect(await eventually { link.calls == ["1"] })
+        let second = rig.call("2")
+        #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 1 })
+        await rig.turn(by: .seconds(15))
+        let third = rig.call("3")
+        #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 2 })
+        #expect(await rig.on { $0.reactor.liveTimerCount } == 1)
+        await rig.turn(by: .seconds(15))
+        #expect(await failure(first) == TrebuchetError(.timeout, "n() was not answered before its deadline"))
+        #expect(link.all.contains(#"{"type":"cancel","payload":{"callID":"1"}}"#))
+        let late = await failure(second)
+        #expect(late?.code == .timeout)
+        #expect(late?.message.hasPrefix("n() was not sent before its deadline: ") == true)
+        #expect(await eventually { link.calls == ["1", "3"] })
+        await rig.turn(by: .seconds(5))
+        #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)
+        await rig.turn(by: .seconds(15))
+        #expect(await failure(third)?.code == .timeout)
+        #expect(await rig.on { $0.reactor.liveTimerCount } == 0)
+    }
+
+    @Test("a deadline that has passed is told at once; one that has not goes along in milliseconds, rounded up")
+    func deadlines() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        let now = MonotonicClock.now
+        for passed in [now, 1] as [UInt64] {
+            let error = await Deadline.$current.withValue(passed) { await failure(rig.call("1")) }
+            #expect(error == TrebuchetError(.timeout, "the deadline had passed before n() was called"))
+        }
+        #expect(link.calls == [])
+        let call = Deadline.$current.withValue(now + 60_000_000_000) { rig.call("2") }
+        #expect(await eventually { link.calls.count == 1 })
+        let digits = link.all.last?.firstRange(of: "\"timeoutMilliseconds\":").map { range in
+            link.all.last?[range.upperBound...].prefix { $0.isNumber } ?? ""
+        }
+        let milliseconds = try #require(digits.flatMap { Int($0) })
+        #expect((1...60_000).contains(milliseconds))
+        await rig.answer(3)
+        _ = try await call.value
+    }
+
+    @Test("what was sent over a connection that broke has no known outcome; what is idempotent is asked again")
+    func broken() async throws {
+        let (rig, link) = (Rig(), Link(session: "s.1.x"))
+        await rig.use(link, number: 1)
+        let call = rig.call("1")
+        #expect(await eventually { link.calls == ["1"] })
+        await rig.on { $0.connectionLost(number: 2, TransportError(.closed, "another")) }
+        #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)
+        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "cut")) }
+        #expect(
+            await failure(call)
+                == TrebuchetError(.unknownOutcome, "n() was sent and not answered, so it may have run: cut"))
+        #expect(await rig.on { $0.line.underWay == 0 && $0.link == nil })
+        let next = await failure(rig.call("2"))
+        #expect(next?.code == .unavailable)
+    }
+
+    @Test("the largest call under way is the one for which a server has closed the connection")
+    func refused() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        let small = rig.call("1")
+        #expect(await eventually { link.calls.count == 1 })
+        let large = rig.call("2222222222")
+        #expect(await eventually { link.calls.count == 2 })
+        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageSizes.Refusal())) }
+        #expect(await failure(large)?.code == .invalidArguments)
+        #expect(await failure(large)?.message.contains("for which the server has closed the connection") == true)
+        #expect(await failure(small)?.code == .unknownOutcome)
+    }
+
+    // MARK: Streams
+
+    private func observe(_ rig: Rig, _ name: String = "observeState") -> RemoteStream {
+        rig.core.observe(StreamTarget(actorID: "a", name: name))
+    }
+
+    private func text(_ stream: RemoteStream?) -> String? {
+        stream?.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test("a stream is asked for, taken up over another connection, and ended when nobody reads it")
+    func streams() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        var stream: RemoteStream? = observe(rig)
+        #expect(await eventually { link.all.count == 2 })
+        #expect(
+            link.all.last
+                == #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"observeState"}}"#)
+        await rig.receive(
+            #"{"type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"a","targetIdentifier":"observeState","epoch":"e"}}"#
+        )
+        await rig.receive(#"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":4,"data":[1]}}"#)
+        #expect(text(stream) == "[1]")
+        // Of another connection it is no matter.
+        await rig.receive(
+            #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":5,"data":[2]}}"#, over: 7)
+        #expect(text(stream) == "[1]")
+        await rig.receive(
+            #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":5,"base":4,"patch":[{"op":"add","path":"/-","value":3}]}}"#
+        )
+        #expect(text(stream) == "[1,3]")
+        // What cannot be made out is asked for anew.
+        await rig.receive(
+            #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":9,"base":8,"patch":[]}}"#)
+        #expect(link.all.last?.contains(#""type":"streamResume""#) == true)
+        #expect(link.all.last?.contains(#""lastSequence":0"#) == true)
+        let second = Link()
+        await rig.use(second, number: 2)
+        #expect(second.all.count == 2)
+        #expect(second.all.last?.contains(#""streamID":"s1""#) == true)
+        await rig.receive(
+            #"{"type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"a","targetIdentifier":"observeState","epoch":"e"}}"#,
+            over: 2)
+        stream = nil
+        #expect(await eventually { second.all.count == 3 })
+        #expect(second.all.last?.contains(#""type":"streamEnd""#) == true)
+        // One that nobody wants any more is sent away again.
+        await rig.receive(
+            #"{"type":"streamStart","payload":{"streamID":"s2","callID":"1","actorID":"a","targetIdentifier":"observeState","epoch":"e"}}"#,
+            over: 2)
+        #expect(second.all.last?.contains(#""streamID":"s2""#) == true && second.all.count == 4)
+    }
+
+    @Test(
+        "a stream ends as its server says, or with the answer to its beginning",
+        arguments: [
+            (#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"completed"}}"#, StreamOutcome.completed),
+            (
+                #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"actorTerminated"}}"#,
+                .failed(TrebuchetError(.actorNotFound, "the actor is gone"))
+            ),
+            (
+                #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"no","code":"unauthorized"}}"#,
+                .failed(TrebuchetError(.unauthorized, "no"))
+            ),
+            (
+                #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"no"}}"#,
+                .failed(TrebuchetError(.internal, "no"))
+            ),
+            (
+                #"{"type":"response","payload":{"callID":"1","error":{"code":"unavailable","message":"no"}}}"#,
+                .failed(TrebuchetError(.unavailable, "no"))
+            ),
+        ] as [(String, StreamOutcome)])
+    func ends(message: String, outcome: StreamOutcome) async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        let stream = observe(rig)
+        #expect(await eventually { link.all.count == 2 })
+        await rig.receive(
+            #"{"type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"a","targetIdentifier":"observeState","epoch":"e"}}"#
+        )
+        #expect(stream.relay.currentValue.outcome == nil)
+        await rig.receive(message)
+        #expect(stream.relay.currentValue.outcome == outcome)
+        await rig.on { $0.connectionGivenUp(TransportError(.closed, "gone")) }
+        #expect(stream.relay.currentValue.outcome == outcome)
+    }
+
+    @Test("when there will be no connection, streams end and calls that wait fail")
+    func givenUp() async throws {
+        let (rig, link) = (Rig(), Link())
+        await rig.use(link, number: 1)
+        await rig.terms("\"callsPerConnection\":1")
+        let stream = observe(rig)
+        #expect(await eventually { link.all.count == 2 })
+        let sent = rig.call("1")
+        #expect(await eventually { link.calls == ["1"] })
+        let waiting = rig.call("2")
+        #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 1 })
+        await rig.on { $0.connectionGivenUp(TransportError(.refused, "gone")) }
+        #expect(await failure(waiting) == TrebuchetError(.unavailable, "gone"))
+        #expect(stream.relay.currentValue.outcome == .failed(TrebuchetError(.unavailable, "gone")))
+        #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)
+        await rig.answer(2)
+        _ = try await sent.value
+    }
+
+    @Test("clients of one address have one server when the address says which")
+    func addresses() {
+        func core(_ name: String, _ isAddressed: Bool) -> ClientCore {
+            ClientCore(
+                reactor: ReactorGroup.client, options: TrebuchetClient.Options(), peerName: name,
+                isAddressed: isAddressed)
+        }
+        #expect(core("a", true).reachesSameAddress(as: core("a", true)))
+        #expect(!core("a", true).reachesSameAddress(as: core("b", true)))
+        #expect(!core("a", true).reachesSameAddress(as: core("a", false)))
+        #expect(!core("a", false).reachesSameAddress(as: core("a", true)))
+        #expect(!core("a", false).reachesSameAddress(as: core("a", false)))
+    }
+}

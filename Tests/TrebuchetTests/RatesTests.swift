@@ -1,0 +1,273 @@
+import Bytes
+import Networking
+import Synchronization
+import Testing
+import WebSockets
+
+@testable import Trebuchet
+
+/// How much may come, and how much is left; times are in nanoseconds.
+@Suite("Rates and shares at their edges") struct RatesTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    @Test("a bucket gives its burst at once, then one at a time as it fills, and never more than its burst")
+    func bucket() {
+        var bucket = TokenBucket(RateLimit(callsPerSecond: 4, burst: 2), now: Self.second)
+        #expect(bucket.isFull(at: Self.second))
+        for _ in 0..<2 { #expect(bucket.take(at: Self.second) == nil) }
+        #expect(bucket.take(at: Self.second) == 250)
+        #expect(bucket.take(at: Self.second + 100_000_000) == 150)
+        #expect(bucket.take(at: Self.second + 249_999_999) == 1)
+        #expect(bucket.take(at: Self.second + 250_000_000) == nil)
+        // A clock that goes back gives nothing.
+        #expect(bucket.take(at: Self.second) == 250)
+        #expect(!bucket.isFull(at: 0))
+        #expect(!bucket.isFull(at: Self.second + 749_000_000))
+        #expect(bucket.isFull(at: Self.second + 750_000_000))
+        for _ in 0..<2 { #expect(bucket.take(at: 100 * Self.second) == nil) }
+        #expect(bucket.take(at: 100 * Self.second) == 250)
+    }
+
+    @Test("calls are counted by method, connection and principal, and the first that has too many is named")
+    func connection() {
+        var limits = ServerLimits()
+        limits.callsPerMethod = ["slow()": RateLimit(callsPerSecond: 1, burst: 1)]
+        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 2)
+        let principals = SharedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 3))
+        let ada = Principal(id: "ada")
+        func take(_ target: String, _ buckets: ConnectionBuckets, _ principal: Principal?) -> String? {
+            buckets.take(target, limits, principals, principal, at: Self.second).map { "\($0.what) \($0.milliseconds)" }
+        }
+        let (one, other, third) = (ConnectionBuckets(), ConnectionBuckets(), ConnectionBuckets())
+        #expect(take("slow()", one, ada) == nil)
+        #expect(take("slow()", one, ada) == "calls of slow() 1000")
+        #expect(take("quick()", one, ada) == nil)
+        #expect(take("quick()", one, ada) == "calls of this connection 1000")
+        // Another connection has its own, the principal has one.
+        #expect(take("slow()", other, ada) == nil)
+        #expect(take("quick()", other, ada) == "calls of 'ada' 1000")
+        #expect(take("quick()", third, nil) == nil)
+        #expect(take("quick()", third, nil) == nil)
+        let free = ConnectionBuckets()
+        for _ in 0..<100 { #expect(free.take("slow()", ServerLimits(), nil, ada, at: Self.second) == nil) }
+    }
+
+    @Test("a full table gives up the one that it would look at next, and looks at all in turn")
+    func table() {
+        var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 2)
+        #expect(table.take(1, at: 0) == nil)
+        #expect(table.take(2, at: 0) == nil)
+        #expect(table.count == 2)
+        #expect(table.take(1, at: 0) == 1_000)
+        #expect(table.take(3, at: 0) == nil)
+        #expect(table.count == 2)
+        #expect(table.take(2, at: 0) == 1_000)
+        #expect(table.take(1, at: 0) == nil, "it went, and begins anew")
+        // Room for one is room for one.
+        var one = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 0)
+        #expect(one.take(1, at: 0) == nil)
+        #expect(one.take(1, at: 0) == 1_000)
+        #expect(one.take(2, at: 0) == nil)
+        #expect(one.count == 1)
+    }
+
+    @Test("a thousand buckets are kept although they are full; of more, two go with each call")
+    func keptAnyway() {
+        var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 10_000)
+        for party in 0..<1_001 { #expect(table.take(party, at: 0) == nil) }
+        #expect(table.looks == 0)
+        #expect(table.take(5_000, at: 60 * Self.second) == nil)
+        #expect(table.looks == 2)
+        #expect(table.count == 1_000)
+        for party in 6_000..<6_100 { #expect(table.take(party, at: 60 * Self.second) == nil) }
+        #expect(table.count <= 1_002)
+        #expect(table.take(6_000, at: 60 * Self.second) == 1_000, "those that are not full stay")
+    }
+
+    /// A quota as something that can be copied.
+    private final class Quotas {
+        private let quota: Quota
+        init(_ limit: Int, within memory: MemoryBudget? = nil) { quota = Quota(limit, within: memory) }
+        func take(_ amount: Int = 1) -> Bool { quota.take(amount) }
+        func release(_ amount: Int = 1) { quota.release(amount) }
+        var count: Int { quota.count }
+    }
+
+    @Test("a quota gives what it has, all or nothing, and has it again when it is given back")
+    func quota() {
+        let memory = MemoryBudget(limit: 100)
+        let quota = Quotas(10, within: memory)
+        #expect(quota.take(10))
+        #expect(quota.count == 10 && memory.usedBytes == 10)
+        #expect(!quota.take())
+        #expect(quota.count == 10 && memory.usedBytes == 10)
+        quota.release(4)
+        #expect(quota.take(4))
+        #expect(!quota.take(1))
+        quota.release(10)
+        #expect(quota.count == 0 && memory.usedBytes == 0)
+        memory.hold(95)
+        #expect(!quota.take(6))
+        #expect(quota.count == 0 && memory.usedBytes == 95)
+        #expect(quota.take(5))
+        #expect(memory.isExhausted)
+        let alone = Quotas(1)
+        #expect(alone.take())
+        #expect(!alone.take())
+        alone.release()
+        #expect(alone.take())
+    }
+
+    @Test("a share is one for its party as long as somebody holds it, and gone when nobody does")
+    func shares() {
+        let shares = Shares<String>(limit: 2)
+        func take(_ share: Share<String>?) -> Bool { share?.quota.take() == true }
+        var one: Share<String>? = shares.share(of: "a")
+        let same: Share<String>? = shares.share(of: "a")
+        #expect(one === same && shares.count == 1)
+        let taken = [take(one), take(same), take(one)]
+        #expect(taken == [true, true, false])
+        let other = shares.share(of: "b")
+        let isFree = take(other)
+        #expect(isFree && shares.count == 2)
+        one = nil
+        #expect(shares.count == 2)
+        withExtendedLifetime((same, other)) {}
+        do {
+            let third = shares.share(of: "c")
+            let isFree = take(third)
+            #expect(isFree && shares.count == 3)
+        }
+        #expect(shares.count == 2)
+    }
+
+    @Test("each party may use as much as its share, and all together as much as the server has")
+    func book() throws {
+        var limits = ServerLimits()
+        limits.connections = 3
+        limits.connectionsPerPrincipal = 2
+        let book = ShareBook(limits: limits)
+        func parties(_ connection: UInt64, _ principal: String?) -> Parties {
+            Parties(connection: connection, principal: principal, host: nil)
+        }
+        let first = try book.take(.connections, for: parties(1, "ada"))
+        var second: Stake? = try book.take(.connections, for: parties(2, "ada"))
+        #expect(book.count(.connections) == 2)
+        let refusal = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(3, "ada")) }
+        #expect(refusal?.code == .rateLimited)
+        #expect(
+            refusal?.message
+                == "'ada' has 2 connections already (ServerLimits.connectionsPerPrincipal); try again when some have gone"
+        )
+        #expect(book.count(.connections) == 2, "who is refused uses nothing")
+        let third = try book.take(.connections, for: parties(3, "bob"))
+        let full = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(4, nil)) }
+        #expect(full?.message.hasPrefix("the server has 3 connections already (ServerLimits.connections)") == true)
+        first.giveBack()
+        first.giveBack()
+        #expect(book.count(.connections) == 2)
+        second = nil
+        #expect(second == nil && book.count(.connections) == 1)
+        third.giveBack()
+        #expect(book.count(.connections) == 0)
+        // Nothing is left that would count for somebody.
+        for number in 1...2 { _ = try book.take(.connections, for: parties(UInt64(number), "ada")) }
+    }
+
+    @Test("parties are named from the narrowest on, with the server at the end")
+    func parties() throws {
+        let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
+        let all = Parties(connection: 7, principal: "ada", host: host)
+        #expect(all.all == [.connection(7), .principal("ada"), .host(host)])
+        #expect(all.beyondConnection == [.principal("ada"), .host(host), .server])
+        #expect(Parties(connection: 7, principal: nil, host: nil).all == [.connection(7)])
+        #expect(Parties(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
+        #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)
+    }
+
+    @Test("what is held for a principal counts as long as one of its connections is there")
+    func principalMemory() {
+        let memory = PrincipalMemory(limit: 100)
+        var first: PrincipalMemory.Part? = memory.part(of: "ada")
+        var second: PrincipalMemory.Part? = memory.part(of: "ada")
+        first?.budget.hold(60)
+        #expect(second?.budget.usedBytes == 60 && second?.budget.limit == 100)
+        #expect(memory.part(of: "bob").budget.usedBytes == 0)
+        first = nil
+        #expect(first == nil && memory.part(of: "ada").budget.usedBytes == 60)
+        second = nil
+        #expect(second == nil && memory.part(of: "ada").budget.usedBytes == 0)
+    }
+
+    @Test(
+        "answers count for their principal, their host and all; what finds no room counts nowhere",
+        arguments: [
+            ("answersPerPrincipal", "of this principal"), ("answersPerHost", "of this host"), ("answers", "of all"),
+            ("answerBytesPerPrincipal", "of this principal"), ("answerBytesPerHost", "of this host"),
+            ("answerBytes", "of all"),
+        ])
+    func holding(setting: String, whose: String) throws {
+        var limits = ServerLimits()
+        limits.answersPerPrincipal = setting == "answersPerPrincipal" ? 2 : 9
+        limits.answersPerHost = setting == "answersPerHost" ? 2 : 9
+        limits.answers = setting == "answers" ? 2 : 9
+        limits.answerBytesPerPrincipal = setting == "answerBytesPerPrincipal" ? 20 : 90
+        limits.answerBytesPerHost = setting == "answerBytesPerHost" ? 20 : 90
+        limits.answerBytes = setting == "answerBytes" ? 20 : 90
+        let shares = AnswerShares(limits)
+        let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
+        let holding = AnswerHolding(shares, principal: "ada", host: host)
+        #expect([shares.partyCount.principals, shares.partyCount.hosts] == [1, 1])
+        let areBytes = setting.contains("Bytes")
+        for round in 1...3 {
+            #expect(holding.take(bytes: 10) == nil && holding.take(bytes: 10) == nil)
+            let full = try #require(holding.take(bytes: areBytes ? 1 : 0))
+            #expect(full.whose == whose)
+            #expect(full.setting == "\(setting): \(areBytes ? 20 : 2)")
+            let (answers, bytes) = (shares.answers.count, shares.bytes.count)
+            #expect(answers == 2 && bytes == 20, "round \(round)")
+            if areBytes {
+                #expect(holding.takeBytes(1)?.setting == full.setting)
+                #expect(holding.takeBytes(0) == nil)
+            }
+            holding.release(bytes: 10)
+            holding.release(bytes: 10)
+            let (answersLeft, bytesLeft) = (shares.answers.count, shares.bytes.count)
+            #expect(answersLeft == 0 && bytesLeft == 0)
+        }
+        // Nobody's share is named where nobody is known.
+        let unknown = AnswerHolding(shares, principal: nil, host: nil)
+        #expect(unknown.take(bytes: 1) == nil)
+        unknown.release(bytes: 1)
+    }
+
+    // MARK: Waiting and telling
+
+    @Test(
+        "the wait before an attempt doubles with each failure, up to the limit",
+        arguments: [
+            (0, 1.0, Duration.zero), (1, 1, .milliseconds(200)), (2, 1, .milliseconds(400)),
+            (3, 0.5, .milliseconds(400)),
+            (6, 1, .milliseconds(6_400)), (7, 1, .seconds(10)), (1_000, 1, .seconds(10)), (5, 0, .zero),
+        ] as [(Int, Double, Duration)])
+    func reconnecting(failures: Int, random: Double, wait: Duration) {
+        #expect(ReconnectPolicy().delay(afterFailures: failures, random: random) == wait)
+        #expect(ReconnectPolicy.never.maximumAttempts == 0)
+    }
+
+    @Test("refusals are told once a second, with how many were not")
+    func refusals() {
+        let lines = Mutex<[String]>([])
+        let log = RefusalLog { line in lines.withLock { $0.append(line) } }
+        log.note("a", at: 5)
+        log.note("b", at: 6)
+        log.note("c", at: 1_000_000_004)
+        log.note("d", at: 1_000_000_005)
+        log.note("e", at: 2_000_000_004)
+        log.note("f", at: 2_000_000_005)
+        log.note("g", at: 3_000_000_005)
+        #expect(lines.withLock { $0 } == ["a", "d (and 2 before it)", "f (and 1 before it)", "g"])
+        log.note(HTTPResponse(status: 403, text: "first line\nsecond"), at: 9_000_000_000)
+        #expect(lines.withLock { $0.last } == "refused a web page: first line")
+    }
+}
