@@ -157,6 +157,10 @@ let package = Package(
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
             swiftSettings: settings),
+        // A client of the services that is none of ours.
+        .target(
+            name: "ServicesPython", path: "Tests/ServicesPython", resources: [.copy("Scripts")],
+            swiftSettings: settings),
         test(
             "TrebuchetCLITests",
             [
@@ -201,7 +205,11 @@ let package = Package(
             ],
             resources: [.copy("Exchanges")]),
         test(
-            "ConformanceTests", ["Trebuchet", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
+            "ConformanceTests",
+            [
+                "Trebuchet", "TrebuchetServices", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates",
+                "ServicesPython",
+            ],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(
