@@ -185,7 +185,11 @@ let package = Package(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
         // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
         .executableTarget(
-            name: "Consistency", dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking"],
+            name: "Consistency",
+            dependencies: [
+                "Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetStore", "TrebuchetTesting", "Networking",
+                "ServicesPython",
+            ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(

@@ -4,6 +4,9 @@ struct Options: Sendable {
     var clients = 20
     var calls = 60
     var limit = Duration.seconds(180)
+    /// Guests of the services instead of players of games.
+    var services = false
+    var rounds = 15
 
     struct Wrong: Error, CustomStringConvertible {
         let description: String
@@ -11,11 +14,14 @@ struct Options: Sendable {
 
     static let help = """
         usage: Consistency [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
+               Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
 
           --seeds FROM-TO   which seeds, one after the other (1-100)
           --seed N          this one alone
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
+          --services        two clients of the services in Swift and one in Python
+          --rounds N        what each of these does, three writes and an event for each room at once (15)
           --limit SECONDS   how long a seed may take before it is said what hangs (180)
 
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
@@ -24,6 +30,10 @@ struct Options: Sendable {
     init(_ arguments: [String]) throws(Wrong) {
         var rest = arguments[...]
         while let option = rest.popFirst() {
+            if option == "--services" {
+                services = true
+                continue
+            }
             guard let value = rest.popFirst() else { throw Wrong(description: "\(option): unknown, or needs a value") }
             func number(_ range: ClosedRange<Int>) throws(Wrong) -> Int {
                 if let number = Int(value), range.contains(number) { return number }
@@ -48,6 +58,7 @@ struct Options: Sendable {
                     throw Wrong(description: "--clients must be a multiple of four")
                 }
             case "--calls": calls = try number(1...10_000)
+            case "--rounds": rounds = try number(1...10_000)
             case "--limit": limit = .seconds(try number(1...100_000))
             default: throw Wrong(description: "unknown option \(option)")
             }

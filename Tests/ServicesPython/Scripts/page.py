@@ -12,7 +12,7 @@ class Wrong(Exception):
 class Names:
     """What the placeholders of the page stand for."""
     # Differ each time, and stand in the page as numbers.
-    LOOSE = {"retryAfterMilliseconds"}
+    LOOSE = {"retryAfterMilliseconds", "createdAt", "updatedAt"}
     # Grow, and may leave out some.
     ORDERED = {"sequenceNumber", "base", "lastSequence"}
 

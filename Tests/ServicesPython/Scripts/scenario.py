@@ -161,8 +161,9 @@ async def collections(ada, bob):
     # What is sent again is answered and not done again; what is behind the last 32 is not known any more.
     commit = lambda numbers, command: ada.call(one.name, "commit(_:from:)", [{"number": number, "command": command} for number in numbers], one.secret)
     last = one.number
-    again = await commit([last], {"link": {"id": "1", "field": "tags", "target": "again"}})
+    again = await commit([last], {"link": {"id": "1", "field": "tags", "target": 39}})
     assert again == [{"number": last, "revision": again[0]["revision"]}] and shown["bob"]["1"]["tags"] == list(range(40))
+    assert (await commit([last], {"delete": {"id": "1"}}))[0]["error"] == {"numberReused": {}}
     assert (await commit([1], {"delete": {"id": "1"}}))[0]["error"] == {"outdated": {}}
     assert await refused(commit(range(last + 1, last + 34), {"delete": {"id": "x"}})) == "invalidDocument"
     await one.write(update={"id": "1", "fields": {"done": True, "tags": None}})
