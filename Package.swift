@@ -157,6 +157,10 @@ let package = Package(
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
             swiftSettings: settings),
+        // A client of the services that is none of ours.
+        .target(
+            name: "ServicesPython", path: "Tests/ServicesPython", resources: [.copy("Scripts")],
+            swiftSettings: settings),
         test(
             "TrebuchetCLITests",
             [
@@ -185,7 +189,10 @@ let package = Package(
         // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
         .executableTarget(
             name: "Consistency",
-            dependencies: ["Trebuchet", "TrebuchetStore", "TrebuchetTesting", "Networking", "ToolOptions"],
+            dependencies: [
+                "Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetStore", "TrebuchetTesting", "Networking",
+                "ServicesPython", "ToolOptions",
+            ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .target(
@@ -205,7 +212,11 @@ let package = Package(
             ],
             resources: [.copy("Exchanges")]),
         test(
-            "ConformanceTests", ["Trebuchet", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates"],
+            "ConformanceTests",
+            [
+                "Trebuchet", "TrebuchetServices", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates",
+                "ServicesPython",
+            ],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.
         .testTarget(

@@ -1,4 +1,5 @@
 import Foundation
+import ServicesPython
 import Testing
 import TrebuchetTesting
 
@@ -11,8 +12,16 @@ struct PythonPeer {
         process = try ChildProcess(Self.python(), [path] + arguments, error: .merged)
     }
 
+    /// A script of the client of the services.
+    init(services script: String, _ arguments: [String]) throws {
+        let path = try #require(ServicesPython.path(of: script))
+        process = try ChildProcess(Self.python(), [path] + arguments, error: .merged)
+    }
+
     /// The next line that it prints, what it prints of its errors among them; nil when it has ended.
     func nextLine() async -> String? { await process.nextLine() }
+
+    func finish() async -> ChildProcess.Outcome { await process.finish() }
 
     /// Waits for its end; fails unless it says that all was as it should be.
     func expectOK() async {
@@ -22,8 +31,7 @@ struct PythonPeer {
     }
 
     private static func python() throws -> String {
-        let prepared = ".build/python/bin/python"
-        let path = ProcessInfo.processInfo.environment["TREBUCHET_PYTHON"] ?? prepared
+        let path = ServicesPython.interpreter
         let exists = FileManager.default.isExecutableFile(atPath: path)
         try #require(
             exists, "there is no Python with 'websockets' at \(path); run scripts/test once, which prepares it")

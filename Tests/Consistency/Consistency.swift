@@ -23,8 +23,13 @@ enum Consistency {
             case "play":
                 guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
+            case "office":
+                guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
+                try await OfficeServer.run(file: arguments[1], port: port)
+            case "visit": try await Guest.run(Array(arguments.dropFirst()))
             default:
-                exit(try await judge(Options(arguments)) ? 0 : 1)
+                let options = try Options(arguments)
+                exit(try await (options.services ? judgeServices(options) : judge(options)) ? 0 : 1)
             }
         } catch let wrong as WrongUse {
             FileHandle.standardError.write(Data("Consistency: \(wrong)\n\n\(Options.help)\n".utf8))
@@ -48,6 +53,25 @@ enum Consistency {
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
                 print("again: scripts/consistency --seed \(seed) --clients \(options.clients) --calls \(options.calls)")
+                return false
+            }
+        }
+        print("all \(options.seeds.count) seeds: \(sum)")
+        print("nothing found")
+        return true
+    }
+
+    private static func judgeServices(_ options: Options) async throws -> Bool {
+        var sum = ServicesOutcome()
+        for seed in options.seeds {
+            let begin = ContinuousClock.now
+            let outcome = try await ServicesJudge(seed: UInt64(seed), options).run()
+            let seconds = (ContinuousClock.now - begin) / .seconds(1)
+            print("seed \(seed): \(outcome), \((seconds * 10).rounded() / 10) s")
+            sum.add(outcome)
+            guard outcome.findings.isEmpty else {
+                for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
+                print("again: scripts/consistency --services --seed \(seed) --rounds \(options.rounds)")
                 return false
             }
         }

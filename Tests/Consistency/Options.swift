@@ -6,14 +6,20 @@ struct Options: Sendable {
     var clients = 20
     var calls = 60
     var limit = Duration.seconds(180)
+    /// Guests of the services instead of players of games.
+    var services = false
+    var rounds = 15
 
     static let help = """
         usage: Consistency [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
+               Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
 
           --seeds FROM-TO   which seeds, one after the other (1-100)
           --seed N          this one alone
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
+          --services        two clients of the services in Swift and one in Python
+          --rounds N        what each of these does, three writes and an event for each room at once (15)
           --limit SECONDS   how long a seed may take before it is said what hangs (180)
 
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
@@ -23,6 +29,7 @@ struct Options: Sendable {
         var rest = ToolOptions(arguments)
         while let option = rest.next() {
             switch option {
+            case "--services": services = true
             case "--seeds":
                 let value = try rest.value()
                 let ends = value.split(separator: "-").compactMap { Int($0) }
@@ -39,6 +46,7 @@ struct Options: Sendable {
                     throw WrongUse("--clients must be a multiple of four")
                 }
             case "--calls": calls = try rest.number(1...10_000)
+            case "--rounds": rounds = try rest.number(1...10_000)
             case "--limit": limit = .seconds(try rest.number(1...100_000))
             default: throw rest.unknown
             }

@@ -5,7 +5,7 @@ enum FloorPlan {
     static let floors: [String: Int] = [
         "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
-        "DocumentedDefaults": 0, "ToolOptions": 0,
+        "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
         "CAllocationCount": 0,
         "Relays": 1, "Networking": 1, "TrebuchetWire": 1,
         "WebSockets": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,

@@ -1,7 +1,7 @@
 import Testing
 import TrebuchetTesting
 
-/// One short seed of `scripts/consistency`, which has a hundred long ones.
+/// Short seeds of `scripts/consistency`, which has hundreds of long ones.
 @Suite(.timeLimit(.minutes(5))) struct ConsistencyTests {
     @Test("what clients see and are told fits what the server has, though it was killed and lines failed")
     func shortSeed() async throws {
@@ -10,6 +10,16 @@ import TrebuchetTesting
         let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
         #expect(outcome.status == 0, "\(outcome.output)")
         #expect(!outcome.output.contains(" 0 kills"), "\(outcome.output)")
+    }
+
+    @Test(
+        "clients of the services in Swift and in Python are shown what was acknowledged, once, and nothing that is not theirs",
+        arguments: [1, 3])
+    func services(seed: Int) async throws {
+        let arguments = ["--services", "--seed", "\(seed)", "--rounds", "6"]
+        let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
     }
 
     @Test("the program says what is wrong with its options")

@@ -1,0 +1,122 @@
+import Foundation
+import Testing
+import Trebuchet
+import TrebuchetServices
+import TrebuchetTesting
+
+/// Docs/ServicesProtocol.md, and a client in Python that was written from it.
+@Suite(.timeLimit(.minutes(2))) struct ServicesPageTests {
+    private static let page = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("Docs/ServicesProtocol.md")
+
+    @Test("each message that the page shows is taken, or sent, by the server as it stands there")
+    func exchanges() async throws {
+        let host = try await ServicesHost()
+        try await PythonPeer(services: "page", [Self.page.path, host.url, host.mails.path]).expectOK()
+        await host.stop()
+    }
+
+    @Test(
+        "a page that is not so is noticed: another value, a member too few, another order, a message too few",
+        arguments: [
+            (#""wrongCode":{"triesLeft":4}},"message""#, #""wrongCode":{"triesLeft":3}},"message""#),
+            (#"},"refreshToken":"Zq3x…""#, "}"),
+            (#"arguments":[[{"number""#, #"argument":[[{"number""#),
+            (#"{"op":"remove","path":"/members/2/data/at"},"#, ""),
+            ("    Bob < {\"type\":\"response\",\"payload\":{\"callID\":\"2\",\"result\":1}}\n", ""),
+            (
+                #""session":"1b2h…","token":"2qvt…","events":{"epoch":"0uy4…","last":0}"#,
+                #""session":"1b2h…","token":"1b2h…","events":{"epoch":"0uy4…","last":0}"#
+            ),
+        ])
+    func slip(right: String, wrong: String) async throws {
+        let text = try String(contentsOf: Self.page, encoding: .utf8)
+        let place = try #require(text.range(of: right), "the page does not have \(right)")
+        let host = try await ServicesHost()
+        let page = host.mails.appendingPathComponent("page.md")
+        try text.replacingCharacters(in: place, with: wrong).write(to: page, atomically: true, encoding: .utf8)
+        let outcome = try await PythonPeer(services: "page", [page.path, host.url, host.mails.path]).finish()
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("line ") || outcome.output.hasPrefix("the page "), "\(outcome.output)")
+        await host.stop()
+    }
+
+    @Test(
+        "a client in Python signs in, meets others in rooms, hears of events it missed, writes documents and comes back"
+    )
+    func client() async throws {
+        let host = try await ServicesHost()
+        try await PythonPeer(services: "scenario", [host.url, host.mails.path]).expectOK()
+        await host.stop()
+    }
+
+    // MARK: Errors
+
+    @Test("the tables of errors have each case once, in the JSON that is sent")
+    func errors() throws {
+        try check(AuthError.self, "AuthError", in: "Auth", heading: "### What sign-in refuses")
+        try check(RoomError.self, "RoomError", in: "Rooms", heading: "### What rooms refuse")
+        try check(CollectionError.self, "CollectionError", in: "Collections", heading: "### What collections refuse")
+    }
+
+    private func check<Failure: Error & Codable & Hashable>(
+        _ type: Failure.Type, _ name: String, in folder: String, heading: String
+    ) throws {
+        let text = try String(contentsOf: Self.page, encoding: .utf8)
+        let start = try #require(text.range(of: heading)?.upperBound)
+        let section = text[start...].prefix(upTo: text[start...].range(of: "\n## ")?.lowerBound ?? text.endIndex)
+        var shown: [String] = []
+        for match in section.matches(of: /`(\{"(\w+)":\{.*?\}\})`/) {
+            let data = Data(String(match.1).utf8)
+            let failure = try JSONDecoder().decode(Failure.self, from: data)
+            let again = try JSONSerialization.jsonObject(with: JSONEncoder().encode(failure)) as? NSDictionary
+            #expect(again == (try JSONSerialization.jsonObject(with: data) as? NSDictionary), "\(match.1)")
+            shown.append(String(match.2))
+        }
+        #expect(Set(shown).count == shown.count)
+        let sentence = try #require(section.split(separator: "\n").last { $0.hasSuffix("are never sent.") })
+        let unsent = sentence.matches(of: /`(\w+)`/).map { String($0.1) }
+        let source = Self.page.deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Sources/TrebuchetServices/\(folder)/\(name).swift")
+        let cases = try String(contentsOf: source, encoding: .utf8).matches(of: /\n    case (\w+)/).map { String($0.1) }
+        #expect(cases.count > 5)
+        #expect((shown + unsent).sorted() == cases.sorted(), "\(name)")
+    }
+}
+
+/// A server with all services in this process, and a folder with the codes that it mails.
+private struct ServicesHost {
+    /// Who is signed in may ask which rooms there are.
+    private struct Rules: RoomRules {
+        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+        func mayList(_ principal: Principal?) -> Bool { principal != nil }
+    }
+
+    let url: String
+    let mails: URL
+    private let server: TrebuchetServer
+
+    init() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        mails = folder
+        let accounts = try await Accounts(
+            mailer: ClosureMailer { code, address in
+                try code.write(to: folder.appendingPathComponent(address), atomically: true, encoding: .utf8)
+            })
+        var access = accounts.accessPolicy
+        access.identifiesCallers = true
+        server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+        await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        RoomHost.expose(on: server, rules: Rules())
+        CollectionHost.expose(on: server)
+        let address = try await server.start()
+        url = "ws://\(address.host):\(address.port)"
+    }
+
+    func stop() async {
+        await server.shutdown(drain: .zero)
+        try? FileManager.default.removeItem(at: mails)
+    }
+}

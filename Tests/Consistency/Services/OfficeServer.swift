@@ -1,0 +1,47 @@
+import Trebuchet
+import TrebuchetServices
+import TrebuchetStore
+
+/// `Consistency office FILE PORT`: all services, in a process that can be killed; what `trebuchet serve --data` hosts, with rules
+/// that hide.
+enum OfficeServer {
+    static func run(file: String, port: Int) async throws {
+        var limits = ServerLimits()
+        // What is left half open is noticed while the seed still runs.
+        limits.pingInterval = .seconds(2)
+        limits.pongTimeout = .seconds(2)
+        var options = SQLiteStore.Options()
+        // The seed ends processes, not the machine.
+        options.durability = .processEnd
+        let store = try SQLiteStore(path: file, options: options)
+        let accounts = try await Accounts(store: store, mailer: ClosureMailer { _, _ in })
+        var access = accounts.accessPolicy
+        access.identifiesCallers = true
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, limits: limits, access: access,
+            store: store)
+        await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        RoomHost.expose(on: server, rules: OfficeRules())
+        CollectionHost.expose(on: server, store: store, rules: OfficeRules())
+        try await server.start()
+        print("listening")
+        try await server.run(shutdownOn: [.terminate], drain: .seconds(1))
+        await store.close()
+    }
+}
+
+/// Everybody reads notes and changes their own and the shared one; what is in a diary is its writer's alone.
+struct OfficeRules: CollectionRules, RoomRules {
+    func may(
+        _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+    ) -> Bool {
+        let isOwn = principal != nil && document.creator == principal?.id
+        if collection == Note.diary { return isOwn }
+        return action == .read || isOwn || document.id == DocumentID(Note.shared)
+    }
+
+    func readersAreAlike(in collection: String) -> Bool { collection != Note.diary }
+
+    func mayJoin(_ principal: Principal?, _ room: String) -> Bool { principal != nil && room != "office-locked" }
+    func mayList(_ principal: Principal?) -> Bool { false }
+}

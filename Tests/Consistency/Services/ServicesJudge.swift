@@ -1,0 +1,234 @@
+import Foundation
+import Glibc
+import Networking
+import ServicesPython
+import TrebuchetTesting
+
+/// One seed with services: two guests in Swift and one in Python, each over a line of its own that fails, a server that is killed; what
+/// they were shown and told against each other and against what is stored in the end.
+final class ServicesJudge {
+    private static let names = ["ada", "bob", "python"]
+    /// One for all, and one for each two.
+    private static let rooms = ["1": names, "2": ["ada", "python"], "3": ["ada", "bob"]]
+
+    private let options: Options
+    private let seed: UInt64
+    private let folder: String
+    private let port: PortReservation
+    private let deadline: ContinuousClock.Instant
+    private var random: RandomSource
+    private let book = GuestBook()
+    private var server: ChildProgram?
+    private var guests: [ChildProgram] = []
+    private var links: [FaultyLink] = []
+    private var outcome = ServicesOutcome()
+
+    /// What ends a seed early.
+    private struct Halt: Error {
+        let description: String
+    }
+
+    init(seed: UInt64, _ options: Options) throws {
+        self.seed = seed
+        self.options = options
+        random = RandomSource(seed: seed &* 7_919)
+        folder = NSTemporaryDirectory() + "trebuchet-services-\(getpid())-\(seed)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
+        deadline = .now + options.limit
+    }
+
+    func run() async -> ServicesOutcome {
+        do {
+            try await startServer()
+            try await enter()
+            try await playAndKill()
+            try await end()
+        } catch let halt as Halt {
+            outcome.findings.append(halt.description)
+        } catch {
+            outcome.findings.append("\(error)")
+        }
+        for link in links {
+            let counters = link.counters
+            outcome.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
+            outcome.connections += counters.accepted
+            await link.close()
+        }
+        for program in guests + [server].compactMap({ $0 }) {
+            program.kill()
+            _ = await eventually(within: .seconds(5)) { !program.isRunning }
+        }
+        outcome.findings += book.now.strange.map { "a guest said: \($0)" }
+        try? FileManager.default.removeItem(atPath: folder)
+        return outcome
+    }
+
+    // MARK: Processes
+
+    private func startServer() async throws {
+        let server = try ChildProgram(
+            ServeProcess.built("Consistency"), ["office", folder + "/office.db", "\(port.port)"])
+        self.server = server
+        try await wait("for the server to listen") { server.lines.contains("listening") }
+    }
+
+    private func enter() async throws {
+        let address = SocketAddress(host: "127.0.0.1", port: port.port, isIPv6: false)
+        for (number, name) in Self.names.enumerated() {
+            let link = try FaultyLink(to: address, seed: seed &* 3 &+ UInt64(number))
+            links.append(link)
+            let rooms = Self.rooms.filter { $0.value.contains(name) }.keys.sorted().joined(separator: ",")
+            try start(name, link.address.port, rooms)
+        }
+        try await wait("for the guests to join") { book.now.joined.count == Self.names.count }
+        guests[0].tell("found")
+        try await wait("for the shared note") { book.now.reports[Self.names[0]] != nil }
+    }
+
+    private func start(_ name: String, _ port: Int, _ rooms: String) throws {
+        let words = ["\(port)", name, "\(seed &* 31 &+ UInt64(guests.count))", "\(options.rounds)", rooms]
+        let take: @Sendable (String) -> Void = { [book] in book.take($0, from: name) }
+        if name == "python" {
+            guard let script = ServicesPython.path(of: "guest") else { throw Halt(description: "there is no guest.py") }
+            guests.append(try ChildProgram(ServicesPython.interpreter, ["-u", script] + words, didPrint: take))
+        } else {
+            guests.append(try ChildProgram(ServeProcess.built("Consistency"), ["visit"] + words, didPrint: take))
+        }
+    }
+
+    /// Waits for something, and for nothing to end that nobody has ended.
+    private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
+        while try await !condition() {
+            if let end = server?.end { throw Halt(description: "the server \(end): \(server?.lines.suffix(20) ?? [])") }
+            for guest in guests {
+                if let end = guest.end { throw Halt(description: "a guest \(end): \(guest.lines.suffix(20))") }
+            }
+            guard ContinuousClock.now < deadline else {
+                throw Halt(description: "after \(options.limit) the seed still waited \(what)")
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    // MARK: Faults
+
+    private func playAndKill() async throws {
+        for link in links {
+            await link.use(Self.faults(&random))
+            await link.cutAll()
+        }
+        for guest in guests { guest.tell("play") }
+        let cutting = Task { [links, seed] in await Self.cut(links, seed) }
+        defer { cutting.cancel() }
+        let shares = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+            Double.random(in: 0.05...0.95, using: &random)
+        }
+        for share in shares.sorted() {
+            try await wait("for the moment of the next kill") {
+                let now = book.now
+                return Double(now.rounds) >= share * Double(options.rounds * Self.names.count)
+                    || now.played.count == Self.names.count
+            }
+            let isKill = Int.random(in: 0..<5, using: &random) > 0
+            try await endServer(isKill ? SIGKILL : SIGTERM, .milliseconds(Int.random(in: 0...400, using: &random)))
+        }
+        try await wait("for the last round") { book.now.played.count == Self.names.count }
+        cutting.cancel()
+        await cutting.value
+        for link in links {
+            await link.use(.none)
+            await link.cutAll()
+        }
+    }
+
+    private static func faults(_ random: inout RandomSource) -> FaultyLink.Faults {
+        if Int.random(in: 0..<4, using: &random) == 0 { return .mild }
+        var faults = FaultyLink.Faults()
+        faults.cutAfterBytes = 4_000...60_000
+        faults.resets = 0.25
+        faults.halfOpens = 0.25
+        faults.lates = 0.25
+        faults.stallAfterBytes = 2_048...32_768
+        faults.stallTime = .milliseconds(1)...(.milliseconds(60))
+        faults.delay = .zero...(.milliseconds(5))
+        faults.pieceBytes = 16...4_096
+        return faults
+    }
+
+    /// Cuts lines now and then, beside what these do by themselves.
+    private static func cut(_ links: [FaultyLink], _ seed: UInt64) async {
+        var random = RandomSource(seed: seed &+ 1 << 20)
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 50...500, using: &random)))
+            let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
+            let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
+            let link = links[Int.random(in: 0..<links.count, using: &random)]
+            await link.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
+        }
+    }
+
+    private func endServer(_ signal: Int32, _ absence: Duration) async throws {
+        guard let old = server else { return }
+        if signal == SIGKILL { outcome.kills += 1 } else { outcome.stops += 1 }
+        server = nil
+        Glibc.kill(old.pid, signal)
+        try await wait("for the server to end") { !old.isRunning }
+        if signal == SIGTERM, old.end != "ended with 0" {
+            throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
+        }
+        try await Task.sleep(for: absence)
+        try await startServer()
+    }
+
+    // MARK: The end
+
+    private func end() async throws {
+        let livedOn = outcome.kills + outcome.stops == 0
+        let first = try await settle(GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
+        outcome.findings += GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
+        // What was acknowledged is stored, and all come back to where they were.
+        try await endServer(SIGKILL, .zero)
+        let judging = GuestJudging(rooms: Self.rooms, serverLivedOn: false)
+        var again = ServicesOutcome()
+        let last = try await settle(judging, mood: 10_002)
+        outcome.findings += judging.findings(last, &again)
+        try start("reader", port.port, "-")
+        try await wait("for the reader") { book.now.joined.contains("reader") }
+        let stored = try await reports(of: ["reader"]).first
+        if Set(stored?.notes ?? []) != Set(last.first?.notes ?? []) {
+            found("a reader who comes now is shown other notes")
+        }
+        if stored?.diary.isEmpty != true { found("a reader who is not signed in is shown pages of a diary") }
+    }
+
+    private func found(_ text: String) { outcome.findings.append(text) }
+
+    /// All show and publish something last; the reports when everybody is shown all that is to be.
+    private func settle(_ judging: GuestJudging, mood: Int) async throws -> [GuestReport] {
+        let before = book.now.reports.mapValues(\.count)
+        for guest in guests { guest.tell("finish \(mood)") }
+        try await wait("for the guests to finish") {
+            book.haveReported(Self.names, since: before)
+        }
+        while true {
+            let reports = try await reports(of: Self.names)
+            let problems = judging.unsettled(reports, mood: mood)
+            if problems.isEmpty { return reports }
+            guard ContinuousClock.now < deadline - .seconds(1) else {
+                throw Halt(description: "in the end: " + problems.joined(separator: "\n    "))
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private func reports(of names: [String]) async throws -> [GuestReport] {
+        let before = book.now.reports.mapValues(\.count)
+        for guest in guests { guest.tell("report") }
+        try await wait("for reports") {
+            book.haveReported(names, since: before)
+        }
+        let now = book.now
+        return names.compactMap { now.reports[$0]?.report }
+    }
+}

@@ -1,0 +1,43 @@
+/// What came of a seed with services, or of several.
+struct ServicesOutcome: CustomStringConvertible {
+    var findings: [String] = []
+    var kills = 0
+    var stops = 0
+    var cuts = 0
+    var connections = 0
+    var writes = 0
+    var acknowledged = 0
+    var unknown = 0
+    var refused = 0
+    /// Of events and those who should be shown them.
+    var shown = 0
+    /// Shown though nobody knew at first whether they were published.
+    var shownUnknown = 0
+    /// Acknowledged, and not shown because the server was killed.
+    var lost = 0
+    var attempts = 0
+
+    mutating func add(_ other: ServicesOutcome) {
+        findings += other.findings
+        kills += other.kills
+        stops += other.stops
+        cuts += other.cuts
+        connections += other.connections
+        writes += other.writes
+        acknowledged += other.acknowledged
+        unknown += other.unknown
+        refused += other.refused
+        shown += other.shown
+        shownUnknown += other.shownUnknown
+        lost += other.lost
+        attempts += other.attempts
+    }
+
+    var description: String {
+        """
+        \(writes) writes acknowledged; \(acknowledged) events acknowledged, \(unknown) unknown, \(refused) refused; shown \(shown) \
+        times, \(shownUnknown) of these unknown, \(lost) not because of a kill; \(attempts) attempts to get at others' things; \
+        \(kills) kills, \(stops) restarts in order, \(cuts) cuts, \(connections) connections
+        """
+    }
+}

@@ -1,0 +1,625 @@
+"""A client of the services: sign-in, rooms, topics and collections. Written from Docs/ServicesProtocol.md alone, and meant to be
+read beside it: the plain way, not the quickest."""
+import asyncio, copy, json, os, secrets, time
+import websockets
+
+class Lost(Exception):
+    """The connection ended before the answer."""
+
+class Refused(Exception):
+    """An answer that is an error."""
+    def __init__(self, error):
+        super().__init__(error.get("message"), error.get("data"))
+        self.code = error.get("code")
+        data = error.get("data") if self.code == "application" else None
+        self.case, self.values = next(iter(data.items())) if data else (None, {})
+        self.wait = (self.values.get("retryAfterMilliseconds") or error.get("retryAfterMilliseconds") or 0) / 1000
+
+    @property
+    def may_pass(self):
+        """Whether the same call may be answered otherwise later."""
+        cases = {"rateLimited", "storeFailed", "closed", "otherAccount", "roomClosed", "roomFull", "serverFull", "tooManySessions", "unavailable"}
+        return self.case in cases or self.code in {"rateLimited", "timeout", "internal", "unavailable", "cancelled"}
+
+def delay(failures):
+    """From a tenth of a second, doubling to ten."""
+    return min(0.1 * 2 ** min(failures, 10), 10)
+
+# MARK: Patches
+
+def place(path):
+    return [each.replace("~1", "/").replace("~0", "~") for each in path.split("/")[1:]]
+
+def patched(value, patch):
+    """RFC 6902, as far as services send it."""
+    value = copy.deepcopy(value)
+    for operation in patch:
+        path = place(operation["path"])
+        if not path:
+            value = operation["value"]
+            continue
+        parent = value
+        for name in path[:-1]:
+            parent = parent[int(name)] if isinstance(parent, list) else parent[name]
+        name = path[-1]
+        if isinstance(parent, list):
+            name = len(parent) if name == "-" else int(name)
+            if operation["op"] == "add":
+                parent.insert(name, operation["value"])
+                continue
+        if operation["op"] == "remove":
+            del parent[name]
+        else:
+            assert operation["op"] == "add" or isinstance(parent, list) or name in parent, operation
+            parent[name] = operation["value"]
+    return value
+
+# MARK: Connections
+
+class Stream:
+    def __init__(self, values):
+        self.values, self.last, self.value = values, None, None
+
+class Connection:
+    """One connection: calls that are answered in any order, streams whose values come one by one, ended by an exception."""
+
+    def __init__(self, socket):
+        self.socket, self.count = socket, 0
+        self.calls, self.beginning, self.streams = {}, {}, {}
+        self.reader = asyncio.create_task(self.read())
+
+    @staticmethod
+    async def open(url, token=None):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # Silence is noticed within seconds.
+        socket = await websockets.connect(
+            url, subprotocols=["trebuchet.v3"], additional_headers=headers, compression=None, ping_interval=1,
+            ping_timeout=2, open_timeout=5, close_timeout=1, max_size=64 << 20)
+        return Connection(socket)
+
+    async def close(self):
+        await self.socket.close()
+        await self.reader
+
+    async def ended(self):
+        """Raises what should never come."""
+        await asyncio.shield(self.reader)
+
+    async def send(self, kind, payload):
+        try:
+            await self.socket.send(json.dumps({"type": kind, "payload": payload}))
+        except websockets.ConnectionClosed:
+            raise Lost()
+
+    async def begin(self, actor, target, arguments=None):
+        """Sends a call; what it gives is waited for."""
+        if self.reader.done():
+            raise Lost()
+        self.count += 1
+        call = str(self.count)
+        answer = self.calls[call] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
+        payload = {"callID": call, "actorID": actor, "targetIdentifier": target}
+        if arguments is not None:
+            payload["arguments"] = list(arguments)
+        await self.send("invocation", payload)
+        return call, answer
+
+    async def call(self, actor, target, *arguments):
+        _, answer = await self.begin(actor, target, arguments)
+        return await answer
+
+    async def observe(self, actor, target):
+        """A queue of the values of a stream; the last thing in it is an exception."""
+        call, answer = await self.begin(actor, target)
+        values = asyncio.Queue()
+        self.beginning[call] = values
+        answer.add_done_callback(lambda answer: self.did_not_begin(call, answer))
+        return values
+
+    def did_not_begin(self, call, answer):
+        if not answer.cancelled() and answer.exception() and (values := self.beginning.pop(call, None)):
+            values.put_nowait(answer.exception())
+
+    async def read(self):
+        try:
+            async for text in self.socket:
+                await self.take(json.loads(text))
+        except websockets.ConnectionClosed:
+            pass
+        finally:
+            for answer in self.calls.values():
+                if not answer.done():
+                    answer.set_exception(Lost())
+            for stream in self.streams.values():
+                stream.values.put_nowait(Lost())
+
+    async def take(self, message):
+        payload = message["payload"]
+        match message["type"]:
+            case "response":
+                answer = self.calls.pop(payload["callID"], None)
+                if answer and not answer.done():
+                    if "error" in payload:
+                        answer.set_exception(Refused(payload["error"]))
+                    else:
+                        answer.set_result(payload.get("result"))
+            case "streamStart":
+                values = self.beginning.pop(payload["callID"], None)
+                self.calls.pop(payload["callID"], None)
+                if values:
+                    self.streams[payload["streamID"]] = Stream(values)
+            case "streamData":
+                stream = self.streams.get(payload["streamID"])
+                if not stream or stream.last is not None and payload["sequenceNumber"] <= stream.last:
+                    return
+                if "patch" in payload:
+                    assert payload["base"] == stream.last, "a patch of another value"
+                    stream.value = patched(stream.value, payload["patch"])
+                else:
+                    stream.value = payload["data"]
+                stream.last = payload["sequenceNumber"]
+                stream.values.put_nowait(stream.value)
+            case "streamError" | "streamEnd":
+                stream = self.streams.pop(payload["streamID"], None)
+                if stream:
+                    stream.values.put_nowait(Refused({"code": payload.get("code"), "message": payload.get("errorMessage")}))
+            case "goAway":
+                # What it has received it still answers, and then it closes.
+                pass
+            case "error":
+                raise AssertionError(f"the server does not understand: {payload}")
+
+# MARK: Who is there
+
+class Backend:
+    """A server: keeps a connection, signed in, and gives each new one to what uses it."""
+
+    def __init__(self, url, file=None):
+        self.url, self.file = url, file
+        self.user = self.access = None
+        self.good_until = 0
+        self.refresh = None
+        if file and os.path.exists(file):
+            with open(file) as kept:
+                self.refresh = kept.read()
+        self.connection = None
+        self.parts, self.users = [], []
+        self.connections = 0
+        self.task = asyncio.create_task(self.run())
+        self.is_connected = asyncio.Event()
+
+    def take(self, grant):
+        """Kept before it is used."""
+        self.keep(grant["refreshToken"])
+        self.user, self.access = grant["user"], grant["accessToken"]
+        self.good_until = time.monotonic() + grant["accessSeconds"] * 4 / 5
+
+    def keep(self, token):
+        self.refresh = token
+        if self.file:
+            descriptor = os.open(self.file + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as kept:
+                kept.write(token or "")
+            os.replace(self.file + ".new", self.file)
+
+    async def call(self, *call):
+        """A call that may be repeated: until it is answered."""
+        failures = 0
+        while True:
+            await self.is_connected.wait()
+            connection = self.connection
+            try:
+                return await connection.call(*call)
+            except Lost:
+                await connection.ended()
+            except Refused as refused:
+                if not refused.may_pass:
+                    raise
+                await asyncio.sleep(refused.wait or delay(failures))
+            failures += 1
+
+    async def sign_in(self, target, *arguments):
+        """Begun anew when its answer was lost: a code is used then, perhaps in vain."""
+        while True:
+            try:
+                await self.is_connected.wait()
+                grant = await self.connection.call("auth", target, *arguments)
+            except Lost:
+                await asyncio.sleep(0.05)
+                continue
+            self.take(grant)
+            return grant["user"]
+
+    async def sign_out(self):
+        try:
+            await self.call("auth", "signOut(_:)", self.refresh)
+        except Refused as refused:
+            if refused.case != "sessionEnded":
+                raise
+        self.keep(None)
+        self.user = self.access = None
+
+    async def connect(self):
+        if self.access and time.monotonic() < self.good_until:
+            return await Connection.open(self.url, self.access)
+        connection = await Connection.open(self.url)
+        if self.refresh:
+            # Before anything else, so that all other calls are the user's.
+            try:
+                self.take(await connection.call("auth", "refresh(_:)", self.refresh))
+            except Refused as refused:
+                if refused.case != "sessionEnded":
+                    await connection.close()
+                    raise
+                self.keep(None)
+                self.user = None
+        return connection
+
+    async def run(self):
+        failures = 0
+        while True:
+            try:
+                self.connection = await self.connect()
+            except websockets.InvalidStatus as status:
+                if status.response.status_code == 401:
+                    self.access = None
+            except (Lost, Refused, OSError, TimeoutError, EOFError, websockets.WebSocketException):
+                pass
+            else:
+                failures = 0
+                self.connections += 1
+                self.is_connected.set()
+                for part in self.parts:
+                    self.start(part)
+                try:
+                    await self.connection.ended()
+                finally:
+                    self.is_connected.clear()
+                    await self.stop()
+            await asyncio.sleep(min(delay(failures), 0.5))
+            failures += 1
+
+    def add(self, part):
+        self.parts.append(part)
+        if self.is_connected.is_set():
+            self.start(part)
+        return part
+
+    def start(self, part):
+        """What it raises ends the connection, and is raised there."""
+        connection = self.connection
+        user = asyncio.create_task(part.use(connection))
+        user.add_done_callback(lambda user: user.cancelled() or user.exception() and connection.socket.transport.abort())
+        self.users.append(user)
+
+    async def stop(self):
+        users, self.users = self.users, []
+        for user in users:
+            user.cancel()
+        for outcome in await asyncio.gather(*users, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def close(self):
+        self.task.cancel()
+        if self.connection:
+            await self.connection.close()
+
+# MARK: Rooms
+
+class Room:
+    """A room that this client is in, as long as the program runs."""
+
+    def __init__(self, name, presence, on_event=lambda event: None, on_roster=lambda roster: None):
+        self.name, self.presence = f"rooms/{name}", presence
+        self.on_event, self.on_roster = on_event, on_roster
+        self.attempt, self.token = secrets.token_urlsafe(24), None
+        self.sessions = set()
+        self.epoch, self.last = None, None
+        self.missed = 0
+        self.shown = None
+        self.peers = []
+        self.outbox = []
+        self.changed = asyncio.Event()
+        self.is_joined = asyncio.Event()
+
+    # What the app does
+
+    def show(self, presence):
+        self.presence = presence
+        self.changed.set()
+
+    async def publish(self, topic, payload):
+        """Raises `Lost` when nobody knows whether the others have it."""
+        outcome = asyncio.get_running_loop().create_future()
+        self.outbox.append((topic, payload, outcome))
+        self.changed.set()
+        return await outcome
+
+    # Over one connection
+
+    async def use(self, connection):
+        failures = 0
+        while True:
+            try:
+                await self.join(connection)
+                readers = [asyncio.create_task(reader(connection)) for reader in (self.follow_roster, self.follow_events)]
+                talking = asyncio.create_task(self.talk(connection))
+                try:
+                    for done in (await asyncio.wait(readers + [talking], return_when=asyncio.FIRST_COMPLETED))[0]:
+                        done.result()
+                finally:
+                    self.is_joined.clear()
+                    for task in readers + [talking]:
+                        task.cancel()
+                    await asyncio.gather(*readers, talking, return_exceptions=True)
+            except Lost:
+                return
+            except Refused as refused:
+                match refused.case:
+                    case "unknownToken" | "roomClosed":
+                        self.token = None
+                    case "notYours":
+                        self.token, self.attempt = None, secrets.token_urlsafe(24)
+                    case "notJoined" | "notSignedIn" | None:
+                        pass
+                    case _ if not refused.may_pass:
+                        raise
+                await asyncio.sleep(refused.wait or delay(failures))
+                failures += 1
+
+    async def join(self, connection):
+        presence = self.presence
+        ticket = await connection.call(
+            self.name, "join(presence:token:attempt:)", presence, self.token, self.attempt)
+        self.token = ticket["token"]
+        self.sessions.add(ticket["session"])
+        events = ticket["events"]
+        if self.epoch is None:
+            self.last = events["last"]
+        elif self.epoch != events["epoch"]:
+            self.last = 0
+        self.epoch, self.shown = events["epoch"], presence
+        self.is_joined.set()
+
+    async def follow_roster(self, connection):
+        rosters = await connection.observe(self.name, "observeRoster")
+        while True:
+            roster = await rosters.get()
+            if isinstance(roster, Exception):
+                raise roster
+            in_order = sorted(roster["members"].items(), key=lambda member: int(member[0]))
+            self.peers = [member for _, member in in_order if member["id"] not in self.sessions]
+            self.on_roster(self.peers)
+
+    async def follow_events(self, connection):
+        while True:
+            events = await connection.observe(self.name, "observeEvents")
+            await self.catch_up(connection)
+            while True:
+                event = await events.get()
+                if isinstance(event, Refused) and event.code == "overflow":
+                    break
+                if isinstance(event, Exception):
+                    raise event
+                if event["number"] > self.last + 1:
+                    await self.catch_up(connection)
+                self.take(event)
+
+    async def catch_up(self, connection):
+        while True:
+            try:
+                for event in await connection.call(self.name, "history(topic:after:limit:)", None, self.last, None):
+                    self.take(event)
+                return
+            except Refused as refused:
+                if refused.case != "rateLimited":
+                    raise
+                await asyncio.sleep(refused.wait)
+
+    def take(self, event):
+        if event["number"] <= self.last:
+            return
+        self.missed += event["number"] - self.last - 1
+        self.last = event["number"]
+        if event["peer"] not in self.sessions:
+            self.on_event(event)
+
+    async def talk(self, connection):
+        """One call after the other: that keeps the order."""
+        while True:
+            self.changed.clear()
+            try:
+                if self.shown != self.presence:
+                    presence = self.presence
+                    self.shown = object()
+                    await connection.call(self.name, "setPresence(_:)", presence)
+                    self.shown = presence
+                if self.outbox:
+                    await self.publish_next(connection)
+                    continue
+            except Refused as refused:
+                if refused.case != "rateLimited":
+                    raise
+                await asyncio.sleep(refused.wait)
+                continue
+            if self.shown == self.presence and not self.outbox:
+                await self.changed.wait()
+
+    async def publish_next(self, connection):
+        topic, payload, outcome = self.outbox[0]
+        try:
+            number = await connection.call(self.name, "publish(topic:payload:)", topic, payload)
+            end = lambda: outcome.set_result(number)
+        except (Lost, asyncio.CancelledError):
+            # Nobody knows.
+            self.outbox.pop(0)
+            if not outcome.done():
+                outcome.set_exception(Lost())
+            raise
+        except Refused as error:
+            # Not done: after joining again, or after a pause.
+            if error.case in ("notJoined", "roomClosed", "rateLimited"):
+                raise
+            refused = error
+            end = lambda: outcome.set_exception(refused)
+        self.outbox.pop(0)
+        if not outcome.done():
+            end()
+
+# MARK: Collections
+
+class Write:
+    def __init__(self, number, command):
+        self.number, self.command = number, command
+        self.revision = None
+        self.outcome = asyncio.get_running_loop().create_future()
+        self.outcome.add_done_callback(lambda outcome: outcome.cancelled() or outcome.exception())
+
+class Query:
+    def __init__(self, query, on_result):
+        self.query, self.on_result, self.result = query, on_result, None
+
+class Collection:
+    def __init__(self, name):
+        self.name = f"collections/{name}"
+        self.secret, self.number = secrets.token_urlsafe(24), 0
+        self.writes = []
+        self.queries = []
+        self.has_writes = asyncio.Event()
+        self.has_queries = asyncio.Event()
+
+    def query(self, query={"conditions": [], "order": []}, on_result=lambda shown: None):
+        made = Query(query, on_result)
+        self.queries.append(made)
+        self.has_queries.set()
+        return made
+
+    async def write(self, **command):
+        """`create={"id": …, "fields": …}` and the like; raises `Refused`."""
+        self.number += 1
+        write = Write(self.number, command)
+        self.writes.append(write)
+        self.has_writes.set()
+        self.show()
+        return await write.outcome
+
+    @property
+    def is_waiting(self):
+        return any(write.revision is None for write in self.writes)
+
+    async def use(self, connection):
+        tasks = [asyncio.create_task(self.send(connection)), asyncio.create_task(self.follow_all(connection))]
+        try:
+            await asyncio.gather(*tasks)
+        except Lost:
+            pass
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def send(self, connection):
+        failures = 0
+        while True:
+            batch = [write for write in self.writes if write.revision is None][:32]
+            if not batch:
+                self.has_writes.clear()
+                await self.has_writes.wait()
+                continue
+            mutations = [{"number": write.number, "command": write.command} for write in batch]
+            try:
+                outcomes = await connection.call(self.name, "commit(_:from:)", mutations, self.secret)
+                failures = 0
+            except Refused as refused:
+                if refused.may_pass:
+                    await asyncio.sleep(refused.wait or delay(failures))
+                    failures += 1
+                    continue
+                outcomes = [{"number": write.number, "revision": 0, "error": {refused.case or refused.code: {}}} for write in batch]
+            self.settle({outcome["number"]: outcome for outcome in outcomes})
+
+    def settle(self, outcomes):
+        for write in [write for write in self.writes if write.number in outcomes]:
+            outcome = outcomes[write.number]
+            if "error" in outcome:
+                self.writes.remove(write)
+                if not write.outcome.done():
+                    write.outcome.set_exception(Refused({"code": "application", "data": outcome["error"]}))
+            else:
+                write.revision = outcome["revision"]
+                if not write.outcome.done():
+                    write.outcome.set_result(write.revision)
+        self.show()
+
+    async def follow_all(self, connection):
+        followed = {}
+        try:
+            while True:
+                for query in self.queries:
+                    if query not in followed:
+                        followed[query] = asyncio.create_task(self.follow(connection, query))
+                self.has_queries.clear()
+                news = asyncio.create_task(self.has_queries.wait())
+                done, _ = await asyncio.wait([news, *followed.values()], return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        finally:
+            for task in followed.values():
+                task.cancel()
+
+    async def follow(self, connection, query):
+        failures = 0
+        while True:
+            try:
+                ticket = await connection.call(self.name, "open(_:)", query.query)
+                results = await connection.observe(ticket["view"], "observeResult")
+                while True:
+                    result = await results.get()
+                    if isinstance(result, Exception):
+                        raise result
+                    failures = 0
+                    query.result = result
+                    self.show()
+            except Refused as refused:
+                # The view has gone; others are for good.
+                if refused.code != "actorNotFound" and not refused.may_pass and refused.case:
+                    raise
+                await asyncio.sleep(refused.wait or delay(failures))
+                failures += 1
+
+    def show(self):
+        # Kept until all results have it.
+        seen = min((query.result["revision"] if query.result else -1 for query in self.queries), default=None)
+        self.writes = [write for write in self.writes if write.revision is None or seen is not None and write.revision > seen]
+        for query in self.queries:
+            if query.result:
+                query.on_result(self.over(query.result))
+
+    def over(self, result):
+        """The documents of a result, with the writes that are not in it."""
+        documents = {document["id"]: document["fields"] for document in result["documents"]}
+        for write in self.writes:
+            if write.revision is None or write.revision > result["revision"]:
+                perform(write.command, documents)
+        return documents
+
+def perform(command, documents):
+    """As the server does it."""
+    kind, values = next(iter(command.items()))
+    document = documents.get(values["id"])
+    match kind:
+        case "create" if document is None:
+            documents[values["id"]] = dict(values["fields"])
+        case "delete":
+            documents.pop(values["id"], None)
+        case "update" if document is not None:
+            changed = {**document, **values["fields"]}
+            documents[values["id"]] = {name: value for name, value in changed.items() if value is not None}
+        case "link" | "unlink" if document is not None:
+            present = document.get(values["field"])
+            targets = [each for each in (present if isinstance(present, list) else []) if each != values["target"]]
+            if kind == "link":
+                targets.append(values["target"])
+            documents[values["id"]] = {**document, values["field"]: targets}
