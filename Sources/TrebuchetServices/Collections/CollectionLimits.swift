@@ -26,11 +26,26 @@ public struct CollectionLimits: Sendable {
     /// How long a collection with documents stays in memory without writes and queries. Default 5 minutes.
     public var idleTime = Duration.seconds(300)
 
+    /// How long there are documents whose creator does not say it; nil, the default, for as long as nobody deletes them.
+    public var lifetime: Duration?
+    /// The same for the collections with these names, in place of `lifetime`.
+    public var lifetimes: [String: Duration] = [:]
+
+    /// Commands that are done at once or not at all. Each counts as a write.
+    static let commandsPerTransaction = 100
+    /// Bytes of JSON of one mutation: a larger one is not looked into.
+    static let mutationBytes = 512 << 10
+    /// How deep a document may nest arrays and objects, itself counted: it goes to clients within other things.
+    static let deepest = JSONValue.deepest
+    static let longestLifetime = Duration.seconds(100 * 366 * 86_400)
+
     /// Writes that are sent at once, and that are remembered of each client.
     static let mutationsPerCall = 32
     static let longestName = 128
 
     public init() {}
+
+    func lifetime(in collection: String) -> Duration? { lifetimes[collection] ?? lifetime }
 
     static func isName(_ name: some StringProtocol) -> Bool {
         (1...longestName).contains(name.utf8.count)

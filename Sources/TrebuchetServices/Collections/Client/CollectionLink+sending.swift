@@ -62,8 +62,9 @@ extension CollectionLink {
     private func commit(
         _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount
     ) async throws -> [MutationOutcome] {
-        guard let name = account.name else { return try await actor().commit(batch, from: secret) }
-        return try await actor().commit(batch, from: secret, as: name)
+        let mutations = batch.map { EncodedJSON($0.value) }
+        guard let name = account.name else { return try await actor().commit(mutations, from: secret) }
+        return try await actor().commit(mutations, from: secret, as: name)
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.

@@ -15,15 +15,14 @@ public final class CollectionHost: Sendable {
 
     public let limits: CollectionLimits
     let rules: any CollectionRules
-    /// Milliseconds since 1970.
-    let clock: @Sendable () -> Int
+    let clock: CollectionClock
     private let store: any StateStore
     private weak let server: TrebuchetServer?
     private let contents = Mutex(Contents())
 
     private init(
         _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits,
-        _ clock: @escaping @Sendable () -> Int
+        _ clock: CollectionClock
     ) {
         self.server = server
         self.store = store
@@ -44,12 +43,12 @@ public final class CollectionHost: Sendable {
         on server: TrebuchetServer, store: any StateStore = MemoryStore(),
         rules: any CollectionRules = CreatorRules(), limits: CollectionLimits = CollectionLimits()
     ) -> CollectionHost {
-        expose(on: server, store: store, rules: rules, limits: limits, clock: WallClock.milliseconds)
+        expose(on: server, store: store, rules: rules, limits: limits, clock: CollectionClock())
     }
 
     static func expose(
         on server: TrebuchetServer, store: any StateStore, rules: any CollectionRules, limits: CollectionLimits,
-        clock: @escaping @Sendable () -> Int
+        clock: CollectionClock
     ) -> CollectionHost {
         let host = CollectionHost(server, store, rules, limits, clock)
         let system = server.actorSystem
@@ -76,7 +75,7 @@ public final class CollectionHost: Sendable {
         let stored = StoredCollection(name, in: store)
         do throws(CollectionError) {
             guard let server else { throw .closed }
-            let table = try await stored.load(limits, at: server)
+            let table = try await stored.load(limits, at: server, now: clock.now())
             return DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
         } catch {
             contents.withLock { $0.collections -= 1 }
@@ -109,6 +108,14 @@ public final class CollectionHost: Sendable {
     }
 
     // MARK: Callers
+
+    /// What rules say; all may read where readers are alike.
+    func may(
+        _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+    ) -> Bool {
+        if action == .read, rules.readersAreAlike(in: collection) { return true }
+        return rules.may(principal, action, document, in: collection)
+    }
 
     /// Who makes the call that runs now.
     func visitor() throws(CollectionError) -> CollectionVisitor {

@@ -19,10 +19,10 @@ final class CollectionVisitor: Sendable {
         usage = Mutex(Usage(writes: TokenBucket(limits.writes, now: MonotonicClock.now)))
     }
 
-    /// Nil when a write may be made; else the time to wait for one, in milliseconds.
-    func takeWrite() -> Int? {
+    /// Nil when so many writes may be made; else the time to wait for that, in milliseconds.
+    func takeWrites(_ count: Int) -> Int? {
         let now = MonotonicClock.now
-        return usage.withLock { $0.writes.take(at: now) }
+        return usage.withLock { $0.writes.take(count, at: now) }
     }
 
     func openQuery() throws(CollectionError) {

@@ -31,28 +31,53 @@ struct StoredCollection: Sendable {
     }
 
     let store: any StateStore
-    let namespace: String
+    private let name: String
+    private var namespace: String { Self.namespace(name) }
 
     init(_ name: String, in store: any StateStore) {
         self.store = store
-        namespace = "collection.\(name)"
+        self.name = name
     }
 
-    func load(_ limits: CollectionLimits, at server: TrebuchetServer) async throws(CollectionError) -> DocumentTable {
+    private static func namespace(_ collection: String) -> String { "collection.\(collection)" }
+
+    /// - Parameter now: milliseconds since 1970: documents that have expired by then are not there.
+    func load(
+        _ limits: CollectionLimits, at server: TrebuchetServer, now: Int
+    ) async throws(CollectionError) -> DocumentTable {
         do {
             try server.take(store, for: "collections")
             let documents = try await load(Document.self, Self.documents) { DocumentID($0) }
             let clients = try await load(MutationWindow.self, Self.clients) { ByteText($0) }
             let head = try await store.get(StateKey(namespace, Self.head)).map { try Self.decode(Head.self, $0) }
             return DocumentTable(
-                limits: limits, documents: documents, clients: clients, revision: head?.revision ?? 0,
-                time: head?.time ?? 0)
+                name, limits: limits, documents: documents, clients: clients, revision: head?.revision ?? 0,
+                time: head?.time ?? 0, at: now)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
             // It shows what is stored, and who calls need not be who may see that.
             let reason = server.disclose(error, of: "loading collection '\(namespace)'")
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(reason)")
+        }
+    }
+
+    /// Documents of this collection and others, as they are in the store.
+    func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
+        guard !targets.isEmpty else { return [:] }
+        do {
+            var keys: [LinkTarget: StateKey] = [:]
+            for target in targets {
+                keys[target] = StateKey(Self.namespace(target.collection), Self.documents + target.id.text)
+            }
+            let values = try await store.get(Array(keys.values))
+            var documents: [LinkTarget: Document] = [:]
+            for (target, key) in keys {
+                if let value = values[key] { documents[target] = try Self.decode(Document.self, value) }
+            }
+            return documents
+        } catch {
+            throw .storeFailed("what is linked to cannot be looked up: \(error)")
         }
     }
 
