@@ -4,7 +4,7 @@ internal import WebSockets
 
 /// Says in the log who was not let in, and why: a developer looks there first. Once a second at most, since anybody can be
 /// refused as often as he likes.
-final class RefusalLog: Sendable {
+package final class RefusalLog: Sendable {
     private static let pause = 1_000_000_000 as UInt64
 
     private struct State {
@@ -15,7 +15,7 @@ final class RefusalLog: Sendable {
     private let log: @Sendable (String) -> Void
     private let state = Mutex(State())
 
-    init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
+    package init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
 
     /// A page was refused.
     func note(_ refusal: HTTPResponse, at now: UInt64 = MonotonicClock.now) {
@@ -23,7 +23,9 @@ final class RefusalLog: Sendable {
         note("refused a web page: \(reason)", at: now)
     }
 
-    func note(_ line: String, at now: UInt64 = MonotonicClock.now) {
+    package func note(_ line: String) { note(line, at: MonotonicClock.now) }
+
+    func note(_ line: String, at now: UInt64) {
         let unsaid = state.withLock { state -> Int? in
             guard now >= state.next else {
                 state.unsaid += 1

@@ -32,6 +32,13 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case tooDeep(limit: Int)
     /// The collection has as many documents as it may.
     case tooManyDocuments(limit: Int)
+    /// Who creates, or created, the document has as much of the collection as one may have while others need the rest.
+    ///
+    /// - Parameters:
+    ///   - of: `documents` or `bytes`.
+    ///   - limit: how much that is now.
+    ///   - setting: whose share it is: `principalShare` or `hostShare`.
+    case shareUsedUp(of: String, limit: Int, setting: String)
     /// The documents of the collection have as many bytes as they may.
     case collectionTooLarge(limit: Int)
     /// The server has as many collections as it may.
@@ -94,6 +101,8 @@ extension CollectionError: CustomStringConvertible {
             "document '\(id)' of \(bytes) bytes is too large; \(limit) are allowed"
         case .tooManyDocuments(let limit): "the collection has \(limit) documents already"
         case .collectionTooLarge(let limit): "the documents of the collection have \(limit) bytes already"
+        case .shareUsedUp(let what, let limit, let setting):
+            "\(limit) \(what) of the collection are what one may have now; the rest is for others (\(setting))"
         case .tooManyCollections(let limit): "the server has \(limit) collections already"
         case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
         case .rateLimited(let wait): "too many writes in too short a time; try again in \(wait) ms"

@@ -23,6 +23,7 @@ extension Document: DirectJSON {
         var creator: String?
         var (created, revision, createdAt, updatedAt) = (nil as Int?, nil as Int?, 0, 0)
         var expiresAt: Int?
+        var origin: UInt32?
         try json.eachMember(depth: depth) { json, name in
             let value = try JSONValue(json: &json, depth: depth + 1)
             switch (name, value) {
@@ -34,6 +35,7 @@ extension Document: DirectJSON {
             case ("createdAt", .integer(let number)): createdAt = Int(number)
             case ("updatedAt", .integer(let number)): updatedAt = Int(number)
             case ("expiresAt", .integer(let number)): expiresAt = Int(number)
+            case ("origin", .integer(let number)): origin = UInt32(exactly: number)
             case (_, .null): break
             case ("id", _), ("fields", _), ("creator", _), ("created", _), ("revision", _), ("createdAt", _),
                 ("updatedAt", _), ("expiresAt", _):
@@ -47,9 +49,19 @@ extension Document: DirectJSON {
         self.init(
             id: id, fields: fields, creator: creator, created: created, revision: revision, createdAt: createdAt,
             updatedAt: updatedAt, expiresAt: expiresAt)
+        self.origin = origin
     }
 
-    package func write(json: inout ByteBuffer) {
+    package func write(json: inout ByteBuffer) { write(json: &json, origin: nil) }
+
+    /// As it is stored.
+    var storedJSON: [UInt8] {
+        var json = ByteBuffer()
+        write(json: &json, origin: origin)
+        return Array(json.bytes)
+    }
+
+    private func write(json: inout ByteBuffer, origin: UInt32?) {
         json.append(#"{"id":"# as StaticString)
         JSONString.append(id.text, to: &json)
         json.append(#","fields":"# as StaticString)
@@ -69,6 +81,10 @@ extension Document: DirectJSON {
         if let expiresAt {
             json.append(#","expiresAt":"# as StaticString)
             json.append(decimal: Int64(expiresAt))
+        }
+        if let origin {
+            json.append(#","origin":"# as StaticString)
+            json.append(decimal: Int64(origin))
         }
         json.append(UInt8(ascii: "}"))
     }

@@ -18,6 +18,8 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     public internal(set) var updatedAt: Int
     /// From when on it is not there any more, as ``createdAt``; nil for one that stays until somebody deletes it.
     public internal(set) var expiresAt: Int?
+    /// Tells the host of who created it from others, within the collection. Stored, and sent to nobody.
+    var origin: UInt32?
 
     private enum CodingKeys: CodingKey {
         case id, fields, creator, created, revision, createdAt, updatedAt, expiresAt

@@ -128,6 +128,7 @@ import TrebuchetTesting
             }
             for name in ["a", "b"] {
                 _ = try await guest.collection(name).commit(mutations([.add("x")]), from: Self.secret)
+                _ = try await guest.collection(name).open(.all)
             }
             await #expect(throws: CollectionError.tooManyCollections(limit: 2)) {
                 _ = try await guest.collection("c").commit(mutations([.add("x")]), from: Self.secret)

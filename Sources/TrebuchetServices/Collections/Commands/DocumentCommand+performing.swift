@@ -2,6 +2,8 @@
 struct CommandContext {
     /// Who does it; nil for somebody who is not signed in.
     var creator: String?
+    /// His host.
+    var origin: UInt32?
     /// The number of the write.
     var number: Int
     /// Milliseconds since 1970.
@@ -15,11 +17,13 @@ extension DocumentCommand {
     func perform(on document: Document?, _ context: CommandContext) throws(CollectionError) -> Document? {
         if case .create(let id, let fields, let duration) = self {
             guard document == nil else { throw .alreadyExists(id: id.text) }
-            return Document(
+            var created = Document(
                 id: id, fields: fields.settingServerTime(context.time), creator: context.creator,
                 created: context.number,
                 revision: context.number, createdAt: context.time, updatedAt: context.time,
                 expiresAt: try Self.end(duration ?? context.lifetime, context))
+            created.origin = context.origin
+            return created
         }
         guard var changed = document else {
             if case .delete = self { return nil }

@@ -7,8 +7,15 @@ public final class CollectionHost: Sendable {
     public static let name = "collections"
     static let viewPrefix = "collection-views/"
 
+    private struct Loaded {
+        weak var collection: DocumentCollection?
+    }
+
     private struct Contents {
-        var collections = 0
+        /// Those in memory, and those that are being loaded, which are nobody yet.
+        var collections: [String: Loaded] = [:]
+        /// Those that nobody uses, which others may take the place of.
+        var resting = LeastRecent<String>()
         var queries = 0
         var visitors: [CallerConnection: CollectionVisitor] = [:]
     }
@@ -18,6 +25,8 @@ public final class CollectionHost: Sendable {
     let clock: CollectionClock
     private let store: any StateStore
     private weak let server: TrebuchetServer?
+    private let rates: WriteRates
+    let log: CollectionLog
     private let contents = Mutex(Contents())
 
     private init(
@@ -29,6 +38,8 @@ public final class CollectionHost: Sendable {
         self.rules = rules
         self.limits = limits
         self.clock = clock
+        rates = WriteRates(limits)
+        log = CollectionLog(server)
     }
 
     /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
@@ -57,7 +68,7 @@ public final class CollectionHost: Sendable {
     }
 
     /// Collections that are in use now.
-    public var collectionCount: Int { contents.withLock { $0.collections } }
+    public var collectionCount: Int { contents.withLock { $0.collections.count } }
     /// Different queries that are open now.
     public var queryCount: Int { contents.withLock { $0.queries } }
 
@@ -66,26 +77,55 @@ public final class CollectionHost: Sendable {
     ) async throws(CollectionError) -> DocumentCollection {
         let name = actorName.dropFirst(bytes: Self.name.utf8.count + 1)
         guard CollectionLimits.isName(name) else { throw .invalidName }
-        let isAllowed = contents.withLock { contents in
-            guard contents.collections < limits.collections else { return false }
-            contents.collections += 1
-            return true
-        }
-        guard isAllowed else { throw .tooManyCollections(limit: limits.collections) }
+        try await makeRoom(for: name)
         let stored = StoredCollection(name, in: store)
         do throws(CollectionError) {
             guard let server else { throw .closed }
             let table = try await stored.load(limits, at: server, now: clock.now())
-            return DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            contents.withLock { $0.collections[name]?.collection = collection }
+            return collection
         } catch {
-            contents.withLock { $0.collections -= 1 }
+            let removed = contents.withLock { $0.collections.removeValue(forKey: name) }
+            _ = removed
+            if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
             throw error
         }
     }
 
+    /// Lets those go that were not used for the longest time, as far as that is needed.
+    private func makeRoom(for name: String) async throws(CollectionError) {
+        while true {
+            let (hasRoom, candidate) = contents.withLock { contents -> (Bool, DocumentCollection?) in
+                guard contents.collections.count >= limits.collections else {
+                    contents.collections[name] = Loaded()
+                    return (true, nil)
+                }
+                while let longest = contents.resting.first {
+                    contents.resting.remove(longest)
+                    if let collection = contents.collections[longest]?.collection { return (false, collection) }
+                }
+                return (false, nil)
+            }
+            if hasRoom { return }
+            guard let candidate else {
+                log.refusal("a collection: the server has \(limits.collections) in use (collections)")
+                throw .tooManyCollections(limit: limits.collections)
+            }
+            await candidate.whenLocal { $0.closeIfResting() }
+        }
+    }
+
+    /// Nobody uses a collection with documents any more.
+    func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
+
     /// A collection has closed, once.
     func didClose(_ name: String) {
-        contents.withLock { $0.collections -= 1 }
+        let removed = contents.withLock { contents in
+            contents.resting.remove(name)
+            return contents.collections.removeValue(forKey: name)
+        }
+        _ = removed
         Task { [weak server] in await server?.unexpose("\(Self.name)/\(name)") }
     }
 
@@ -122,7 +162,7 @@ public final class CollectionHost: Sendable {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         let (visitor, isNew) = contents.withLock { contents in
             if let visitor = contents.visitors[connection] { return (visitor, false) }
-            let visitor = CollectionVisitor(connection, limits: limits)
+            let visitor = CollectionVisitor(connection, rates, limits: limits)
             contents.visitors[connection] = visitor
             return (visitor, true)
         }

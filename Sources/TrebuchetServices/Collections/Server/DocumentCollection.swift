@@ -72,7 +72,13 @@ distributed actor DocumentCollection {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         let principal = visitor.connection.principal
-        let read = try read(mutations, of: visitor)
+        let read: [ReadMutation]
+        do throws(CollectionError) {
+            read = try self.read(mutations, of: visitor)
+        } catch {
+            host.log.refusal(error, of: "writes", in: name, by: visitor.connection)
+            throw error
+        }
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
         let isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
@@ -87,9 +93,13 @@ distributed actor DocumentCollection {
             case .mutation(let mutation):
                 outcomes.append(
                     table.apply(
-                        mutation, from: client, creator: principal?.id, at: now, isThere: { there[$0] != nil }
+                        mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
+                        at: now, isThere: { there[$0] != nil }
                     ) { action, document in host.may(principal, action, document, in: name) })
             case .refused(let outcome): outcomes.append(outcome)
+            }
+            if let error = outcomes.last?.error {
+                host.log.refusal(error, of: "a write", in: name, by: visitor.connection)
             }
         }
         showExpired()
@@ -241,6 +251,11 @@ distributed actor DocumentCollection {
                 queries.show(
                     table.endWrite(batch), revision: revision, for: Set(written.map(\.connection)))
             } catch {
+                let writers = written.first.map { " by \(CollectionLog.name($0.connection))" } ?? ""
+                let others = Set(written.map(\.connection)).count - 1
+                host.log.failure(
+                    "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
+                        + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
                 // Those that came meanwhile have built on what is not kept.
                 table.discardUnwritten()
                 result = .failure(error)
@@ -340,10 +355,19 @@ distributed actor DocumentCollection {
 
     private func close() {
         isClosed = true
+        timer?.cancel()
         host.didClose(name)
+        // So many documents are not taken apart on a reactor.
+        let table = table
+        self.table = DocumentTable(limits: host.limits)
+        Task.detached { withExtendedLifetime(table) {} }
     }
 
+    /// Another collection needs the place.
+    func closeIfResting() { if isUnused { close() } }
+
     private func rest() {
+        host.didRest(name)
         guard !restsAlready else { return }
         restsAlready = true
         let (time, before, clock) = (host.limits.idleTime, calls, host.clock)

@@ -19,13 +19,12 @@ struct DocumentTable: Sendable {
         var revision = 0
         /// The time of the last write.
         var time = 0
+        var secret: UInt64 = 0
     }
 
     /// What a mutation that comes to nothing must leave as it was.
     private struct Savepoint {
         let revision: Int
-        let count: Int
-        let bytes: Int
         var unwritten: [(id: DocumentID, before: Unwritten?)] = []
     }
 
@@ -50,16 +49,19 @@ struct DocumentTable: Sendable {
     private var time: Int
     private let name: String
     private let limits: CollectionLimits
-    /// Those still to be written too.
-    private var count: Int
-    private var bytes: Int
+    /// Of what hosts are told from each other by.
+    let secret: UInt64
+    /// With what is still to be written.
+    private(set) var shares = DocumentShares()
 
     /// - Parameters:
     ///   - name: of the collection.
+    ///   - secret: nil for a new one.
     ///   - now: milliseconds since 1970. What has expired by then is not there, and is to be deleted from the store.
     init(
         _ name: String = "", limits: CollectionLimits, documents: [DocumentID: Document] = [:],
-        clients: [ByteText: MutationWindow] = [:], revision: Int = 0, time: Int = 0, at now: Int = 0
+        clients: [ByteText: MutationWindow] = [:], revision: Int = 0, time: Int = 0,
+        secret: UInt64? = nil, at now: Int = 0
     ) {
         self.name = name
         self.limits = limits
@@ -67,15 +69,15 @@ struct DocumentTable: Sendable {
         self.clients = clients
         self.revision = revision
         self.time = max(time, now)
-        count = documents.count
-        bytes = documents.values.reduce(0) { $0 + $1.encodedByteCount }
+        self.secret = secret ?? .random(in: .min ... .max)
+        for document in documents.values { shares.replace(nil, with: document) }
         expiries = ExpiryQueue(documents.values)
         for (client, _) in clients.sorted(by: { $0.value.revision < $1.value.revision }) { clientOrder.use(client) }
         while expire(at: now, limit: .max) {}
         expired = []
     }
 
-    var isEmpty: Bool { count == 0 && documents.isEmpty && unwritten.isEmpty }
+    var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && unwritten.isEmpty }
     var hasUnwritten: Bool { !unwritten.isEmpty || !unwrittenClients.isEmpty }
     /// How many clients are remembered.
     var clientCount: Int { clients.count }
@@ -84,6 +86,14 @@ struct DocumentTable: Sendable {
     func document(_ id: DocumentID) -> Document? {
         let document = unwritten[id].map { $0.document } ?? documents[id]
         return document.flatMap { $0.isExpired(at: time) ? nil : $0 }
+    }
+
+    /// What tells a host from others in this collection, and says nothing of it elsewhere.
+    func origin(of host: CallerHost?) -> UInt32? {
+        guard let host else { return nil }
+        var digest = StableDigest()
+        for number in [secret, host.number, secret] { digest.combine(number) }
+        return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
     // MARK: Commands
@@ -95,18 +105,18 @@ struct DocumentTable: Sendable {
     ///   - isThere: whether there is a document in another collection.
     ///   - may: whether the client may do something with a document.
     mutating func apply(
-        _ mutation: DocumentMutation, from client: String, creator: String?, at now: Int,
+        _ mutation: DocumentMutation, from client: String, creator: String?, origin: UInt32? = nil, at now: Int,
         isThere: (LinkTarget) -> Bool = { _ in false }, may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
         let client = ByteText(client)
         if let outcome = clients[client]?.outcome(of: mutation) { return outcome }
         time = max(time, now)
         for write in mutation.writes { expireIfDue(write.command.id) }
-        var savepoint = Savepoint(revision: revision, count: count, bytes: bytes)
+        var savepoint = Savepoint(revision: revision)
         var index = 0
         do throws(CollectionError) {
             for write in mutation.writes {
-                try perform(write, creator: creator, &savepoint, isThere: isThere, may: may)
+                try perform(write, creator, origin, &savepoint, isThere: isThere, may: may)
                 index += 1
             }
         } catch {
@@ -123,8 +133,8 @@ struct DocumentTable: Sendable {
     }
 
     private mutating func perform(
-        _ write: DocumentWrite, creator: String?, _ savepoint: inout Savepoint, isThere: (LinkTarget) -> Bool,
-        may: (CollectionAction, Document) -> Bool
+        _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
+        isThere: (LinkTarget) -> Bool, may: (CollectionAction, Document) -> Bool
     ) throws(CollectionError) {
         let command = write.command
         let id = command.id
@@ -141,7 +151,7 @@ struct DocumentTable: Sendable {
         }
         if let condition = write.condition, !condition.holds(for: before) { throw condition.failure(id, before) }
         let context = CommandContext(
-            creator: creator, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
+            creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
         let after: Document?
         if case .check = command {
             guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
@@ -178,27 +188,23 @@ struct DocumentTable: Sendable {
             guard document.value.depth <= CollectionLimits.deepest else {
                 throw .tooDeep(limit: CollectionLimits.deepest)
             }
-        }
-        let growth = (document?.encodedByteCount ?? 0) - (before?.encodedByteCount ?? 0)
-        if before == nil, count >= limits.documentsPerCollection {
-            throw .tooManyDocuments(limit: limits.documentsPerCollection)
-        }
-        guard growth <= 0 || bytes + growth <= limits.collectionBytes else {
-            throw .collectionTooLarge(limit: limits.collectionBytes)
+            try shares.check(before, with: document, limits)
         }
         savepoint.unwritten.append((id, unwritten[id]))
         revision += 1
-        bytes += growth
-        count += (document == nil ? 0 : 1) - (before == nil ? 0 : 1)
+        shares.replace(before, with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
         expiries.set(document?.expiresAt, for: id)
     }
 
     private mutating func restore(_ savepoint: Savepoint) {
-        (revision, count, bytes) = (savepoint.revision, savepoint.count, savepoint.bytes)
+        revision = savepoint.revision
         for (id, before) in savepoint.unwritten.reversed() {
+            let undone = document(id)
             unwritten[id] = before
-            expiries.set(document(id)?.expiresAt, for: id)
+            let document = document(id)
+            shares.replace(undone, with: document)
+            expiries.set(document?.expiresAt, for: id)
         }
     }
 
@@ -252,8 +258,7 @@ struct DocumentTable: Sendable {
 
     private mutating func remove(_ id: DocumentID) {
         guard let document = unwritten[id].map({ $0.document }) ?? documents[id] else { return }
-        count -= 1
-        bytes -= document.encodedByteCount
+        shares.replace(document, with: nil)
         revision += 1
         unwritten[id] = Unwritten(document: nil, revision: revision)
         if documents.removeValue(forKey: id) != nil { expired.append(DocumentChange(id: id, after: nil)) }
@@ -266,7 +271,7 @@ struct DocumentTable: Sendable {
         guard hasUnwritten else { return nil }
         // Later changes of the same clients are to be written again.
         defer { unwrittenClients = [:] }
-        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time)
+        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
     }
 
     /// A batch is in the store; returns what that changes for readers.
@@ -294,10 +299,8 @@ struct DocumentTable: Sendable {
         let discarded = unwritten
         (unwritten, unwrittenClients, writtenClients) = ([:], [:], [:])
         for (id, pending) in discarded {
-            let (before, after) = (pending.document, documents[id])
-            count += (after == nil ? 0 : 1) - (before == nil ? 0 : 1)
-            bytes += (after?.encodedByteCount ?? 0) - (before?.encodedByteCount ?? 0)
-            expiries.set(after?.expiresAt, for: id)
+            shares.replace(pending.document, with: documents[id])
+            expiries.set(documents[id]?.expiresAt, for: id)
         }
     }
 }

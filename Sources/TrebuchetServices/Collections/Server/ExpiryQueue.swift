@@ -50,15 +50,19 @@ struct ExpiryQueue: Sendable {
 
     private mutating func rebuild() {
         heap = times.map { Entry(time: $0.value, id: $0.key) }
-        // In order it is a heap.
-        heap.sort { $0.time < $1.time }
+        // From the last that has others below it: in proportion to their number.
+        for place in (0..<heap.count / 2).reversed() { sink(from: place) }
     }
 
     private mutating func removeFirst() {
         let last = heap.removeLast()
         guard !heap.isEmpty else { return }
         heap[0] = last
-        var place = 0
+        sink(from: 0)
+    }
+
+    private mutating func sink(from start: Int) {
+        var place = start
         while true {
             let (left, right) = (2 * place + 1, 2 * place + 2)
             var least = place

@@ -14,19 +14,23 @@ struct StoredCollection: Sendable {
     private struct Head: Codable {
         let revision: Int
         let time: Int
+        let secret: UInt64?
 
-        init(revision: Int, time: Int) { (self.revision, self.time) = (revision, time) }
+        init(revision: Int, time: Int, secret: UInt64?) {
+            (self.revision, self.time, self.secret) = (revision, time, secret)
+        }
 
         /// The number alone is what older servers wrote.
         init(from decoder: any Decoder) throws {
             if let revision = try? decoder.singleValueContainer().decode(Int.self) {
-                self.init(revision: revision, time: 0)
+                self.init(revision: revision, time: 0, secret: nil)
                 return
             }
             let members = try decoder.container(keyedBy: CodingKeys.self)
             self.init(
                 revision: try members.decode(Int.self, forKey: .revision),
-                time: try members.decode(Int.self, forKey: .time))
+                time: try members.decode(Int.self, forKey: .time),
+                secret: try members.decodeIfPresent(UInt64.self, forKey: .secret))
         }
     }
 
@@ -52,7 +56,7 @@ struct StoredCollection: Sendable {
             let head = try await store.get(StateKey(namespace, Self.head)).map { try Self.decode(Head.self, $0) }
             return DocumentTable(
                 name, limits: limits, documents: documents, clients: clients, revision: head?.revision ?? 0,
-                time: head?.time ?? 0, at: now)
+                time: head?.time ?? 0, secret: head?.secret, at: now)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
@@ -85,10 +89,11 @@ struct StoredCollection: Sendable {
         do {
             var writes: [StateWrite] = []
             for (id, unwritten) in batch.documents {
-                writes.append(try write(unwritten.document, Self.documents + id.text))
+                let key = StateKey(namespace, Self.documents + id.text)
+                writes.append(unwritten.document.map { .put($0.storedJSON, key) } ?? .delete(key))
             }
             for (client, window) in batch.clients { writes.append(try write(window, Self.clients + client.text)) }
-            writes.append(try write(Head(revision: batch.revision, time: batch.time), Self.head))
+            writes.append(try write(Head(revision: batch.revision, time: batch.time, secret: batch.secret), Self.head))
             try await store.write(writes)
         } catch {
             throw .storeFailed("\(error)")
