@@ -7,6 +7,9 @@ package struct AddressKey: Hashable, Sendable {
     /// This machine itself.
     package let isLoopback: Bool
 
+    /// The same for the same host in every process.
+    package var number: UInt64 { isIPv6 ? bits : bits &+ 1 << 32 }
+
     package init?(_ address: SocketAddress) {
         guard let address = IPAddress(address.host) else { return nil }
         self.init(address)

@@ -73,6 +73,34 @@ import TrebuchetTesting
         #expect(await next.finish().status == 0)
     }
 
+    @Test("links, increments, conditions, merges and expiry have their options")
+    func commands() async throws {
+        let server = try await ServeProcess(arguments: ["--services", "collections"])
+        #expect(try await run(server, "create", [#"{"id":"1","place":{"city":"Bonn"},"state":"open"}"#]) == (0, ""))
+        #expect(try await run(server, "increment", ["1", "votes"]) == (0, ""))
+        #expect(try await run(server, "increment", ["1", "votes", "-3"]) == (0, ""))
+        #expect(try await run(server, "link", ["1", "tags", #""x""#]) == (0, ""))
+        #expect(try await run(server, "link", ["1", "tags", #""1""#, "--in", "todos"]) == (0, ""))
+        #expect(try await run(server, "unlink", ["1", "tags", #""x""#]) == (0, ""))
+        #expect(try await run(server, "update", ["1", #"{"place":{"zip":"5"}}"#, "--merge"]) == (0, ""))
+        #expect(try await run(server, "update", ["1", #"{"state":"mine"}"#, "--if", #"state="open""#]) == (0, ""))
+        for (arguments, message) in [
+            (["update", "1", #"{"state":"x"}"#, "--if", #"state="open""#], "the condition does not hold"),
+            (["delete", "1", "--if", "votes=7"], "the condition does not hold"),
+            (["link", "1", "tags", #""9""#, "--in", "todos"], "there is no document '9' to link to"),
+            (["link", "1", "state", #""9""#], "is no array of links"), (["increment", "1", "state"], "is no number"),
+        ] {
+            let done = try await run(server, arguments[0], Array(arguments.dropFirst()))
+            #expect(done.status == 1 && done.output.contains(message), "\(arguments): \(done.output)")
+        }
+        #expect(try await run(server, "create", [#"{"id":"2"}"#, "--expires-in", "0.001"]) == (0, ""))
+        let list = try await run(server, "list", [])
+        #expect(
+            list.output == #"{"id":"1","place":{"city":"Bonn","zip":"5"},"state":"mine","tags":["1"],"votes":-2}"#
+                + "\n")
+        #expect(await server.stop() == 0)
+    }
+
     @Test("what is no document is a wrong use")
     func wrongUse() async throws {
         for arguments in [

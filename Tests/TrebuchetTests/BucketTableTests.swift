@@ -18,6 +18,17 @@ import Testing
         #expect(table.take("ada", at: Self.second / 2) == 500)
     }
 
+    @Test("several calls are let through together or not at all; more than there may be at once wait for a full bucket")
+    func several() {
+        var bucket = TokenBucket(RateLimit(callsPerSecond: 2, burst: 4), now: 0)
+        #expect(bucket.take(3, at: 0) == nil)
+        #expect(bucket.take(3, at: 0) == 1_000)
+        #expect(bucket.take(at: 0) == nil, "nothing was taken")
+        #expect(bucket.take(9, at: Self.second) == 1_000)
+        #expect(bucket.take(9, at: 2 * Self.second) == nil)
+        #expect(bucket.take(at: 2 * Self.second) == 500)
+    }
+
     @Test("a call looks at three buckets at the most, however many there are")
     func looks() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)

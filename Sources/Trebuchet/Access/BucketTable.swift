@@ -30,16 +30,16 @@ struct BucketTable<Party: Hashable> {
 
     var count: Int { slots.count }
 
-    /// Nil when the party may make a call now; else the time after which it may, in milliseconds.
-    mutating func take(_ party: Party, at now: UInt64) -> Int? {
+    /// Nil when the party may make so many calls now; else the time after which it may, in milliseconds.
+    mutating func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
         if slots.count > Self.keptAnyway { forgetSome(at: now) }
         if let place = places[party] {
             looks += 1
-            return slots[place].bucket.take(at: now)
+            return slots[place].bucket.take(count, at: now)
         }
         if slots.count >= capacity { remove(next < slots.count ? next : 0) }
         var bucket = TokenBucket(limit, now: now)
-        let wait = bucket.take(at: now)
+        let wait = bucket.take(count, at: now)
         places[party] = slots.count
         slots.append(Slot(party: party, bucket: bucket))
         return wait
@@ -64,7 +64,7 @@ struct BucketTable<Party: Hashable> {
 
 /// The buckets of parties that may have connections on many reactors: principals, or hosts. In parts, so that reactors seldom
 /// wait for each other.
-final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
+package final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
     private final class Part: Sendable {
         let table: Mutex<BucketTable<Party>>
 
@@ -76,14 +76,14 @@ final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
 
     private let parts: [Part]
 
-    init(_ limit: RateLimit) {
+    package init(_ limit: RateLimit) {
         let count = 1 << Self.partBits
         parts = (0..<count).map { _ in Part(limit, capacity: Self.capacity / count) }
     }
 
-    /// Nil when the party may make a call now; else the time after which it may, in milliseconds.
-    func take(_ party: Party, at now: UInt64) -> Int? {
+    /// Nil when the party may make so many calls now; else the time after which it may, in milliseconds.
+    package func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
         let part = UInt(bitPattern: party.hashValue) >> (UInt.bitWidth - Self.partBits)
-        return parts[Int(part)].table.withLock { $0.take(party, at: now) }
+        return parts[Int(part)].table.withLock { $0.take(party, count, at: now) }
     }
 }

@@ -5,6 +5,9 @@ package struct CallerHost: Hashable, Sendable {
     private let key: AddressKey
 
     fileprivate init(_ key: AddressKey) { self.key = key }
+
+    /// The same for the same host in every process.
+    package var number: UInt64 { key.number }
 }
 
 extension CallerConnection {

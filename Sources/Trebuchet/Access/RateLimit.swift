@@ -11,7 +11,7 @@ public struct RateLimit: Sendable, Hashable {
     }
 }
 
-/// A bucket of tokens that fills with time; each call takes one. Pure: the time is given.
+/// A bucket of tokens that fills with time; each call takes one, or several. Pure: the time is given.
 package struct TokenBucket {
     private let limit: RateLimit
     private var tokens: Double
@@ -23,16 +23,18 @@ package struct TokenBucket {
         filled = now
     }
 
-    /// Nil when a call may be made now; else the time after which one may, in milliseconds.
-    package mutating func take(at now: UInt64) -> Int? {
+    /// Nil when so many calls may be made now, of which more than there may be at once count as that many; else the time after
+    /// which they may, in milliseconds.
+    package mutating func take(_ count: Int = 1, at now: UInt64) -> Int? {
         let seconds = now > filled ? Double(now - filled) / 1e9 : 0
         filled = max(filled, now)
         tokens = min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)
-        guard tokens < 1 else {
-            tokens -= 1
+        let needed = Double(min(count, limit.burst))
+        guard tokens < needed else {
+            tokens -= needed
             return nil
         }
-        return Int(((1 - tokens) / limit.callsPerSecond * 1000).rounded(.up))
+        return Int(((needed - tokens) / limit.callsPerSecond * 1000).rounded(.up))
     }
 
     package func isFull(at now: UInt64) -> Bool {

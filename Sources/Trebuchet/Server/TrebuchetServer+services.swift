@@ -14,6 +14,9 @@ extension TrebuchetServer {
         try claim.take()
     }
 
+    /// A line for the server's log.
+    package func log(_ line: String) { parts.log(line) }
+
     /// What callers are told of an error that is not for them: a number, under which its text goes to the log.
     package func disclose(_ error: any Error, of what: String) -> String {
         parts.disclosure.tell(error, of: what).message

@@ -6,8 +6,8 @@ import TrebuchetServices
 enum CollectionCommand {
     static let spec = CommandSpec(
         name: "collection",
-        summary: "list, create, update, delete and watch documents",
-        subcommands: [list, watch, create, update, delete],
+        summary: "list, watch and change documents",
+        subcommands: [list, watch, create, update, increment, link, unlink, delete],
         discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
 
@@ -64,14 +64,17 @@ enum CollectionCommand {
         summary: "create a document",
         operands: "<collection> <document>",
         operandCount: 2...2,
-        options: RemoteURL.options,
+        options: RemoteURL.options + [OptionSpec("--expires-in", "SECONDS", "delete it after this time")],
         discussion: #"""
             The document is a JSON object with a member id. It ends when the server has it:
               trebuchet collection create todos '{"id":"1","title":"Milk"}'
             """#,
         run: { arguments in
             let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
-            try await withCollection(arguments, .all) { documents, _ in try await documents.create(document) }
+            let lifetime = try arguments.double("--expires-in", in: 0.001...3e9).map { Duration.seconds($0) }
+            try await withCollection(arguments, .all) { documents, _ in
+                try await documents.create(document, expiresIn: lifetime)
+            }
         })
 
     private static let update = CommandSpec(
@@ -79,20 +82,28 @@ enum CollectionCommand {
         summary: "change fields of a document",
         operands: "<collection> <id> <fields>",
         operandCount: 3...3,
-        options: RemoteURL.options,
+        options: RemoteURL.options + [
+            condition, OptionSpec("--merge", nil, "change parts of fields too: a merge patch (RFC 7396)"),
+        ],
         discussion: #"""
             The fields are a JSON object; null removes one, and those that are not named stay:
-              trebuchet collection update todos 1 '{"done":true}'
+              trebuchet collection update todos 1 '{"done":true}' --if owner='"ada"'
             """#,
         run: { arguments in
             let fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[2]))
             let id = arguments.operands[1]
+            let condition = try writeCondition(arguments)
+            if arguments.has("--merge") {
+                return try await withCollection(arguments, .all) { documents, _ in
+                    try await documents.merge(id, fields, if: condition)
+                }
+            }
             try await withCollection(arguments, .all) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
                     break
                 }
-                try await documents.update(id) { $0.set(fields) }
+                try await documents.update(id, if: condition) { $0.set(fields) }
             }
         })
 
@@ -101,12 +112,86 @@ enum CollectionCommand {
         summary: "delete a document, if there is one",
         operands: "<collection> <id>",
         operandCount: 2...2,
-        options: RemoteURL.options,
+        options: RemoteURL.options + [condition],
         run: { arguments in
+            let condition = try writeCondition(arguments)
             try await withCollection(arguments, .all) { documents, _ in
-                try await documents.delete(arguments.operands[1])
+                try await documents.delete(arguments.operands[1], if: condition)
             }
         })
+
+    private static let increment = CommandSpec(
+        name: "collection increment",
+        summary: "add to a number in a document",
+        operands: "<collection> <id> <field> [number]",
+        operandCount: 3...4,
+        options: RemoteURL.options,
+        discussion: """
+            What others add at the same time counts too. Without a number it adds 1:
+              trebuchet collection increment posts 1 likes
+            """,
+        run: { arguments in
+            let (id, field) = (arguments.operands[1], arguments.operands[2])
+            let text = arguments.operands.count > 3 ? arguments.operands[3] : "1"
+            if let whole = Int64(text) {
+                return try await withCollection(arguments, .all) { documents, _ in
+                    try await documents.increment(id, field, by: whole)
+                }
+            }
+            guard let number = Double(text), number.isFinite else { throw UsageError("'\(text)' is no number") }
+            try await withCollection(arguments, .all) { documents, _ in
+                try await documents.increment(id, field, by: number)
+            }
+        })
+
+    private static let link = CommandSpec(
+        name: "collection link",
+        summary: "add something, as the id of another document, to an array in a document",
+        operands: "<collection> <id> <field> <json>",
+        operandCount: 4...4,
+        options: RemoteURL.options + [
+            OptionSpec("--in", "COLLECTION", "the collection that must have a document with this id")
+        ],
+        discussion: #"""
+            What others link at the same time stays:
+              trebuchet collection link todos 1 assignees '"ada"' --in people
+            """#,
+        run: { arguments in
+            let target = try JSONArgument.value(arguments.operands[3])
+            try await withCollection(arguments, .all) { documents, _ in
+                try await documents.link(
+                    arguments.operands[1], arguments.operands[2], to: target, in: arguments.string("--in"))
+            }
+        })
+
+    private static let unlink = CommandSpec(
+        name: "collection unlink",
+        summary: "take something out of an array in a document",
+        operands: "<collection> <id> <field> <json>",
+        operandCount: 4...4,
+        options: RemoteURL.options,
+        run: { arguments in
+            let target = try JSONArgument.value(arguments.operands[3])
+            try await withCollection(arguments, .all) { documents, _ in
+                try await documents.unlink(arguments.operands[1], arguments.operands[2], from: target)
+            }
+        })
+
+    private static let condition = OptionSpec("--if", "FIELD=JSON", "only if the field is equal to this")
+
+    private static func writeCondition(_ arguments: ParsedArguments) throws -> WriteCondition? {
+        try equation(arguments, "--if").map { .field($0.field, equals: $0.value) }
+    }
+
+    private static func equation(
+        _ arguments: ParsedArguments, _ option: String
+    ) throws -> (field: String, value: JSONValue)? {
+        guard let text = arguments.string(option) else { return nil }
+        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+            throw UsageError("\(option) \(text): give a field and its value, as done=false")
+        }
+        return (String(text[..<equals]), try JSONArgument.value(String(text[text.index(after: equals)...])))
+    }
 
     private static func query(_ arguments: ParsedArguments) throws -> CollectionQuery {
         var conditions: [QueryCondition] = []

@@ -11,9 +11,34 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case alreadyExists(id: String)
     /// The collection's rules do not let the caller do this with the document.
     case forbidden(CollectionAction, id: String)
+    /// The condition of a write does not hold.
+    ///
+    /// - Parameters:
+    ///   - revision: of the document; nil when there is none.
+    ///   - found: the fields that the condition names, as they are; without those that are too large.
+    case conditionFailed(id: String, revision: Int?, found: JSONObject)
+    /// Only an array has links.
+    case notAnArray(id: String, field: String)
+    /// Only a number is incremented.
+    case notANumber(id: String, field: String)
+    /// The number would be larger than what is exact, an `Int64`, or than what a double can be.
+    case numberOverflow(id: String, field: String)
+    /// There is no document to link to, or none that the caller may read.
+    case linkTargetMissing(id: String, collection: String)
+    /// More commands in one transaction than there may be.
+    case tooManyCommands(limit: Int)
     case documentTooLarge(id: String, bytes: Int, limit: Int)
+    /// Arrays and objects nest deeper than they may.
+    case tooDeep(limit: Int)
     /// The collection has as many documents as it may.
     case tooManyDocuments(limit: Int)
+    /// Who creates, or created, the document has as much of the collection as one may have while others need the rest.
+    ///
+    /// - Parameters:
+    ///   - of: `documents` or `bytes`.
+    ///   - limit: how much that is now.
+    ///   - setting: whose share it is: `principalShare` or `hostShare`.
+    case shareUsedUp(of: String, limit: Int, setting: String)
     /// The documents of the collection have as many bytes as they may.
     case collectionTooLarge(limit: Int)
     /// The server has as many collections as it may.
@@ -60,10 +85,24 @@ extension CollectionError: CustomStringConvertible {
         case .notFound(let id): "there is no document '\(id)'"
         case .alreadyExists(let id): "there is a document '\(id)' already"
         case .forbidden(let action, let id): "the rules of the collection do not let you \(action) document '\(id)'"
+        case .conditionFailed(let id, nil, _): "the condition does not hold: there is no document '\(id)'"
+        case .conditionFailed(let id, let revision?, let found):
+            "the condition does not hold: document '\(id)' is at revision \(revision)"
+                + (found.isEmpty ? "" : " with \(String(decoding: JSONValue.object(found).json, as: UTF8.self))")
+        case .notAnArray(let id, let field): "the field '\(field)' of document '\(id)' is no array of links"
+        case .notANumber(let id, let field): "the field '\(field)' of document '\(id)' is no number"
+        case .numberOverflow(let id, let field):
+            "the field '\(field)' of document '\(id)' would become too large a number"
+        case .linkTargetMissing(let id, let collection):
+            "there is no document '\(id)' to link to in collection '\(collection)'"
+        case .tooManyCommands(let limit): "a transaction has \(limit) commands at most"
+        case .tooDeep(let limit): "it nests deeper than \(limit) arrays and objects"
         case .documentTooLarge(let id, let bytes, let limit):
             "document '\(id)' of \(bytes) bytes is too large; \(limit) are allowed"
         case .tooManyDocuments(let limit): "the collection has \(limit) documents already"
         case .collectionTooLarge(let limit): "the documents of the collection have \(limit) bytes already"
+        case .shareUsedUp(let what, let limit, let setting):
+            "\(limit) \(what) of the collection are what one may have now; the rest is for others (\(setting))"
         case .tooManyCollections(let limit): "the server has \(limit) collections already"
         case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
         case .rateLimited(let wait): "too many writes in too short a time; try again in \(wait) ms"
@@ -77,7 +116,7 @@ extension CollectionError: CustomStringConvertible {
         case .tooManyPending(let limit): "\(limit) writes wait to be sent already"
         case .pendingNotKept(let reason): "writes that wait are not kept: \(reason)"
         case .unreadable(let id): "document '\(id)' is not what the app expects in this collection"
-        case .notAssignable: "the value of a collection cannot be set; use create, update, delete, link and unlink"
+        case .notAssignable: "the value of a collection cannot be set; use create, update and the other commands"
         case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
         }
     }

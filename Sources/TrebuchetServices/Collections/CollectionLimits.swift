@@ -8,7 +8,14 @@ public struct CollectionLimits: Sendable {
     public var documentsPerCollection = 10_000
     /// Bytes of all documents of one collection. Default 8 MiB: readers without a filter get it as one message at first.
     public var collectionBytes = 8 << 20
-    /// Collections that are in use at once. Empty ones that nobody reads do not count. Default 1,000.
+    /// Which part of the documents and bytes of a collection one principal may have in any case: of 16 a sixteenth. He may have
+    /// more as long as at least as much is free. 1 for all of it. Default 16.
+    public var principalShare = 16
+    /// The same for what was created from one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count.
+    /// Default 16.
+    public var hostShare = 16
+    /// Collections that are in memory at once. For a new one the one goes that was not used for the longest time; it is refused
+    /// when all are in use. Default 1,000.
     public var collections = 1_000
     /// Different queries that are open at the server. Default 1,000.
     public var queries = 1_000
@@ -16,6 +23,10 @@ public struct CollectionLimits: Sendable {
     public var queriesPerConnection = 64
     /// Writes that one connection may make. Default 200 a second, 1,000 at once.
     public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
+    /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.
+    public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
+    /// The same of one host, as for ``hostShare``. Default 1,000 a second, 5,000 at once.
+    public var writesPerHost = RateLimit(callsPerSecond: 1_000, burst: 5_000)
     /// Clients of one collection whose last writes are remembered, so that they are not done twice. Those that wrote longest
     /// ago are forgotten first. Default 10,000.
     public var rememberedClients = 10_000
@@ -23,14 +34,29 @@ public struct CollectionLimits: Sendable {
     /// another connection.
     public var idleQueryTime = Duration.seconds(30)
 
-    /// How long a collection with documents stays in memory without writes and queries. Default 5 minutes.
+    /// How long a collection with documents stays in memory without writes and queries, unless others need its place. Default 5 minutes.
     public var idleTime = Duration.seconds(300)
+
+    /// How long there are documents whose creator does not say it; nil, the default, for as long as nobody deletes them.
+    public var lifetime: Duration?
+    /// The same for the collections with these names, in place of `lifetime`.
+    public var lifetimes: [String: Duration] = [:]
+
+    /// Commands that are done at once or not at all. Each counts as a write.
+    static let commandsPerTransaction = 100
+    /// Bytes of JSON of one mutation: a larger one is not looked into.
+    static let mutationBytes = 512 << 10
+    /// How deep a document may nest arrays and objects, itself counted: it goes to clients within other things.
+    static let deepest = JSONValue.deepest
+    static let longestLifetime = Duration.seconds(100 * 366 * 86_400)
 
     /// Writes that are sent at once, and that are remembered of each client.
     static let mutationsPerCall = 32
     static let longestName = 128
 
     public init() {}
+
+    func lifetime(in collection: String) -> Duration? { lifetimes[collection] ?? lifetime }
 
     static func isName(_ name: some StringProtocol) -> Bool {
         (1...longestName).contains(name.utf8.count)

@@ -1,3 +1,5 @@
+internal import TrebuchetWire
+
 /// A document as the server keeps it.
 public struct Document: Codable, Sendable, Identifiable, Hashable {
     public let id: DocumentID
@@ -14,10 +16,18 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     public let createdAt: Int
     /// When the last write to it was made, as ``createdAt``.
     public internal(set) var updatedAt: Int
+    /// From when on it is not there any more, as ``createdAt``; nil for one that stays until somebody deletes it.
+    public internal(set) var expiresAt: Int?
+    /// Tells the host of who created it from others, within the collection. Stored, and sent to nobody.
+    var origin: UInt32?
+
+    private enum CodingKeys: CodingKey {
+        case id, fields, creator, created, revision, createdAt, updatedAt, expiresAt
+    }
 
     public init(
         id: DocumentID, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0,
-        createdAt: Int = 0, updatedAt: Int = 0
+        createdAt: Int = 0, updatedAt: Int = 0, expiresAt: Int? = nil
     ) {
         self.id = id
         self.fields = fields.keeping { _, value in value != .null }
@@ -26,6 +36,7 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
         self.revision = revision
         self.createdAt = createdAt
         self.updatedAt = updatedAt
+        self.expiresAt = expiresAt
     }
 
     public init(from decoder: any Decoder) throws {
@@ -37,27 +48,28 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
         revision = try members.decode(Int.self, forKey: .revision)
         createdAt = try members.decodeIfPresent(Int.self, forKey: .createdAt) ?? 0
         updatedAt = try members.decodeIfPresent(Int.self, forKey: .updatedAt) ?? 0
+        expiresAt = try members.decodeIfPresent(Int.self, forKey: .expiresAt)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(id, forKey: .id)
+        try members.encode(fields, forKey: .fields)
+        try members.encodeIfPresent(creator, forKey: .creator)
+        try members.encode(created, forKey: .created)
+        try members.encode(revision, forKey: .revision)
+        try members.encode(createdAt, forKey: .createdAt)
+        try members.encode(updatedAt, forKey: .updatedAt)
+        try members.encodeIfPresent(expiresAt, forKey: .expiresAt)
     }
 
     /// The document's JSON.
     public var value: JSONValue { .object(fields) }
 
-    /// About how many bytes of JSON it has.
-    var byteCount: Int { id.byteCount + value.byteCount }
+    /// Bytes of JSON of its id and its fields.
+    var byteCount: Int { JSONString.byteCount(id.text) + value.byteCount }
 
-    /// Sets fields; null removes one. The others stay, so that of two writes to one field the last counts.
-    mutating func set(_ changes: JSONObject) {
-        for (name, value) in changes { fields[name] = value == .null ? nil : value }
-    }
-
-    /// Adds to the array in a field what it does not have, or takes it out. Other values in it stay, whoever put them there.
-    mutating func setLink(_ isLinked: Bool, _ field: String, _ target: JSONValue) {
-        var targets: [JSONValue] = []
-        if case .array(let present)? = fields[field] { targets = present }
-        targets.removeAll { $0 == target && !isLinked }
-        if isLinked, !targets.contains(target) { targets.append(target) }
-        fields[field] = .array(targets)
-    }
+    func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
     /// The id that a document has at the server: that of an element in JSON. Nil when it is no text and no whole number.
     static func id(_ value: JSONValue?) -> DocumentID? {

@@ -67,9 +67,10 @@ final class Guest {
     private func enter() async throws {
         if !rooms.isEmpty { try await auth.signInAsGuest() }
         for room in rooms {
+            let visitor = Visitor(name: name, room: room)
             let presence = Shared(
                 .trebuchetPresence(
-                    roomType: "office", roomId: room, initialPresence: Visitor(name: name, room: room)))
+                    roomType: "office", roomId: room, initialPresence: visitor))
             let talk = Shared<TopicChannel<String>>(.trebuchetTopic(roomType: "office", topic: "talk", roomId: room))
             talk.withLock { $0.maxEvents = .max }
             desks[room] = Desk(presence: presence, talk: talk)

@@ -119,7 +119,8 @@ final class ServicesJudge {
             await link.cutAll()
         }
         for guest in guests { guest.tell("play") }
-        let cutting = Task { [links, seed] in await Self.cut(links, seed) }
+        let (links, seed) = (links, seed)
+        let cutting = Task { await ServicesJudge.cut(links, seed) }
         defer { cutting.cancel() }
         let shares = (0..<Int.random(in: 0...3, using: &random)).map { _ in
             Double.random(in: 0.05...0.95, using: &random)

@@ -128,13 +128,14 @@ import TrebuchetTesting
             }
             for name in ["a", "b"] {
                 _ = try await guest.collection(name).commit(mutations([.add("x")]), from: Self.secret)
+                _ = try await guest.collection(name).open(.all)
             }
             await #expect(throws: CollectionError.tooManyCollections(limit: 2)) {
                 _ = try await guest.collection("c").commit(mutations([.add("x")]), from: Self.secret)
             }
             for name in ["a/b", "a b", "ä", "\u{301}a", String(repeating: "x", count: 129)] {
                 await #expect(throws: CollectionError.invalidName) {
-                    _ = try await guest.collection(name).commit([], from: Self.secret)
+                    _ = try await guest.collection(name).commit(mutations([]), from: Self.secret)
                 }
             }
         }
@@ -167,7 +168,9 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
         try await CollectionWorld.run { world in
             let guest = try await connected(world, "ada")
-            await #expect(throws: CollectionError.self) { try await guest.collection().commit([], from: "short") }
+            await #expect(throws: CollectionError.self) {
+                try await guest.collection().commit(mutations([]), from: "short")
+            }
             await #expect(throws: CollectionError.self) {
                 let many = mutations((0...CollectionLimits.mutationsPerCall).map { .delete(id: "\($0)") })
                 return try await guest.collection().commit(many, from: Self.secret)

@@ -28,7 +28,7 @@ import TrebuchetTesting
 
         /// Who has created which document.
         func creators() async throws -> [String: String?] {
-            let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: auth.server)
+            let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: auth.server, now: 0)
             return Dictionary(uniqueKeysWithValues: table.documents.values.map { ("\($0.id)", $0.creator) })
         }
     }

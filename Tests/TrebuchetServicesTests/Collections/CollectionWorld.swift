@@ -27,7 +27,7 @@ struct CollectionWorld {
     static func run(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: @escaping @Sendable () -> Int = WallClock.milliseconds, isolation: isolated (any Actor)? = #isolation,
+        clock: CollectionClock = CollectionClock(), isolation: isolated (any Actor)? = #isolation,
         _ body: (CollectionWorld) async throws -> Void
     ) async throws {
         let world = try await begin(store: store, rules: rules, limits: limits, clock: clock)
@@ -43,7 +43,7 @@ struct CollectionWorld {
     static func begin(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: @escaping @Sendable () -> Int = WallClock.milliseconds, port: Int = 0
+        clock: CollectionClock = CollectionClock(), port: Int = 0
     ) async throws -> CollectionWorld {
         var access = AccessPolicy.open
         access.identifiesCallers = true
@@ -115,5 +115,28 @@ extension Document {
 extension DocumentCommand {
     static func add(_ id: DocumentID, _ fields: JSONObject = [:]) -> DocumentCommand {
         .create(id: id, fields: fields.with("id", .string(id.text)))
+    }
+}
+
+extension DocumentCollection {
+    /// Past everything that a client does.
+    nonisolated func commit(
+        _ mutations: [DocumentMutation], from client: String
+    ) async throws -> [MutationOutcome] {
+        try await commit(mutations.map { EncodedJSON($0.value) }, from: client)
+    }
+
+    nonisolated func commit(
+        _ mutations: [DocumentMutation], from client: String, as account: String
+    ) async throws -> [MutationOutcome] {
+        try await commit(mutations.map { EncodedJSON($0.value) }, from: client, as: account)
+    }
+
+    /// The first of these numbers, the next for the next.
+    nonisolated func commit(
+        _ commands: [DocumentCommand], from client: String, at first: Int = 1
+    ) async throws -> [MutationOutcome] {
+        try await commit(
+            commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }, from: client)
     }
 }

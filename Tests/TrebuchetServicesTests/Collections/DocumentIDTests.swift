@@ -1,5 +1,4 @@
 import SharedState
-import Synchronization
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -99,8 +98,7 @@ import TrebuchetWire
         "documents say when they were created and changed, by a clock that never goes backwards, also after a restart")
     func times() async throws {
         let store = MemoryStore()
-        let now = Mutex(1_000)
-        let clock: @Sendable () -> Int = { now.withLock { $0 } }
+        let time = ManualTime(1_000)
         func documents(_ world: CollectionWorld, _ commands: [DocumentCommand], from: Int) async throws -> [String:
             [Int]]
         {
@@ -116,23 +114,23 @@ import TrebuchetWire
             }
             return times
         }
-        try await CollectionWorld.run(store: store, clock: clock) { world in
+        try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let both = try await documents(world, [.add("a"), .add("b")], from: 1)
             #expect(
                 both == [
                     "a": [1_000, 1_000], "b": [1_000, 1_000],
                 ])
-            now.withLock { $0 = 2_000 }
+            time.move(to: 2_000)
             let changed = try await documents(world, [.update(id: "a", fields: ["v": .integer(1)])], from: 3)
             #expect(changed == ["a": [1_000, 2_000], "b": [1_000, 1_000]])
-            now.withLock { $0 = 1_500 }
+            time.move(to: 1_500)
             let later = try await documents(world, [.update(id: "b", fields: ["v": .integer(1)])], from: 4)
             #expect(later == ["a": [1_000, 2_000], "b": [1_000, 2_000]])
-            now.withLock { $0 = 3_000 }
+            time.move(to: 3_000)
             _ = try await documents(world, [.delete(id: "b")], from: 5)
         }
-        now.withLock { $0 = 500 }
-        try await CollectionWorld.run(store: store, clock: clock) { world in
+        time.move(to: 500)
+        try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let restarted = try await documents(world, [.add("c")], from: 6)
             #expect(restarted == ["a": [1_000, 2_000], "c": [3_000, 3_000]])
         }
@@ -147,7 +145,7 @@ import TrebuchetWire
             .put(Array("7".utf8), StateKey("collection.todos", "revision")),
         ])
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-        let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: server)
+        let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: server, now: 0)
         #expect(table.revision == 7)
         #expect(
             table.document("a")

@@ -130,12 +130,12 @@ import Trebuchet
     @Test("what is discarded takes no room, however often that happens")
     func discardedRoom() {
         var limits = CollectionLimits()
-        limits.collectionBytes = 160
+        limits.collectionBytes = 350
         var bench = Bench(limits)
         let text = JSONValue.string(String(repeating: "x", count: 100))
         for round in 0..<5 {
             #expect(bench.perform(.add("a", ["t": text])) == nil, "round \(round)")
-            #expect(bench.perform(.add("b", ["t": text])) == .collectionTooLarge(limit: 160), "round \(round)")
+            #expect(bench.perform(.add("b", ["t": text])) == .collectionTooLarge(limit: 350), "round \(round)")
             bench.table.discardUnwritten()
         }
         #expect(bench.table.isEmpty)
@@ -176,7 +176,7 @@ import Trebuchet
         var limits = CollectionLimits()
         limits.documentBytes = 100
         limits.documentsPerCollection = 2
-        limits.collectionBytes = 160
+        limits.collectionBytes = 300
         limits.rememberedClients = 10
         var bench = Bench(limits)
         let text = JSONValue.string(String(repeating: "x", count: 100))
@@ -190,7 +190,7 @@ import Trebuchet
         #expect(bench.perform(.add("c")) == .tooManyDocuments(limit: 2))
         #expect(
             bench.perform(.update(id: "a", fields: ["u": .string("12345678901234567890")]))
-                == .collectionTooLarge(limit: 160))
+                == .collectionTooLarge(limit: 300))
         #expect(bench.perform(.delete(id: "a"), may: false) == .forbidden(.delete, id: "a"))
         #expect(bench.perform(.delete(id: "a")) == nil)
         #expect(bench.perform(.add("c")) == nil)
@@ -200,5 +200,90 @@ import Trebuchet
         #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "what is changed is no other document")
         for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
         #expect(bench.table.clientCount <= 10)
+    }
+
+    @Test("a transaction that fails leaves everything as it was, also in what counts, and says which command failed")
+    func transactions() {
+        var limits = CollectionLimits()
+        limits.documentsPerCollection = 3
+        var bench = Bench(limits)
+        bench.perform(.add("a", ["n": .integer(1)]))
+        bench.perform(.create(id: "b", fields: ["id": .string("b")], expiresIn: .seconds(1)))
+        _ = bench.write()
+        let before = (bench.table.revision, bench.table.document("a"), bench.table.document("b"))
+        let attempts: [([DocumentWrite], CollectionError, Int)] = [
+            (
+                [
+                    DocumentWrite(.update(id: "a", fields: ["n": .integer(2)])), DocumentWrite(.delete(id: "b")),
+                    DocumentWrite(.add("c")), DocumentWrite(.add("c")),
+                ], .alreadyExists(id: "c"), 3
+            ),
+            ([DocumentWrite(.add("c")), DocumentWrite(.add("d"))], .tooManyDocuments(limit: 3), 1),
+            (
+                [DocumentWrite(.expire(id: "b", expiresIn: nil)), DocumentWrite(.check(id: "a"), if: .revision(9))],
+                .conditionFailed(id: "a", revision: 1, found: [:]), 1
+            ),
+        ]
+        for (number, (writes, error, index)) in attempts.enumerated() {
+            let outcome = bench.table.apply(
+                DocumentMutation(number: number + 10, writes: writes), from: Self.client, creator: nil, at: 0
+            ) { _, _ in true }
+            #expect(outcome.error == error && outcome.index == index, "\(writes)")
+            #expect(bench.table.revision == before.0 && !bench.table.hasUnwritten)
+            #expect(bench.table.document("a") == before.1 && bench.table.document("b") == before.2)
+            let next = bench.table.nextExpiry
+            #expect(bench.table.document("c") == nil && next == 1_000)
+        }
+        let moved = DocumentMutation(
+            number: 20,
+            writes: [
+                DocumentWrite(.delete(id: "b")), DocumentWrite(.add("c")), DocumentWrite(.add("d")),
+                DocumentWrite(.check(id: "c")), DocumentWrite(.delete(id: "d"), if: .revision(5)),
+            ])
+        let outcome = bench.table.apply(moved, from: Self.client, creator: nil, at: 0) { _, _ in true }
+        #expect(outcome.error == nil && outcome.revision == 6)
+        #expect(bench.write().map(\.id) == ["b", "c", "d"])
+        let none = bench.table.nextExpiry
+        #expect(none == nil)
+        #expect(bench.table.apply(moved, from: Self.client, creator: nil, at: 0) { _, _ in true } == outcome)
+    }
+
+    @Test("what expires is gone at once, and stays away when the store does not take that")
+    func expiry() {
+        func create(_ id: DocumentID, _ seconds: Int) -> DocumentCommand {
+            .create(id: id, fields: ["id": .string(id.text)], expiresIn: .seconds(seconds))
+        }
+        var bench = Bench()
+        for number in 1...5 { bench.perform(create("\(number)", number)) }
+        _ = bench.write()
+        let more = [bench.table.expire(at: 3_000, limit: 2), bench.table.expire(at: 3_000, limit: 2)]
+        #expect(more == [true, false])
+        let gone = [bench.table.takeExpired(), bench.table.takeExpired()].map { $0.map(\.id) }
+        #expect(gone == [["1", "2", "3"], []])
+        let next = bench.table.nextExpiry
+        #expect(bench.table.documents.count == 2 && next == 4_000)
+        bench.table.discardUnwritten()
+        #expect(bench.table.document("1") == nil && bench.table.document("4") != nil)
+        // It was being written when it expired.
+        bench.perform(.update(id: "4", fields: ["v": .bool(true)]))
+        let batch = bench.table.beginWrite()!
+        _ = bench.table.expire(at: 4_000, limit: 2)
+        #expect(bench.table.endWrite(batch).map(\.after) == [nil])
+        #expect(bench.write().map(\.after) == [nil])
+        // A command comes before the timer.
+        let again = bench.table.apply(
+            DocumentMutation(number: 50, command: create("5", 1)), from: Self.client, creator: nil, at: 5_000
+        ) { _, _ in true }
+        #expect(again.error == nil && bench.table.document("5")?.expiresAt == 6_000)
+        let last = bench.table.takeExpired().map(\.id)
+        #expect(last == ["4", "5"])
+
+        let documents = [
+            Document(id: "x", fields: [:], expiresAt: 5_000), Document(id: "y", fields: [:], expiresAt: 5_001),
+        ]
+        let late = DocumentTable(
+            limits: CollectionLimits(), documents: Dictionary(uniqueKeysWithValues: documents.map { ($0.id, $0) }),
+            at: 5_000)
+        #expect(late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten, "it is to leave the store too")
     }
 }

@@ -65,7 +65,8 @@ import TrebuchetTesting
             #expect(failures == [], "nobody else touches these documents; seed \(seed)")
             #expect(settled == calls.count, "seed \(seed)")
             await shows(third) { Set($0.items.ids) == created[0].union(created[1]).union(["shared"]) }
-            let stored = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: world.server)
+            let stored = try await StoredCollection("todos", in: store).load(
+                CollectionLimits(), at: world.server, now: 0)
             let end = try stored.documents.values.map { try $0.value.decode(Todo.self) }.sorted { $0.id < $1.id }
             for value in values + [third] {
                 await shows(value) { $0.items.sorted { $0.id < $1.id } == end && !$0.isSyncing }

@@ -35,7 +35,7 @@ import TrebuchetWire
     )
     func stored() throws {
         var window = MutationWindow()
-        window.remember(MutationOutcome(number: 1, revision: 4), of: .add("a"))
+        window.remember(MutationOutcome(number: 1, revision: 4), of: DocumentMutation(number: 1, command: .add("a")))
         var buffer = ByteBuffer()
         try ValueCoder(version: .v3).encode(window, into: &buffer)
         let again = try ValueCoder(version: .v3).decode(MutationWindow.self, from: buffer.bytes)

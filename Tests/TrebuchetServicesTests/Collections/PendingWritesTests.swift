@@ -6,7 +6,7 @@ import Trebuchet
 @Suite struct PendingWritesTests {
     private func pending(_ commands: [DocumentCommand]) throws -> PendingWrites {
         var pending = PendingWrites(client: "c")
-        for command in commands { _ = try pending.add(command) }
+        for command in commands { _ = try pending.add([DocumentWrite(command)]) }
         return pending
     }
 
@@ -87,7 +87,63 @@ import Trebuchet
     func limit() throws {
         var pending = try pending((1...PendingWrites.limit).map { .delete(id: "\($0)") })
         #expect(throws: CollectionError.tooManyPending(limit: PendingWrites.limit)) {
-            try pending.add(.delete(id: "x"))
+            try pending.add([DocumentWrite(.delete(id: "x"))])
+        }
+    }
+
+    @Test("an increment is shown once, whether the result or the answer comes first")
+    func increments() throws {
+        func result(_ n: Int64, at revision: Int) -> QueryResult {
+            var result = QueryResult()
+            result.documents = KeyedCollection([.todo("1", ["n": .integer(n)])])
+            result.revision = revision
+            return result
+        }
+        func shown(_ pending: PendingWrites, _ result: QueryResult, _ kept: UncertainDocuments) -> JSONValue? {
+            var kept = kept
+            kept.forget(pending)
+            return pending.show(over: result.documents, .all, seen: result.revision, kept: kept.documents)
+                .first?.fields["n"]
+        }
+        let increment = [DocumentWrite(.increment(id: "1", field: "n", by: .integer(1)))]
+        for answersFirst in [true, false] {
+            var pending = PendingWrites(client: "c")
+            var kept = UncertainDocuments()
+            var newest = result(0, at: 0)
+            for number in 1...3 {
+                let expected = JSONValue.integer(Int64(number))
+                _ = try pending.add(increment)
+                #expect(shown(pending, newest, kept) == expected, "at once")
+                _ = pending.beginSending()
+                for step in answersFirst ? ["answer", "result"] : ["result", "answer"] {
+                    if step == "answer" {
+                        pending.settle(MutationOutcome(number: number, revision: number))
+                    } else {
+                        kept.keep(newest, pending)
+                        newest = result(Int64(number), at: number)
+                    }
+                    #expect(shown(pending, newest, kept) == expected, "\(number): after the \(step)")
+                }
+                // It is known to be seen later than it could be.
+                if number == 2 { pending.forget(through: number) }
+            }
+        }
+    }
+
+    @Test("a transaction is shown as a whole, and not at all when a part of it cannot be done")
+    func transactions() throws {
+        let base = [Document.todo("1", ["n": .integer(1)], created: 1), .todo("2", ["n": .integer(2)], created: 2)]
+        let one = DocumentWrite(.increment(id: "1", field: "n", by: .integer(10)))
+        let table: [([DocumentWrite], [String])] = [
+            ([one, DocumentWrite(.delete(id: "2"))], ["1:(11)"]),
+            ([one, DocumentWrite(.add("2"))], ["1:(1)", "2:(2)"]),
+            ([one, DocumentWrite(.check(id: "2"), if: .field("n", equals: .integer(3)))], ["1:(1)", "2:(2)"]),
+            ([one, one, DocumentWrite(.check(id: "1"), if: .field("n", equals: .integer(21)))], ["1:(21)", "2:(2)"]),
+        ]
+        for (writes, expected) in table {
+            var pending = PendingWrites(client: "c")
+            _ = try pending.add(writes)
+            #expect(shown(pending, .all, base) == expected, "\(writes)")
         }
     }
 }

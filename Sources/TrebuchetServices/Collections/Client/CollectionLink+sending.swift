@@ -52,12 +52,9 @@ extension CollectionLink {
                 failures += 1
                 try? await Task.sleep(for: delay)
                 guard account == self.account else { continue }
-                switch error {
-                case CollectionError.otherAccount, let error as TrebuchetError where error.code == .unauthenticated:
-                    // The connection is of a session that has ended, or one from before.
-                    await session.signInConnection()
-                default: break
-                }
+                let isOfEndedSession = (error as? TrebuchetError)?.code == .unauthenticated
+                // The connection is somebody else's: of a session that has ended, or one from before.
+                if isOfEndedSession || error as? CollectionError == .otherAccount { await session.signInConnection() }
             }
         }
     }
@@ -65,8 +62,9 @@ extension CollectionLink {
     private func commit(
         _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount
     ) async throws -> [MutationOutcome] {
-        guard let name = account.name else { return try await actor().commit(batch, from: secret) }
-        return try await actor().commit(batch, from: secret, as: name)
+        let mutations = batch.map { EncodedJSON($0.value) }
+        guard let name = account.name else { return try await actor().commit(mutations, from: secret) }
+        return try await actor().commit(mutations, from: secret, as: name)
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.

@@ -20,7 +20,7 @@ final class CollectionLink: Sendable {
     }
 
     /// Larger commands are not sent at all: a message that is larger than the server takes would end the connection.
-    static let largestCommand = 512 << 10
+    static let largestCommand = CollectionLimits.mutationBytes
 
     let name: String
     let client: TrebuchetClient
@@ -106,19 +106,23 @@ final class CollectionLink: Sendable {
     // MARK: Writes
 
     /// Queues a write behind those that wait, and shows it.
-    func write(_ command: DocumentCommand) -> WriteReceipt {
-        let bytes = command.byteCount
+    func write(_ writes: [DocumentWrite]) -> WriteReceipt {
+        let bytes = writes.reduce(32) { $0 + $1.byteCount }
         guard bytes <= Self.largestCommand else {
+            let id = writes.first?.command.id.text ?? ""
             return WriteReceipt(
-                .failure(
-                    CollectionError.documentTooLarge(id: command.id.text, bytes: bytes, limit: Self.largestCommand)))
+                .failure(CollectionError.documentTooLarge(id: id, bytes: bytes, limit: Self.largestCommand)))
+        }
+        guard writes.count <= CollectionLimits.commandsPerTransaction else {
+            return WriteReceipt(
+                .failure(CollectionError.tooManyCommands(limit: CollectionLimits.commandsPerTransaction)))
         }
         let account = account
         let number: Int
         let receipt: WriteReceipt
         do throws(CollectionError) {
             (number, receipt) = try withQueue(account) { queue throws(CollectionError) in
-                try queue.add(command) { [weak self] in self?.takeBack($0, of: account) }
+                try queue.add(writes) { [weak self] in self?.takeBack($0, of: account) }
             }
         } catch {
             return WriteReceipt(.failure(error))
@@ -157,8 +161,8 @@ final class CollectionLink: Sendable {
         for feed in feeds { feed.refresh() }
         for (outcome, receipt) in zip(outcomes, receipts) {
             if let receipt {
-                receipt.settle(outcome.error.map { .failure($0) } ?? .success(()))
-            } else if let error = outcome.error {
+                receipt.settle(outcome.failure.map { .failure($0) } ?? .success(()))
+            } else if let error = outcome.failure {
                 // It was made before a restart, or before its account was signed out: nobody waits for it.
                 for feed in feeds { feed.report(error, of: account) }
             }

@@ -31,7 +31,8 @@ where Element.ID: Codable & Sendable {
         var following: [Task<Void, Never>] = []
         var failures = 0
         /// Elements that were decoded, by the documents' ids: what has not changed is not decoded again.
-        var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
+        var decoded: [DocumentID: ShownDocument<Element>] = [:]
+        var uncertain = UncertainDocuments()
 
         mutating func show(_ kept: KeptResult?) {
             result = kept.map { kept in
@@ -86,21 +87,24 @@ where Element.ID: Codable & Sendable {
         contents.withLock { contents in
             // Somebody else by now: what is to be shown then comes behind this.
             guard contents.account == account else { return }
+            contents.uncertain.forget(pending)
             let documents = pending.show(
-                over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.result?.revision)
-            var decoded: [DocumentID: (document: Document, element: Element?)] = [:]
+                over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.result?.revision,
+                kept: contents.uncertain.documents)
+            var decoded: [DocumentID: ShownDocument<Element>] = [:]
             var elements = IdentifiedArrayOf<Element>()
             var unreadable: String?
             for document in documents {
                 let known = contents.decoded[document.id]
                 let element =
                     known?.document == document ? known?.element : try? document.value.decode(Element.self)
-                decoded[document.id] = (document, element)
+                decoded[document.id] = ShownDocument(document: document, element: element)
                 // Of two with ids that the app takes for one, as `é` in one character and in two, it cannot have both.
                 let isShown = element.map { elements.append($0).inserted } ?? false
                 if !isShown { unreadable = document.id.text }
             }
             contents.decoded = decoded
+            value.shown = decoded
             value.items = elements
             value.isLoading = contents.result == nil && contents.error == nil
             value.isStale = contents.result != nil && !contents.isLive
@@ -124,6 +128,7 @@ where Element.ID: Codable & Sendable {
             guard contents.account != account else { return nil }
             if contents.account != .nobody || contents.isKept { contents.show(kept) }
             (contents.account, contents.isLive, contents.isToReopen, contents.error) = (account, false, true, nil)
+            contents.uncertain = UncertainDocuments()
             contents.view = nil
             return contents.reader.take()
         }
@@ -224,8 +229,10 @@ where Element.ID: Codable & Sendable {
 
     private func receive(_ result: QueryResult, as account: CollectionAccount) {
         let now = Date()
+        let (pending, _) = link.shown(of: account)
         let isShown = contents.withLock { contents in
             guard contents.account == account else { return false }
+            contents.uncertain.keep(contents.result, pending)
             (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
             return true
         }

@@ -8,13 +8,19 @@ extension PendingWrites {
     /// The documents of a result as they will be when the writes are done. The result itself stays as the server sent it: so
     /// a newer one never undoes a write that waits, and a refused write leaves nothing behind.
     ///
-    /// - Parameter revision: of the last write that is in the result; nil when there is no result yet.
-    func show(over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?) -> [Document] {
+    /// - Parameters:
+    ///   - revision: of the last write that is in the result; nil when there is no result yet.
+    ///   - kept: documents in place of those of the result, which may have writes already that wait for their answers.
+    func show(
+        over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?,
+        kept: [DocumentID: Document?] = [:]
+    ) -> [Document] {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? true {
-            let id = entry.mutation.command.id
-            let before = touched[id] ?? documents[id: id]
-            touched[id] = .some(Self.perform(entry.mutation, on: before))
+            let isAnswered = entry.revision != nil
+            Self.perform(entry, on: &touched, leavingOut: { isAnswered && kept[$0] != nil }) {
+                kept[$0] ?? documents[id: $0]
+            }
         }
         guard !touched.isEmpty else { return Array(documents) }
         var shown = documents.filter { touched[$0.id] == nil }
@@ -26,18 +32,37 @@ extension PendingWrites {
         return shown
     }
 
-    private static func perform(_ mutation: DocumentMutation, on document: Document?) -> Document? {
-        var document = document
-        switch mutation.command {
-        case .create(let id, let fields):
-            // The server may have done it, and the answer not be here.
-            return document ?? Document(id: id, fields: fields, created: createdHere + mutation.number)
-        case .update(_, let fields): document?.set(fields)
-        case .link(_, let field, let target): document?.setLink(true, field, target)
-        case .unlink(_, let field, let target): document?.setLink(false, field, target)
-        case .delete: return nil
+    /// A document of a result with the writes that have their answers and are not in it: without those that wait for them.
+    func answered(_ id: DocumentID, over documents: KeyedCollection<Document>, seen revision: Int?) -> Document? {
+        var touched: [DocumentID: Document?] = [:]
+        for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? false {
+            Self.perform(entry, on: &touched, leavingOut: { $0 != id }) { documents[id: $0] }
         }
-        return document
+        return touched[id] ?? documents[id: id]
+    }
+
+    /// What cannot be done is left out, with all that belongs together: the server may have done it, and the answer not be here.
+    private static func perform(
+        _ entry: Entry, on touched: inout [DocumentID: Document?], leavingOut isLeftOut: (DocumentID) -> Bool,
+        _ document: (DocumentID) -> Document?
+    ) {
+        let number = createdHere + entry.mutation.number
+        let context = CommandContext(number: number, time: entry.madeAt ?? 0)
+        var changed: [DocumentID: Document?] = [:]
+        for write in entry.mutation.writes {
+            let id = write.command.id
+            guard !isLeftOut(id) else { continue }
+            let before = changed[id] ?? touched[id] ?? document(id)
+            guard write.condition.map({ $0.holds(for: before) }) ?? true,
+                var after = try? Optional.some(write.command.perform(on: before, context))
+            else { return }
+            if after != before {
+                after?.revision = number
+                after?.updatedAt = context.time
+            }
+            changed[id] = .some(after)
+        }
+        for (id, document) in changed { touched[id] = .some(document) }
     }
 }
 

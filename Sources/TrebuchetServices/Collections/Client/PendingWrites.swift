@@ -3,6 +3,8 @@
 struct PendingWrites: Codable, Sendable, Equatable {
     struct Entry: Codable, Sendable, Equatable {
         let mutation: DocumentMutation
+        /// When it was made, by this client's clock: milliseconds since 1970. Nil for one that an older client kept.
+        var madeAt: Int?
         /// The number of the server's write, once it is done.
         var revision: Int?
     }
@@ -25,10 +27,10 @@ struct PendingWrites: Codable, Sendable, Equatable {
     /// Whether writes wait for the server.
     var isWaiting: Bool { entries.contains { $0.revision == nil } }
 
-    mutating func add(_ command: DocumentCommand) throws(CollectionError) -> Int {
+    mutating func add(_ writes: [DocumentWrite], at now: Int = 0) throws(CollectionError) -> Int {
         guard entries.count < Self.limit else { throw .tooManyPending(limit: Self.limit) }
         lastNumber += 1
-        entries.append(Entry(mutation: DocumentMutation(number: lastNumber, command: command)))
+        entries.append(Entry(mutation: DocumentMutation(number: lastNumber, writes: writes), madeAt: now))
         return lastNumber
     }
 
@@ -44,13 +46,27 @@ struct PendingWrites: Codable, Sendable, Equatable {
         var batch: [DocumentMutation] = []
         var bytes = 0
         for entry in entries where entry.revision == nil {
-            bytes += entry.mutation.command.byteCount
+            bytes += entry.mutation.byteCount
             guard batch.isEmpty || (batch.count < CollectionLimits.mutationsPerCall && bytes <= Self.batchBytes)
             else { break }
             batch.append(entry.mutation)
         }
         lastSent = max(lastSent, batch.last?.number ?? 0)
         return batch
+    }
+
+    /// The first write that was sent and has no answer; nil when all have theirs.
+    var firstUncertain: Int? {
+        entries.first { $0.revision == nil }.map(\.mutation.number).flatMap { $0 <= lastSent ? $0 : nil }
+    }
+
+    /// Documents to which writes add that the server may have done without an answer: a result may have them already.
+    var uncertain: Set<DocumentID> {
+        var ids: Set<DocumentID> = []
+        for entry in entries where entry.revision == nil && entry.mutation.number <= lastSent {
+            for write in entry.mutation.writes where write.command.adds { ids.insert(write.command.id) }
+        }
+        return ids
     }
 
     /// Notes an answer. A write that was refused is forgotten.

@@ -16,24 +16,29 @@ extension OperationSlot {
 @MainActor
 extension Shared {
     /// Adds a document. Refused with `alreadyExists` when there is one with its id.
+    ///
+    /// - Parameter expiresIn: how long there is one; nil for what the server says, which is for ever unless its limits say less.
     @discardableResult
     public func create<Element>(
-        _ element: Element,
+        _ element: Element, expiresIn: Duration? = nil,
         onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         write(onAttempt, onSuccess, onError, onSettled) {
             let fields = try CollectionCommands.fields(of: element)
-            return .create(id: try CollectionCommands.id(fields["id"]), fields: fields)
+            return DocumentWrite(
+                .create(id: try CollectionCommands.id(fields["id"]), fields: fields, expiresIn: expiresIn))
         }
     }
 
     /// Changes a document: the fields that differ after `change` are sent, and no others. Of two clients that change one
     /// field, the one whose write reaches the server later wins. Refused with `notFound` when it is not among the items.
+    ///
+    /// - Parameter condition: what must hold at the server for it to be done; else it is refused with `conditionFailed`.
     @discardableResult
     public func update<Element>(
-        _ id: Element.ID,
+        _ id: Element.ID, if condition: WriteCondition? = nil,
         onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil,
@@ -49,34 +54,44 @@ extension Shared {
             let name = try documentID(id)
             guard let before, let after else { throw CollectionError.notFound(id: name.text) }
             let fields = try CollectionCommands.changes(from: before, to: after)
-            return fields.isEmpty ? nil : .update(id: name, fields: fields)
+            return fields.isEmpty ? nil : DocumentWrite(.update(id: name, fields: fields), if: condition)
         }
     }
 
     /// Removes a document, if there is one.
+    ///
+    /// - Parameter condition: what must hold at the server for it to be done; else it is refused with `conditionFailed`.
     @discardableResult
     public func delete<Element>(
-        _ id: Element.ID,
-        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
-        onError: (@MainActor (any Error) -> Void)? = nil,
-        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
-    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
-        write(onAttempt, onSuccess, onError, onSettled) { .delete(id: try documentID(id)) }
-    }
-
-    /// Adds something, as the id of another document, to the array that a field of a document is, unless it is there. What
-    /// others link at the same time stays.
-    ///
-    /// - Parameter field: the name in JSON.
-    @discardableResult
-    public func link<Element>(
-        _ id: Element.ID, _ field: String, to target: some Encodable,
+        _ id: Element.ID, if condition: WriteCondition? = nil,
         onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         write(onAttempt, onSuccess, onError, onSettled) {
-            .link(id: try documentID(id), field: field, target: try JSONValue(encoding: target))
+            DocumentWrite(.delete(id: try documentID(id)), if: condition)
+        }
+    }
+
+    /// Adds something, as the id of another document, to the array that a field of a document is, unless it is there. What
+    /// others link at the same time stays.
+    ///
+    /// Refused with `notAnArray` when the field is something else.
+    ///
+    /// - Parameters:
+    ///   - field: the name in JSON.
+    ///   - collection: the collection that must have a document with this id then, this one or another: else it is refused with
+    ///     `linkTargetMissing`. The link stays when that document is deleted later. Nil when nobody is to look.
+    @discardableResult
+    public func link<Element>(
+        _ id: Element.ID, _ field: String, to target: some Encodable, in collection: String? = nil,
+        onAttempt: (@MainActor () -> Void)? = nil, onSuccess: (@MainActor () -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        write(onAttempt, onSuccess, onError, onSettled) {
+            let target = try JSONValue(encoding: target)
+            return DocumentWrite(.link(id: try documentID(id), field: field, target: target, in: collection))
         }
     }
 
@@ -89,7 +104,8 @@ extension Shared {
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         write(onAttempt, onSuccess, onError, onSettled) {
-            .unlink(id: try documentID(id), field: field, target: try JSONValue(encoding: target))
+            let target = try JSONValue(encoding: target)
+            return DocumentWrite(.unlink(id: try documentID(id), field: field, target: target))
         }
     }
 
@@ -98,21 +114,31 @@ extension Shared {
     public func reset<Element>() where Value == SyncedCollection<Element> { reset(.writing()) }
 
     /// The id of the document that is shown under this one, which need not have the same bytes.
-    private func documentID<Element>(_ id: Element.ID) throws -> DocumentID where Value == SyncedCollection<Element> {
+    func documentID<Element>(_ id: Element.ID) throws -> DocumentID where Value == SyncedCollection<Element> {
         try CollectionCommands.id(encoding: wrappedValue.items[id: id]?.id ?? id)
     }
 
     /// - Parameter command: nil when there is nothing to be done.
-    private func write<Element>(
+    func write<Element>(
         _ onAttempt: (@MainActor () -> Void)?, _ onSuccess: (@MainActor () -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?,
-        _ onSettled: (@MainActor (Result<Void, any Error>) -> Void)?, _ command: () throws -> DocumentCommand?
+        _ onSettled: (@MainActor (Result<Void, any Error>) -> Void)?, _ command: () throws -> DocumentWrite?
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        writeAll(onAttempt, onSuccess, onError, onSettled) { try command().map { [$0] } ?? [] }
+    }
+
+    /// - Parameter commands: done at once or not at all; none when there is nothing to be done.
+    func writeAll<Element>(
+        _ onAttempt: (@MainActor () -> Void)?, _ onSuccess: (@MainActor () -> Void)?,
+        _ onError: (@MainActor (any Error) -> Void)?,
+        _ onSettled: (@MainActor (Result<Void, any Error>) -> Void)?, _ commands: () throws -> [DocumentWrite]
     ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
         let receipt: WriteReceipt
         do {
             guard let link = wrappedValue.link else { throw CollectionError.noBackend }
             // Before anything waits: so writes keep the order of the calls, and are shown when this returns.
-            receipt = try command().map { link.write($0) } ?? WriteReceipt(.success(()))
+            let commands = try commands()
+            receipt = commands.isEmpty ? WriteReceipt(.success(())) : link.write(commands)
         } catch {
             receipt = WriteReceipt(.failure(error))
         }

@@ -32,6 +32,8 @@ where Element.ID: Codable & Sendable {
     public internal(set) var writeError: (any Error)?
     /// Why there is nothing from the server, or not all of it.
     public internal(set) var readError: (any Error)?
+    /// What stands behind the items, and what an app cannot read.
+    var shown: [DocumentID: ShownDocument<Element>] = [:]
     /// Where writes go; nil without a backend.
     var link: CollectionLink?
 
@@ -46,6 +48,19 @@ where Element.ID: Codable & Sendable {
     public var error: (any Error)? { writeError ?? readError }
 
     public var isError: Bool { error != nil }
+
+    /// What the server knows of an item: when it was created and changed, by whom, at which revision, and when it expires. Of one
+    /// with writes that wait, what this client expects.
+    public func document(_ id: Element.ID) -> Document? {
+        (try? CollectionCommands.id(encoding: items[id: id]?.id ?? id)).flatMap { shown[$0]?.document }
+    }
+}
+
+/// A document, and what an app makes of it.
+struct ShownDocument<Element: Sendable>: Sendable {
+    let document: Document
+    /// Nil for one that is no such element.
+    let element: Element?
 }
 
 extension SyncedCollection: Equatable {

@@ -25,11 +25,11 @@ struct WriteQueue: Sendable {
     }
 
     mutating func add(
-        _ command: DocumentCommand, takeBack: @escaping @Sendable (Int) -> Void
+        _ writes: [DocumentWrite], takeBack: @escaping @Sendable (Int) -> Void
     ) throws(CollectionError) -> (number: Int, receipt: WriteReceipt) {
         if damage != nil { read() }
         if let damage { throw damage }
-        let number = try pending.add(command)
+        let number = try pending.add(writes, at: CollectionClock().now())
         let receipt = WriteReceipt { takeBack(number) }
         receipts[number] = receipt
         return (number, receipt)

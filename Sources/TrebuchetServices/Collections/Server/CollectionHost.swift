@@ -7,29 +7,39 @@ public final class CollectionHost: Sendable {
     public static let name = "collections"
     static let viewPrefix = "collection-views/"
 
+    private struct Loaded {
+        weak var collection: DocumentCollection?
+    }
+
     private struct Contents {
-        var collections = 0
+        /// Those in memory, and those that are being loaded, which are nobody yet.
+        var collections: [String: Loaded] = [:]
+        /// Those that nobody uses, which others may take the place of.
+        var resting = LeastRecent<String>()
         var queries = 0
         var visitors: [CallerConnection: CollectionVisitor] = [:]
     }
 
     public let limits: CollectionLimits
     let rules: any CollectionRules
-    /// Milliseconds since 1970.
-    let clock: @Sendable () -> Int
+    let clock: CollectionClock
     private let store: any StateStore
     private weak let server: TrebuchetServer?
+    private let rates: WriteRates
+    let log: CollectionLog
     private let contents = Mutex(Contents())
 
     private init(
         _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits,
-        _ clock: @escaping @Sendable () -> Int
+        _ clock: CollectionClock
     ) {
         self.server = server
         self.store = store
         self.rules = rules
         self.limits = limits
         self.clock = clock
+        rates = WriteRates(limits)
+        log = CollectionLog(server)
     }
 
     /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
@@ -44,12 +54,12 @@ public final class CollectionHost: Sendable {
         on server: TrebuchetServer, store: any StateStore = MemoryStore(),
         rules: any CollectionRules = CreatorRules(), limits: CollectionLimits = CollectionLimits()
     ) -> CollectionHost {
-        expose(on: server, store: store, rules: rules, limits: limits, clock: WallClock.milliseconds)
+        expose(on: server, store: store, rules: rules, limits: limits, clock: CollectionClock())
     }
 
     static func expose(
         on server: TrebuchetServer, store: any StateStore, rules: any CollectionRules, limits: CollectionLimits,
-        clock: @escaping @Sendable () -> Int
+        clock: CollectionClock
     ) -> CollectionHost {
         let host = CollectionHost(server, store, rules, limits, clock)
         let system = server.actorSystem
@@ -58,7 +68,7 @@ public final class CollectionHost: Sendable {
     }
 
     /// Collections that are in use now.
-    public var collectionCount: Int { contents.withLock { $0.collections } }
+    public var collectionCount: Int { contents.withLock { $0.collections.count } }
     /// Different queries that are open now.
     public var queryCount: Int { contents.withLock { $0.queries } }
 
@@ -67,26 +77,55 @@ public final class CollectionHost: Sendable {
     ) async throws(CollectionError) -> DocumentCollection {
         let name = actorName.dropFirst(bytes: Self.name.utf8.count + 1)
         guard CollectionLimits.isName(name) else { throw .invalidName }
-        let isAllowed = contents.withLock { contents in
-            guard contents.collections < limits.collections else { return false }
-            contents.collections += 1
-            return true
-        }
-        guard isAllowed else { throw .tooManyCollections(limit: limits.collections) }
+        try await makeRoom(for: name)
         let stored = StoredCollection(name, in: store)
         do throws(CollectionError) {
             guard let server else { throw .closed }
-            let table = try await stored.load(limits, at: server)
-            return DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            let table = try await stored.load(limits, at: server, now: clock.now())
+            let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            contents.withLock { $0.collections[name]?.collection = collection }
+            return collection
         } catch {
-            contents.withLock { $0.collections -= 1 }
+            let removed = contents.withLock { $0.collections.removeValue(forKey: name) }
+            _ = removed
+            if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
             throw error
         }
     }
 
+    /// Lets those go that were not used for the longest time, as far as that is needed.
+    private func makeRoom(for name: String) async throws(CollectionError) {
+        while true {
+            let (hasRoom, candidate) = contents.withLock { contents -> (Bool, DocumentCollection?) in
+                guard contents.collections.count >= limits.collections else {
+                    contents.collections[name] = Loaded()
+                    return (true, nil)
+                }
+                while let longest = contents.resting.first {
+                    contents.resting.remove(longest)
+                    if let collection = contents.collections[longest]?.collection { return (false, collection) }
+                }
+                return (false, nil)
+            }
+            if hasRoom { return }
+            guard let candidate else {
+                log.refusal("a collection: the server has \(limits.collections) in use (collections)")
+                throw .tooManyCollections(limit: limits.collections)
+            }
+            await candidate.whenLocal { $0.closeIfResting() }
+        }
+    }
+
+    /// Nobody uses a collection with documents any more.
+    func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
+
     /// A collection has closed, once.
     func didClose(_ name: String) {
-        contents.withLock { $0.collections -= 1 }
+        let removed = contents.withLock { contents in
+            contents.resting.remove(name)
+            return contents.collections.removeValue(forKey: name)
+        }
+        _ = removed
         Task { [weak server] in await server?.unexpose("\(Self.name)/\(name)") }
     }
 
@@ -110,12 +149,20 @@ public final class CollectionHost: Sendable {
 
     // MARK: Callers
 
+    /// What rules say; all may read where readers are alike.
+    func may(
+        _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+    ) -> Bool {
+        if action == .read, rules.readersAreAlike(in: collection) { return true }
+        return rules.may(principal, action, document, in: collection)
+    }
+
     /// Who makes the call that runs now.
     func visitor() throws(CollectionError) -> CollectionVisitor {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         let (visitor, isNew) = contents.withLock { contents in
             if let visitor = contents.visitors[connection] { return (visitor, false) }
-            let visitor = CollectionVisitor(connection, limits: limits)
+            let visitor = CollectionVisitor(connection, rates, limits: limits)
             contents.visitors[connection] = visitor
             return (visitor, true)
         }

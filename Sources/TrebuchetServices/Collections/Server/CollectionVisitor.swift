@@ -10,19 +10,25 @@ final class CollectionVisitor: Sendable {
     }
 
     let connection: CallerConnection
+    let host: CallerHost?
+    private let all: WriteRates
     private let queryLimit: Int
     private let usage: Mutex<Usage>
 
-    init(_ connection: CallerConnection, limits: CollectionLimits) {
+    init(_ connection: CallerConnection, _ all: WriteRates, limits: CollectionLimits) {
         self.connection = connection
+        self.all = all
+        host = connection.host
         queryLimit = limits.queriesPerConnection
         usage = Mutex(Usage(writes: TokenBucket(limits.writes, now: MonotonicClock.now)))
     }
 
-    /// Nil when a write may be made; else the time to wait for one, in milliseconds.
-    func takeWrite() -> Int? {
+    /// Nil when so many writes may be made; else the time to wait for that, in milliseconds. The connection first: who is over its
+    /// own rate takes nothing from others.
+    func takeWrites(_ count: Int) -> Int? {
         let now = MonotonicClock.now
-        return usage.withLock { $0.writes.take(at: now) }
+        if let wait = usage.withLock({ $0.writes.take(count, at: now) }) { return wait }
+        return all.take(count, connection.principal?.id, host, at: now)
     }
 
     func openQuery() throws(CollectionError) {

@@ -14,6 +14,9 @@ distributed actor DocumentCollection {
         let connection: CallerConnection
     }
 
+    /// Looks at documents that have expired, at most so many in one turn.
+    private static let expiredAtOnce = 500
+
     private let name: String
     private let stored: StoredCollection
     private let host: CollectionHost
@@ -27,6 +30,13 @@ distributed actor DocumentCollection {
     /// Calls so far, to see whether there were any in a time.
     private var calls = 0
     private var restsAlready = false
+    /// A commit looks at documents of other collections: those that came later wait for it, since the order counts in which
+    /// they came.
+    private var isLooking = false
+    private var line: [CheckedContinuation<Void, Never>] = []
+    /// When the timer rings, in milliseconds since 1970.
+    private var alarm: Int?
+    private var timer: Task<Void, Never>?
 
     init(
         name: String, _ table: DocumentTable, _ stored: StoredCollection, host: CollectionHost,
@@ -41,14 +51,18 @@ distributed actor DocumentCollection {
         self.actorSystem = actorSystem
     }
 
+    deinit { timer?.cancel() }
+
     // MARK: Commands
 
     /// Does commands in their order, each once however often it comes, and answers when their changes are in the store.
     ///
-    /// - Parameter client: a secret of the client's making, 16 to 128 bytes; its commands are numbered upwards from 1.
+    /// - Parameters:
+    ///   - mutations: each a `DocumentMutation`.
+    ///   - client: a secret of the client's making, 16 to 128 bytes; its commands are numbered upwards from 1.
     /// - Returns: what became of them. Of the first ones alone, when the connection may not make as many writes now.
     distributed func commit(
-        _ mutations: [DocumentMutation], from client: String
+        _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
@@ -58,19 +72,38 @@ distributed actor DocumentCollection {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         let principal = visitor.connection.principal
-        let now = host.clock()
-        var outcomes: [MutationOutcome] = []
-        for mutation in mutations {
-            if let wait = visitor.takeWrite() {
-                guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
-                break
-            }
-            let (rules, name) = (host.rules, name)
-            outcomes.append(
-                table.apply(mutation, from: client, creator: principal?.id, at: now) { action, document in
-                    rules.may(principal, action, document, in: name)
-                })
+        let read: [ReadMutation]
+        do throws(CollectionError) {
+            read = try self.read(mutations, of: visitor)
+        } catch {
+            host.log.refusal(error, of: "writes", in: name, by: visitor.connection)
+            throw error
         }
+        let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
+        let isInLine = await standInLine(for: targets)
+        defer { if isInLine { leaveLine() } }
+        let found = try await stored.documents(targets)
+        let (host, name, now) = (host, name, host.clock.now())
+        let there = found.filter { target, document in
+            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
+        }
+        var outcomes: [MutationOutcome] = []
+        for mutation in read {
+            switch mutation {
+            case .mutation(let mutation):
+                outcomes.append(
+                    table.apply(
+                        mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
+                        at: now, isThere: { there[$0] != nil }
+                    ) { action, document in host.may(principal, action, document, in: name) })
+            case .refused(let outcome): outcomes.append(outcome)
+            }
+            if let error = outcomes.last?.error {
+                host.log.refusal(error, of: "a write", in: name, by: visitor.connection)
+            }
+        }
+        showExpired()
+        watchForExpiry()
         try await written(for: visitor.connection)
         return outcomes
     }
@@ -79,10 +112,115 @@ distributed actor DocumentCollection {
     ///
     /// - Parameter account: the id of the principal whose commands these are; empty for somebody who is not signed in.
     distributed func commit(
-        _ mutations: [DocumentMutation], from client: String, as account: String
+        _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
-        guard try host.visitor().connection.principal?.id ?? "" == account else { throw .otherAccount }
+        let principal = try host.visitor().connection.principal?.id ?? ""
+        guard principal.isSameBytes(as: account) else { throw .otherAccount }
         return try await commit(mutations, from: client)
+    }
+
+    private enum ReadMutation {
+        case mutation(DocumentMutation)
+        /// It makes no sense.
+        case refused(MutationOutcome)
+
+        var targets: [LinkTarget] {
+            if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
+        }
+    }
+
+    /// Those for which the connection has a write left; what is too much or too large is not looked into.
+    private func read(
+        _ mutations: [EncodedJSON], of visitor: CollectionVisitor
+    ) throws(CollectionError) -> [ReadMutation] {
+        var read: [ReadMutation] = []
+        for encoded in mutations {
+            if let wait = visitor.takeWrites(1) {
+                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
+                break
+            }
+            let limit = max(CollectionLimits.mutationBytes, 2 * host.limits.documentBytes)
+            guard encoded.byteCount <= limit else {
+                throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
+            }
+            guard encoded.depth <= CollectionLimits.deepest + DocumentMutation.depth else {
+                throw .tooDeep(limit: CollectionLimits.deepest)
+            }
+            let value: JSONValue
+            do {
+                value = try encoded.value()
+            } catch {
+                throw .invalidDocument("\(error)")
+            }
+            let number = try DocumentMutation.number(of: value)
+            let mutation: DocumentMutation
+            do throws(CollectionError) {
+                mutation = try DocumentMutation(value)
+            } catch {
+                read.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
+                continue
+            }
+            // Each command is a write.
+            if mutation.writes.count > 1, let wait = visitor.takeWrites(mutation.writes.count - 1) {
+                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
+                break
+            }
+            read.append(.mutation(mutation))
+        }
+        return read
+    }
+
+    /// Waits for commits that look at other collections; true for one that others are to wait for.
+    private func standInLine(for targets: Set<LinkTarget>) async -> Bool {
+        guard isLooking || !targets.isEmpty else { return false }
+        guard isLooking else {
+            isLooking = true
+            return true
+        }
+        await withCheckedContinuation { line.append($0) }
+        return true
+    }
+
+    private func leaveLine() {
+        guard line.isEmpty else { return line.removeFirst().resume() }
+        isLooking = false
+    }
+
+    // MARK: Expiry
+
+    /// Takes away what has expired, a part in each turn.
+    private func expire() {
+        let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
+        showExpired()
+        startWriting()
+        guard isMore else { return watchForExpiry() }
+        Task { [weak self] in
+            await Task.yield()
+            await self?.whenLocal { $0.expire() }
+        }
+    }
+
+    /// Readers see it no more, whatever becomes of the store.
+    private func showExpired() {
+        let changes = table.takeExpired()
+        if !changes.isEmpty { queries.show(changes, revision: revision, for: []) }
+    }
+
+    /// One timer, for the document that expires first.
+    private func watchForExpiry() {
+        guard let next = table.nextExpiry else { return }
+        guard alarm.map({ next < $0 }) ?? true else { return }
+        alarm = next
+        timer?.cancel()
+        let clock = host.clock
+        timer = Task { [weak self] in
+            do { try await clock.sleep(until: next) } catch { return }
+            await self?.whenLocal { collection in
+                guard collection.alarm == next else { return }
+                collection.alarm = nil
+                collection.expire()
+            }
+        }
     }
 
     /// Returns when all that was done up to now is in the store and with the readers.
@@ -91,11 +229,15 @@ distributed actor DocumentCollection {
         guard table.hasUnwritten || isWriting else { return queries.show([], revision: revision, for: [connection]) }
         let result = await withCheckedContinuation { continuation in
             waiting.append(Waiting(continuation: continuation, connection: connection))
-            guard !isWriting else { return }
-            isWriting = true
-            Task { await writeAll() }
+            startWriting()
         }
         try result.get()
+    }
+
+    private func startWriting() {
+        guard !isWriting, table.hasUnwritten || !waiting.isEmpty else { return }
+        isWriting = true
+        Task { await writeAll() }
     }
 
     private func writeAll() async {
@@ -109,6 +251,11 @@ distributed actor DocumentCollection {
                 queries.show(
                     table.endWrite(batch), revision: revision, for: Set(written.map(\.connection)))
             } catch {
+                let writers = written.first.map { " by \(CollectionLog.name($0.connection))" } ?? ""
+                let others = Set(written.map(\.connection)).count - 1
+                host.log.failure(
+                    "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
+                        + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
                 // Those that came meanwhile have built on what is not kept.
                 table.discardUnwritten()
                 result = .failure(error)
@@ -120,6 +267,7 @@ distributed actor DocumentCollection {
             for waiter in later { waiter.continuation.resume(returning: result) }
         }
         isWriting = false
+        watchForExpiry()
         // They repeat what was in the last batch.
         let rest = waiting
         waiting = []
@@ -145,7 +293,8 @@ distributed actor DocumentCollection {
         let reader = rules.readersAreAlike(in: name) ? nil : OpenQueries.Reader(id: principal?.id)
         let key = OpenQueries.Key(query: query.canonical, reader: reader)
         let opened = try queries.open(key, for: visitor, revision: revision) {
-            let documents = table.documents.values
+            let time = host.clock.now()
+            let documents = table.documents.values.lazy.filter { !$0.isExpired(at: time) }
             let view =
                 reader == nil
                 ? QueryView(key.query, of: documents)
@@ -160,6 +309,7 @@ distributed actor DocumentCollection {
                 }
             }
         }
+        watchForExpiry()
         if opened.isNew { await host.expose(opened.view, as: opened.ticket.view) }
         return opened.ticket
     }
@@ -191,11 +341,13 @@ distributed actor DocumentCollection {
     }
 
     private var isUnused: Bool {
-        !isClosed && !isWriting && waiting.isEmpty && !table.hasUnwritten && queries.isEmpty
+        !isClosed && !isWriting && !isLooking && waiting.isEmpty && !table.hasUnwritten && queries.isEmpty
     }
 
     /// A collection without readers and commands under way goes: at once when it has no documents, else after a time.
     private func closeIfUnused() {
+        // What had expired before it was loaded.
+        startWriting()
         guard isUnused else { return }
         guard table.isEmpty else { return rest() }
         close()
@@ -203,15 +355,24 @@ distributed actor DocumentCollection {
 
     private func close() {
         isClosed = true
+        timer?.cancel()
         host.didClose(name)
+        // So many documents are not taken apart on a reactor.
+        let table = table
+        self.table = DocumentTable(limits: host.limits)
+        Task.detached { withExtendedLifetime(table) {} }
     }
 
+    /// Another collection needs the place.
+    func closeIfResting() { if isUnused { close() } }
+
     private func rest() {
+        host.didRest(name)
         guard !restsAlready else { return }
         restsAlready = true
-        let (time, before) = (host.limits.idleTime, calls)
+        let (time, before, clock) = (host.limits.idleTime, calls, host.clock)
         Task { [weak self] in
-            try? await Task.sleep(for: time)
+            try? await clock.sleep(time)
             await self?.whenLocal { collection in
                 collection.restsAlready = false
                 guard collection.isUnused else { return }

@@ -19,13 +19,27 @@ struct DocumentTable: Sendable {
         var revision = 0
         /// The time of the last write.
         var time = 0
+        var secret: UInt64 = 0
     }
 
-    /// As it is in the store.
+    /// What a mutation that comes to nothing must leave as it was.
+    private struct Savepoint {
+        let revision: Int
+        var unwritten: [(id: DocumentID, before: Unwritten?)] = []
+    }
+
+    /// Clients that are forgotten with one command, where more are remembered than may be.
+    private static let forgottenAtOnce = 64
+
+    /// As it is in the store, without what has expired.
     private(set) var documents: [DocumentID: Document]
     private var unwritten: [DocumentID: Unwritten] = [:]
+    private var expiries: ExpiryQueue
+    /// What has expired and was not taken for readers yet.
+    private var expired: [DocumentChange] = []
     /// Outcomes of mutations that changed nothing are not written, and forgotten with the process.
     private var clients: [ByteText: MutationWindow]
+    private var clientOrder = LeastRecent<ByteText>()
     /// What the store has of the clients whose windows are not written.
     private var writtenClients: [ByteText: MutationWindow?] = [:]
     private var unwrittenClients: [ByteText: MutationWindow?] = [:]
@@ -33,138 +47,221 @@ struct DocumentTable: Sendable {
     private(set) var revision: Int
     /// The latest time of a write, in milliseconds since 1970: none is earlier than those before it.
     private var time: Int
+    private let name: String
     private let limits: CollectionLimits
-    /// Those still to be written too.
-    private var count: Int
-    private var bytes: Int
+    /// Of what hosts are told from each other by.
+    let secret: UInt64
+    /// With what is still to be written.
+    private(set) var shares = DocumentShares()
 
+    /// - Parameters:
+    ///   - name: of the collection.
+    ///   - secret: nil for a new one.
+    ///   - now: milliseconds since 1970. What has expired by then is not there, and is to be deleted from the store.
     init(
-        limits: CollectionLimits, documents: [DocumentID: Document] = [:], clients: [ByteText: MutationWindow] = [:],
-        revision: Int = 0, time: Int = 0
+        _ name: String = "", limits: CollectionLimits, documents: [DocumentID: Document] = [:],
+        clients: [ByteText: MutationWindow] = [:], revision: Int = 0, time: Int = 0,
+        secret: UInt64? = nil, at now: Int = 0
     ) {
+        self.name = name
         self.limits = limits
         self.documents = documents
         self.clients = clients
         self.revision = revision
-        self.time = time
-        count = documents.count
-        bytes = documents.values.reduce(0) { $0 + $1.byteCount }
+        self.time = max(time, now)
+        self.secret = secret ?? .random(in: .min ... .max)
+        for document in documents.values { shares.replace(nil, with: document) }
+        expiries = ExpiryQueue(documents.values)
+        for (client, _) in clients.sorted(by: { $0.value.revision < $1.value.revision }) { clientOrder.use(client) }
+        while expire(at: now, limit: .max) {}
+        expired = []
     }
 
-    var isEmpty: Bool { count == 0 && documents.isEmpty && unwritten.isEmpty }
+    var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && unwritten.isEmpty }
     var hasUnwritten: Bool { !unwritten.isEmpty || !unwrittenClients.isEmpty }
     /// How many clients are remembered.
     var clientCount: Int { clients.count }
 
     /// A document, as the next command finds it.
     func document(_ id: DocumentID) -> Document? {
-        if let pending = unwritten[id] { return pending.document }
-        return documents[id]
+        let document = unwritten[id].map { $0.document } ?? documents[id]
+        return document.flatMap { $0.isExpired(at: time) ? nil : $0 }
+    }
+
+    /// What tells a host from others in this collection, and says nothing of it elsewhere.
+    func origin(of host: CallerHost?) -> UInt32? {
+        guard let host else { return nil }
+        var digest = StableDigest()
+        for number in [secret, host.number, secret] { digest.combine(number) }
+        return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
     // MARK: Commands
 
-    /// Does a mutation, unless that was done before: then it gives the outcome of that time.
+    /// Does a mutation, all of it or nothing, unless that was done before: then it gives the outcome of that time.
     ///
     /// - Parameters:
     ///   - now: milliseconds since 1970.
+    ///   - isThere: whether there is a document in another collection.
     ///   - may: whether the client may do something with a document.
     mutating func apply(
-        _ mutation: DocumentMutation, from client: String, creator: String?, at now: Int,
-        may: (CollectionAction, Document) -> Bool
+        _ mutation: DocumentMutation, from client: String, creator: String?, origin: UInt32? = nil, at now: Int,
+        isThere: (LinkTarget) -> Bool = { _ in false }, may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
         let client = ByteText(client)
         if let outcome = clients[client]?.outcome(of: mutation) { return outcome }
         time = max(time, now)
-        let outcome: MutationOutcome
+        for write in mutation.writes { expireIfDue(write.command.id) }
+        var savepoint = Savepoint(revision: revision)
+        var index = 0
         do throws(CollectionError) {
-            let changed = try perform(mutation.command, creator: creator, may: may)
-            outcome = MutationOutcome(number: mutation.number, revision: revision)
-            remember(outcome, of: mutation.command, by: client, isWritten: changed)
+            for write in mutation.writes {
+                try perform(write, creator, origin, &savepoint, isThere: isThere, may: may)
+                index += 1
+            }
         } catch {
-            outcome = MutationOutcome(number: mutation.number, revision: revision, error: error)
-            remember(outcome, of: mutation.command, by: client, isWritten: false)
+            restore(savepoint)
+            let outcome = MutationOutcome(
+                number: mutation.number, revision: revision, error: error,
+                index: mutation.writes.count > 1 ? index : nil)
+            remember(outcome, of: mutation, by: client, isWritten: false)
+            return outcome
         }
+        let outcome = MutationOutcome(number: mutation.number, revision: revision)
+        remember(outcome, of: mutation, by: client, isWritten: revision > savepoint.revision)
         return outcome
     }
 
-    /// False when there was nothing to be done.
     private mutating func perform(
-        _ command: DocumentCommand, creator: String?, may: (CollectionAction, Document) -> Bool
-    ) throws(CollectionError) -> Bool {
+        _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
+        isThere: (LinkTarget) -> Bool, may: (CollectionAction, Document) -> Bool
+    ) throws(CollectionError) {
+        let command = write.command
         let id = command.id
         guard (1...CollectionLimits.longestName).contains(id.byteCount) else {
             throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
         }
         let before = document(id)
-        let action: CollectionAction
-        var after: Document?
-        switch command {
-        case .create(_, let fields):
-            guard before == nil else { throw .alreadyExists(id: id.text) }
-            action = .create
-            after = Document(
-                id: id, fields: fields, creator: creator, created: revision + 1, revision: revision + 1,
-                createdAt: time, updatedAt: time)
-        case .update(_, let fields):
-            (action, after) = (.update, before)
-            after?.set(fields)
-        case .link(_, let field, let target):
-            (action, after) = (.update, before)
-            after?.setLink(true, field, target)
-        case .unlink(_, let field, let target):
-            (action, after) = (.update, before)
-            after?.setLink(false, field, target)
-        case .delete:
-            guard before != nil else { return false }
-            action = .delete
-        }
-        guard let subject = before ?? after else { throw .notFound(id: id.text) }
-        guard may(action, subject) else { throw .forbidden(action, id: id.text) }
-        if let after {
-            guard Document.id(after.fields["id"]) == id else {
-                throw .invalidDocument("its member 'id' is not '\(id)'")
+        if let before {
+            if command.action != .create, !may(command.action, before) {
+                throw .forbidden(command.action, id: id.text)
             }
-            guard after.fields != before?.fields else { return false }
+            // Whether it holds says what is there.
+            if write.condition != nil, !may(.read, before) { throw .forbidden(.read, id: id.text) }
         }
-        try put(after, for: id, before: before)
-        return true
+        if let condition = write.condition, !condition.holds(for: before) { throw condition.failure(id, before) }
+        let context = CommandContext(
+            creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
+        let after: Document?
+        if case .check = command {
+            guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
+            after = before
+        } else {
+            after = try command.perform(on: before, context)
+        }
+        if let target = command.target { try check(target, isThere, may) }
+        guard after != before else { return }
+        if before == nil, let after, !may(.create, after) { throw .forbidden(.create, id: id.text) }
+        if let after, Document.id(after.fields["id"]) != id { throw .invalidDocument("its member 'id' is not '\(id)'") }
+        try put(after, for: id, before: before, &savepoint)
     }
 
-    private mutating func put(_ document: Document?, for id: DocumentID, before: Document?) throws(CollectionError) {
-        let size = document?.byteCount ?? 0
-        let growth = size - (before?.byteCount ?? 0)
-        guard size <= limits.documentBytes else {
-            throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
-        }
-        if before == nil, count >= limits.documentsPerCollection {
-            throw .tooManyDocuments(limit: limits.documentsPerCollection)
-        }
-        guard growth <= 0 || bytes + growth <= limits.collectionBytes else {
-            throw .collectionTooLarge(limit: limits.collectionBytes)
-        }
-        revision += 1
-        bytes += growth
-        count += (document == nil ? 0 : 1) - (before == nil ? 0 : 1)
+    private mutating func check(
+        _ target: LinkTarget, _ isThere: (LinkTarget) -> Bool, _ may: (CollectionAction, Document) -> Bool
+    ) throws(CollectionError) {
+        let isFound =
+            target.collection == name ? document(target.id).map { may(.read, $0) } ?? false : isThere(target)
+        guard isFound else { throw .linkTargetMissing(id: target.id.text, collection: target.collection) }
+    }
+
+    private mutating func put(
+        _ document: Document?, for id: DocumentID, before: Document?, _ savepoint: inout Savepoint
+    ) throws(CollectionError) {
         var document = document
-        document?.revision = revision
+        document?.revision = revision + 1
         document?.updatedAt = time
+        if let document {
+            let size = document.byteCount
+            guard size <= limits.documentBytes else {
+                throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
+            }
+            guard document.value.depth <= CollectionLimits.deepest else {
+                throw .tooDeep(limit: CollectionLimits.deepest)
+            }
+            try shares.check(before, with: document, limits)
+        }
+        savepoint.unwritten.append((id, unwritten[id]))
+        revision += 1
+        shares.replace(before, with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
+        expiries.set(document?.expiresAt, for: id)
+    }
+
+    private mutating func restore(_ savepoint: Savepoint) {
+        revision = savepoint.revision
+        for (id, before) in savepoint.unwritten.reversed() {
+            let undone = document(id)
+            unwritten[id] = before
+            let document = document(id)
+            shares.replace(undone, with: document)
+            expiries.set(document?.expiresAt, for: id)
+        }
     }
 
     private mutating func remember(
-        _ outcome: MutationOutcome, of command: DocumentCommand, by client: ByteText, isWritten: Bool
+        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, isWritten: Bool
     ) {
         if isWritten, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
-        clients[client, default: MutationWindow()].remember(outcome, of: command)
+        clients[client, default: MutationWindow()].remember(outcome, of: mutation)
+        clientOrder.use(client)
         if isWritten { unwrittenClients[client] = clients[client] }
-        guard clients.count > limits.rememberedClients else { return }
-        // Many at once: to look for the oldest each time would take too long.
-        let others = clients.filter { $0.key != client }.sorted { $0.value.revision < $1.value.revision }
-        for (forgotten, _) in others.prefix(max(1, clients.count / 10)) {
+        var count = 0
+        while clients.count > max(1, limits.rememberedClients), count < Self.forgottenAtOnce,
+            let forgotten = clientOrder.first
+        {
+            count += 1
+            clientOrder.remove(forgotten)
             clients[forgotten] = nil
             unwrittenClients[forgotten] = .some(nil)
         }
+    }
+
+    // MARK: Expiry
+
+    /// When the next document expires, in milliseconds since 1970.
+    var nextExpiry: Int? { mutating get { expiries.next() } }
+
+    /// Takes away what has expired, at most so much; false when there is no more.
+    mutating func expire(at now: Int, limit: Int) -> Bool {
+        time = max(time, now)
+        var count = 0
+        while count < limit {
+            guard let id = expiries.take(at: time) else { return false }
+            remove(id)
+            count += 1
+        }
+        return expiries.next().map { $0 <= time } ?? false
+    }
+
+    /// What has expired since the last time, for readers: it is gone for them before the store has deleted it.
+    mutating func takeExpired() -> [DocumentChange] {
+        defer { expired = [] }
+        return expired
+    }
+
+    private mutating func expireIfDue(_ id: DocumentID) {
+        let document = unwritten[id].map { $0.document } ?? documents[id]
+        guard document?.isExpired(at: time) == true else { return }
+        expiries.set(nil, for: id)
+        remove(id)
+    }
+
+    private mutating func remove(_ id: DocumentID) {
+        guard let document = unwritten[id].map({ $0.document }) ?? documents[id] else { return }
+        shares.replace(document, with: nil)
+        revision += 1
+        unwritten[id] = Unwritten(document: nil, revision: revision)
+        if documents.removeValue(forKey: id) != nil { expired.append(DocumentChange(id: id, after: nil)) }
     }
 
     // MARK: Writing
@@ -174,7 +271,7 @@ struct DocumentTable: Sendable {
         guard hasUnwritten else { return nil }
         // Later changes of the same clients are to be written again.
         defer { unwrittenClients = [:] }
-        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time)
+        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
     }
 
     /// A batch is in the store; returns what that changes for readers.
@@ -184,17 +281,26 @@ struct DocumentTable: Sendable {
         }
         let inOrder = batch.documents.sorted { $0.value.revision < $1.value.revision }
         return inOrder.map { id, written in
-            documents[id] = written.document
+            // It may have expired while it was written.
+            let document = written.document.flatMap { $0.isExpired(at: time) ? nil : $0 }
+            documents[id] = document
             if unwritten[id]?.revision == written.revision { unwritten[id] = nil }
-            return DocumentChange(id: id, after: written.document)
+            return DocumentChange(id: id, after: document)
         }
     }
 
-    /// What was to be written cannot be: all is as the store has it, so that the same mutations can come again.
+    /// What was to be written cannot be: all is as the store has it, so that the same mutations can come again. What has expired
+    /// stays away.
     mutating func discardUnwritten() {
-        for (client, window) in writtenClients { clients[client] = window }
+        for (client, window) in writtenClients {
+            clients[client] = window
+            if window == nil { clientOrder.remove(client) } else { clientOrder.use(client) }
+        }
+        let discarded = unwritten
         (unwritten, unwrittenClients, writtenClients) = ([:], [:], [:])
-        count = documents.count
-        bytes = documents.values.reduce(0) { $0 + $1.byteCount }
+        for (id, pending) in discarded {
+            shares.replace(pending.document, with: documents[id])
+            expiries.set(documents[id]?.expiresAt, for: id)
+        }
     }
 }

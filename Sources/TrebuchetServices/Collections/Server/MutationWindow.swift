@@ -18,17 +18,17 @@ struct MutationWindow: Codable, Sendable, Equatable {
             return MutationOutcome(number: number, revision: 0, error: .outdated)
         }
         let place = index - outcomes.count + (digests?.count ?? 0)
-        guard place < 0 || digests?[place] == mutation.command.digest else {
+        guard place < 0 || digests?[place] == mutation.digest else {
             return MutationOutcome(number: number, revision: 0, error: .numberReused)
         }
         return outcomes[index]
     }
 
-    mutating func remember(_ outcome: MutationOutcome, of command: DocumentCommand) {
+    mutating func remember(_ outcome: MutationOutcome, of mutation: DocumentMutation) {
         last = max(last, outcome.number)
         outcomes.append(outcome)
         if digests == nil { digests = [] }
-        digests?.append(command.digest)
+        digests?.append(mutation.digest)
         if outcomes.count > CollectionLimits.mutationsPerCall { outcomes.removeFirst() }
         if let count = digests?.count, count > outcomes.count { digests?.removeFirst() }
     }

@@ -1,0 +1,105 @@
+/// Where and when a command is done.
+struct CommandContext {
+    /// Who does it; nil for somebody who is not signed in.
+    var creator: String?
+    /// His host.
+    var origin: UInt32?
+    /// The number of the write.
+    var number: Int
+    /// Milliseconds since 1970.
+    var time: Int
+    /// How long there are documents of which nobody says it.
+    var lifetime: Duration?
+}
+
+extension DocumentCommand {
+    /// What is there after it: the same at the server and where a client shows a write that waits. Pure.
+    func perform(on document: Document?, _ context: CommandContext) throws(CollectionError) -> Document? {
+        if case .create(let id, let fields, let duration) = self {
+            guard document == nil else { throw .alreadyExists(id: id.text) }
+            var created = Document(
+                id: id, fields: fields.settingServerTime(context.time), creator: context.creator,
+                created: context.number,
+                revision: context.number, createdAt: context.time, updatedAt: context.time,
+                expiresAt: try Self.end(duration ?? context.lifetime, context))
+            created.origin = context.origin
+            return created
+        }
+        guard var changed = document else {
+            if case .delete = self { return nil }
+            throw .notFound(id: id.text)
+        }
+        switch self {
+        case .create, .check: break
+        case .delete: return nil
+        case .update(_, let fields): changed.set(fields.settingServerTime(context.time))
+        case .merge(_, let fields): changed.merge(fields.settingServerTime(context.time))
+        case .increment(_, let field, let amount): try changed.add(amount, to: field)
+        case .link(_, let field, let target, _): try changed.setLink(true, field, target)
+        case .unlink(_, let field, let target): try changed.setLink(false, field, target)
+        case .expire(_, let duration): changed.expiresAt = try Self.end(duration, context)
+        }
+        return changed
+    }
+
+    private static func end(_ duration: Duration?, _ context: CommandContext) throws(CollectionError) -> Int? {
+        guard let duration else { return nil }
+        guard duration > .zero, duration <= CollectionLimits.longestLifetime else {
+            throw .invalidDocument("a document is there for more than no time, and at most 100 years")
+        }
+        return context.time
+            + max(
+                1,
+                Int(duration.components.seconds) * 1_000 + Int(duration.components.attoseconds / 1_000_000_000_000_000))
+    }
+}
+
+extension Document {
+    /// Sets fields; null removes one. The others stay, so that of two writes to one field the last counts.
+    mutating func set(_ changes: JSONObject) {
+        for (name, value) in changes { fields[name] = value == .null ? nil : value }
+    }
+
+    /// Changes parts of fields (RFC 7396).
+    mutating func merge(_ patch: JSONObject) {
+        guard case .object(let merged) = value.merging(.object(patch)) else { return }
+        fields = merged
+    }
+
+    mutating func add(_ amount: JSONValue, to field: String) throws(CollectionError) {
+        switch (fields[field] ?? .integer(0), amount) {
+        case (.integer(let one), .integer(let other)):
+            let (sum, isTooLarge) = one.addingReportingOverflow(other)
+            guard !isTooLarge else { throw .numberOverflow(id: id.text, field: field.shown) }
+            fields[field] = .integer(sum)
+        case (.integer(let one), .number(let other)): try setSum(Double(one) + other, field)
+        case (.number(let one), .integer(let other)): try setSum(one + Double(other), field)
+        case (.number(let one), .number(let other)): try setSum(one + other, field)
+        case (.integer, _), (.number, _): throw .invalidDocument("an increment is a number")
+        default: throw .notANumber(id: id.text, field: field.shown)
+        }
+    }
+
+    private mutating func setSum(_ sum: Double, _ field: String) throws(CollectionError) {
+        guard sum.isFinite else { throw .numberOverflow(id: id.text, field: field.shown) }
+        fields[field] = JSONValue(sum)
+    }
+
+    /// Adds to the array in a field what it does not have, or takes it out. Other values in it stay, whoever put them there.
+    mutating func setLink(_ isLinked: Bool, _ field: String, _ target: JSONValue) throws(CollectionError) {
+        var targets: [JSONValue] = []
+        switch fields[field] {
+        case nil: guard isLinked else { return }
+        case .array(let present)?: targets = present
+        default: throw .notAnArray(id: id.text, field: field.shown)
+        }
+        targets.removeAll { $0 == target && !isLinked }
+        if isLinked, !targets.contains(target) { targets.append(target) }
+        fields[field] = .array(targets)
+    }
+}
+
+extension String {
+    /// As much of a peer's text as an error shows.
+    fileprivate var shown: String { String(decoding: utf8.prefix(64), as: UTF8.self) }
+}

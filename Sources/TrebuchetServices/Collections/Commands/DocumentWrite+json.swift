@@ -1,0 +1,207 @@
+/// The JSON of commands, for clients in all languages: an object with one member, which says what is to be done.
+///
+///     {"update":{"id":"1","fields":{"done":true},"if":{"owner":"ada"}}}
+extension DocumentWrite {
+    init(_ value: JSONValue) throws(CollectionError) {
+        guard case .object(let object) = value, object.count == 1, let (name, parameters) = object.sorted.first else {
+            throw .invalidDocument("a command is an object with one member, which says what is to be done")
+        }
+        var members = try CommandMembers(name, parameters)
+        let id = try members.id()
+        let command: DocumentCommand
+        switch name {
+        case "create": command = .create(id: id, fields: try members.fields(), expiresIn: try members.duration())
+        case "update": command = .update(id: id, fields: try members.fields())
+        case "merge": command = .merge(id: id, fields: try members.fields())
+        case "increment": command = .increment(id: id, field: try members.text("field"), by: try members.number("by"))
+        case "delete": command = .delete(id: id)
+        case "link":
+            command = .link(
+                id: id, field: try members.text("field"), target: try members.value("target"),
+                in: try members.collection())
+        case "unlink":
+            command = .unlink(id: id, field: try members.text("field"), target: try members.value("target"))
+        case "expire": command = .expire(id: id, expiresIn: try members.duration())
+        case "check": command = .check(id: id)
+        default: throw .invalidDocument("there is no command '\(name.prefix(32))'")
+        }
+        self.init(command, if: try members.condition())
+        try members.expectEnd()
+    }
+
+    var value: JSONValue {
+        var members: JSONObject = ["id": .string(command.id.text)]
+        let name: String
+        switch command {
+        case .create(_, let fields, let duration):
+            name = "create"
+            members["fields"] = .object(fields)
+            members["expiresIn"] = duration.map { JSONValue($0.seconds) }
+        case .update(_, let fields): (name, members["fields"]) = ("update", .object(fields))
+        case .merge(_, let fields): (name, members["fields"]) = ("merge", .object(fields))
+        case .increment(_, let field, let amount):
+            name = "increment"
+            (members["field"], members["by"]) = (.string(field), amount)
+        case .delete: name = "delete"
+        case .link(_, let field, let target, let collection):
+            name = "link"
+            (members["field"], members["target"]) = (.string(field), target)
+            members["in"] = collection.map { .string($0) }
+        case .unlink(_, let field, let target):
+            name = "unlink"
+            (members["field"], members["target"]) = (.string(field), target)
+        case .expire(_, let duration):
+            name = "expire"
+            members["expiresIn"] = duration.map { JSONValue($0.seconds) }
+        case .check: name = "check"
+        }
+        if let condition {
+            if !condition.fields.isEmpty { members["if"] = .object(condition.fields) }
+            members["ifRevision"] = condition.revision.map { .integer(Int64($0)) }
+            if condition.isAbsent { members["ifAbsent"] = .bool(true) }
+        }
+        return .object([name: .object(members)])
+    }
+}
+
+/// The members of a command. What is there and not asked for is an error: a condition whose name is misspelled is no condition.
+private struct CommandMembers {
+    private let command: String
+    private var members: JSONObject
+
+    init(_ command: String, _ value: JSONValue) throws(CollectionError) {
+        guard case .object(let members) = value else {
+            throw .invalidDocument("the command '\(command.prefix(32))' has an object")
+        }
+        self.command = command
+        self.members = members
+    }
+
+    private mutating func take(_ name: String) -> JSONValue? {
+        defer { members[name] = nil }
+        return members[name] == .null ? nil : members[name]
+    }
+
+    private func error(_ expected: String) -> CollectionError {
+        .invalidDocument("the command '\(command)' has \(expected)")
+    }
+
+    mutating func value(_ name: String) throws(CollectionError) -> JSONValue {
+        guard members[name] != nil else { throw error("a member '\(name)'") }
+        return take(name) ?? .null
+    }
+
+    mutating func id() throws(CollectionError) -> DocumentID {
+        guard let id = Document.id(take("id")) else { throw error("an 'id', a text or a whole number") }
+        return id
+    }
+
+    mutating func fields() throws(CollectionError) -> JSONObject {
+        guard case .object(let fields)? = take("fields") else { throw error("'fields', an object") }
+        return fields
+    }
+
+    mutating func text(_ name: String) throws(CollectionError) -> String {
+        guard case .string(let text)? = take(name) else { throw error("'\(name)', a text") }
+        return text
+    }
+
+    mutating func number(_ name: String) throws(CollectionError) -> JSONValue {
+        switch take(name) {
+        case .integer(let number)?: return .integer(number)
+        case .number(let number)?: return .number(number)
+        default: throw error("'\(name)', a number")
+        }
+    }
+
+    mutating func collection() throws(CollectionError) -> String? {
+        switch take("in") {
+        case nil: return nil
+        case .string(let name)? where CollectionLimits.isName(name): return name
+        default: throw error("'in', the name of a collection")
+        }
+    }
+
+    /// Nil where it is absent.
+    mutating func duration() throws(CollectionError) -> Duration? {
+        switch take("expiresIn") {
+        case nil: return nil
+        case .integer(let seconds)? where abs(Double(seconds)) < 1e12: return .seconds(seconds)
+        case .number(let seconds)? where abs(seconds) < 1e12: return .seconds(seconds)
+        default: throw error("'expiresIn', a number of seconds")
+        }
+    }
+
+    mutating func condition() throws(CollectionError) -> WriteCondition? {
+        var fields = JSONObject()
+        switch take("if") {
+        case nil: break
+        case .object(let values)?: fields = values
+        default: throw error("'if', an object of fields and their values")
+        }
+        var revision: Int?
+        switch take("ifRevision") {
+        case nil: break
+        case .integer(let number)?: revision = Int(number)
+        default: throw error("'ifRevision', a whole number")
+        }
+        var isAbsent = false
+        switch take("ifAbsent") {
+        case nil: break
+        case .bool(let bool)?: isAbsent = bool
+        default: throw error("'ifAbsent', true or false")
+        }
+        guard !fields.isEmpty || revision != nil || isAbsent else { return nil }
+        return WriteCondition(fields: fields, revision: revision, isAbsent: isAbsent)
+    }
+
+    func expectEnd() throws(CollectionError) {
+        if let other = members.sorted.first { throw error("no member '\(other.name.prefix(32))'") }
+    }
+}
+
+extension DocumentMutation {
+    /// `{"number":7,"command":{…}}`, or `{"number":7,"commands":[{…},{…}]}` for several at once.
+    init(_ value: JSONValue) throws(CollectionError) {
+        let number = try Self.number(of: value)
+        guard case .object(let object) = value else { throw .invalidDocument("a mutation is an object") }
+        switch (object["command"], object["commands"], object.count) {
+        case (let command?, nil, 2): self.init(number: number, writes: [try DocumentWrite(command)])
+        case (nil, .array(let commands)?, 2):
+            guard (1...CollectionLimits.commandsPerTransaction).contains(commands.count) else {
+                throw .tooManyCommands(limit: CollectionLimits.commandsPerTransaction)
+            }
+            var writes: [DocumentWrite] = []
+            for command in commands { writes.append(try DocumentWrite(command)) }
+            self.init(number: number, writes: writes)
+        default: throw .invalidDocument("a mutation has a number, and a 'command' or an array of 'commands'")
+        }
+    }
+
+    /// How many arrays and objects a document stands in, in one of several commands.
+    static let depth = 4
+
+    static func number(of value: JSONValue) throws(CollectionError) -> Int {
+        guard case .object(let object) = value, case .integer(let number)? = object["number"], number > 0 else {
+            throw .invalidDocument("a mutation has a number from 1")
+        }
+        return Int(number)
+    }
+
+    var value: JSONValue {
+        let number = JSONValue.integer(Int64(number))
+        return writes.count == 1
+            ? .object(["number": number, "command": writes[0].value])
+            : .object(["number": number, "commands": .array(writes.map(\.value))])
+    }
+}
+
+extension DocumentMutation: Codable {
+    init(from decoder: any Decoder) throws { try self.init(JSONValue(from: decoder)) }
+
+    func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+}
+
+extension Duration {
+    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

@@ -1,0 +1,275 @@
+import SharedState
+import Synchronization
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Methods that no collection has.
+@Trebuchet distributed actor Stranger {
+    distributed func dance() -> Int { 1 }
+}
+
+@MainActor @Suite("Shares of collections", .timeLimit(.minutes(1))) struct CollectionShareTests {
+    private static let secret = "0123456789abcdef"
+
+    /// A table into which many put documents.
+    private struct Bench {
+        var table: DocumentTable
+        private var number = 0
+
+        init(_ limits: CollectionLimits) { table = DocumentTable(limits: limits) }
+
+        mutating func perform(_ command: DocumentCommand, as creator: String? = nil, from origin: UInt32? = nil)
+            -> CollectionError?
+        {
+            number += 1
+            return table.apply(
+                DocumentMutation(number: number, command: command), from: "a client", creator: creator, origin: origin,
+                at: 0
+            ) { _, _ in true }.error
+        }
+
+        /// How many one creates until it is refused.
+        mutating func fill(as creator: String? = nil, from origin: UInt32? = nil) -> (count: Int, CollectionError?) {
+            var count = 0
+            while true {
+                let id = DocumentID("\(creator ?? "")-\(origin ?? 0)-\(number)")
+                if let error = perform(.add(id), as: creator, from: origin) { return (count, error) }
+                count += 1
+            }
+        }
+    }
+
+    private var limits: CollectionLimits {
+        var limits = CollectionLimits()
+        limits.documentsPerCollection = 1_600
+        return limits
+    }
+
+    @Test("one alone has half of a collection, and who comes later finds room; a sixteenth is everybody's")
+    func documents() {
+        var bench = Bench(limits)
+        #expect(bench.fill(as: "0") == (800, .shareUsedUp(of: "documents", limit: 799, setting: "principalShare")))
+        let counts = (1..<30).map { bench.fill(as: "\($0)").count }
+        #expect(counts.prefix(3) == [400, 200, 100] && counts.prefix(4).allSatisfy { $0 >= 100 })
+        #expect(counts.reduce(800, +) == 1_600)
+        #expect(bench.fill(as: "late").1 == .tooManyDocuments(limit: 1_600))
+        // What goes is free again.
+        for number in 0..<200 { #expect(bench.perform(.delete(id: "0-0-\(number)")) == nil) }
+        #expect(bench.fill(as: "0").count == 0)
+        #expect(bench.fill(as: "late").count == 100)
+    }
+
+    @Test("principals of one host share what the host may have, and those who are not signed in do too")
+    func hosts() {
+        var bench = Bench(limits)
+        #expect(bench.fill(from: 1) == (800, .shareUsedUp(of: "documents", limit: 799, setting: "hostShare")))
+        for guest in 0..<20 { #expect(bench.fill(as: "guest \(guest)", from: 1).count == 0) }
+        #expect(bench.fill(as: "ada", from: 2).count == 400)
+        var open = limits
+        (open.principalShare, open.hostShare) = (1, 1)
+        var all = Bench(open)
+        #expect(all.fill(as: "ada", from: 1) == (1_600, .tooManyDocuments(limit: 1_600)))
+        // Nobody can say whose they are: this machine's own.
+        var own = Bench(limits)
+        #expect(own.fill() == (1_600, .tooManyDocuments(limit: 1_600)))
+    }
+
+    @Test("bytes have shares as documents have, and what is written to a document counts for who created it")
+    func bytes() {
+        var limits = limits
+        limits.collectionBytes = 160_000
+        var bench = Bench(limits)
+        let text = JSONValue.string(String(repeating: "x", count: 8_000))
+        var count = 0
+        while bench.perform(.add("\(count)", ["t": text]), as: "ada") == nil { count += 1 }
+        #expect(count == 9)
+        #expect(bench.perform(.update(id: "0", fields: ["u": text]), as: "bob") != nil)
+        #expect(bench.perform(.update(id: "0", fields: ["t": .null]), as: "bob") == nil, "less is always possible")
+        #expect(bench.perform(.add("b", ["t": text]), as: "bob") == nil)
+        // One that fails leaves nothing behind.
+        let before = bench.table.shares.all
+        for _ in 0..<50 { #expect(bench.perform(.add("0"), as: "bob") != nil) }
+        #expect(bench.table.shares.all == before && bench.table.shares.partyCount == 2)
+        bench.table.discardUnwritten()
+        #expect(bench.table.shares.all == DocumentShares.Usage() && bench.table.shares.partyCount == 0)
+    }
+
+    @Test("whose a document is, and from which host, is known after a restart, and readers are told no host")
+    func restart() async throws {
+        let store = MemoryStore()
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let stored = StoredCollection("todos", in: store)
+        var table = try await stored.load(limits, at: server, now: 0)
+        for (number, creator) in ["ada", nil].enumerated() {
+            let outcome = table.apply(
+                DocumentMutation(number: number + 1, command: .add("\(number)")), from: Self.secret, creator: creator,
+                origin: 7, at: 0
+            ) { _, _ in true }
+            #expect(outcome.error == nil)
+        }
+        let unwritten = table.beginWrite()
+        let batch = try #require(unwritten)
+        try await stored.write(batch)
+        _ = table.endWrite(batch)
+        let again = try await stored.load(limits, at: server, now: 0)
+        #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)
+        #expect(again.document("1")?.origin == 7 && again.documents == table.documents)
+        #expect(again.secret == table.secret, "else hosts would be others")
+        let document = try #require(again.document("1"))
+        #expect(!String(decoding: try document.json(), as: UTF8.self).contains("origin"))
+        #expect(!String(decoding: try JSONValue(encoding: document).json, as: UTF8.self).contains("origin"))
+    }
+
+    @Test("a collection that nobody uses makes room for another; one that somebody reads does not")
+    func room() async throws {
+        var limits = CollectionLimits()
+        limits.collections = 2
+        try await CollectionWorld.run(limits: limits) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            // Each with a document, so that it stays in memory.
+            for number in 0..<20 {
+                let outcomes = try await guest.collection("c\(number)").commit([.add("x")], from: Self.secret)
+                #expect(outcomes.map(\.error) == [nil])
+                #expect(world.host.collectionCount <= 2)
+            }
+            for name in ["c0", "c1"] { _ = try await guest.collection(name).open(.all) }
+            await #expect(throws: CollectionError.tooManyCollections(limit: 2)) {
+                _ = try await guest.collection("c2").open(.all)
+            }
+            // What was acknowledged is there, however often it left memory.
+            let outcomes = try await guest.collection("c0").commit([.add("x")], from: Self.secret, at: 2)
+            #expect(outcomes.map(\.error) == [.alreadyExists(id: "x")])
+        }
+    }
+
+    @Test("a collection with documents leaves memory when its time is over, and not while somebody comes back in time")
+    func idle() async throws {
+        let time = ManualTime(0)
+        var limits = CollectionLimits()
+        limits.idleTime = .seconds(300)
+        limits.idleQueryTime = .zero
+        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
+            let host = world.host
+            let guest = world.guest()
+            try await guest.client.connect()
+            _ = try await guest.collection().commit([.add("x")], from: Self.secret)
+            #expect(await eventually { time.sleeperCount == 1 })
+            time.move(to: 299_000)
+            #expect(host.collectionCount == 1)
+            _ = try await guest.collection().commit([.add("y")], from: Self.secret, at: 2)
+            time.move(to: 300_000)
+            // It was used since: it waits as long again.
+            #expect(await eventually { time.sleeperCount == 1 })
+            #expect(host.collectionCount == 1)
+            time.move(to: 600_000)
+            #expect(await eventually { host.collectionCount == 0 })
+            // The one before may just be on its way out.
+            while true {
+                do {
+                    _ = try await guest.collection().open(.all)
+                    break
+                } catch CollectionError.closed {}
+            }
+            time.move(to: 2_000_000)
+            #expect(host.collectionCount == 1, "somebody reads it")
+            try await guest.collection().close(.all)
+            #expect(await eventually { time.sleeperCount == 1 })
+            time.move(to: 2_300_000)
+            #expect(await eventually { host.collectionCount == 0 })
+        }
+    }
+
+    @Test("all connections of one principal write no faster together than it may")
+    func principals() async throws {
+        var limits = CollectionLimits()
+        limits.writesPerPrincipal = RateLimit(callsPerSecond: 0.001, burst: 5)
+        try await CollectionWorld.run(limits: limits) { world in
+            var done = 0
+            for number in 0..<5 {
+                let guest = world.guest("ada")
+                try await guest.client.connect()
+                let secret = "\(Self.secret)\(number)"
+                let outcomes = try? await guest.collection().commit(
+                    [.add("\(number)a"), .add("\(number)b")], from: secret)
+                done += outcomes?.count ?? 0
+            }
+            #expect(done == 5)
+            let other = world.guest("bob")
+            try await other.client.connect()
+            #expect(try await other.collection().commit([.add("b")], from: Self.secret).map(\.error) == [nil])
+        }
+    }
+
+    @Test("what the store fails with, and what is refused, stands in the server's log: who, what and why")
+    func log() async throws {
+        let lines = Mutex<[String]>([])
+        let store = BrokenStore()
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        access.authenticate = { request in request.bearerToken.map { Principal(id: $0) } }
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access,
+            log: { line in lines.withLock { $0.append(line) } })
+        var limits = CollectionLimits()
+        limits.documentBytes = 100
+        CollectionHost.expose(on: server, store: store, limits: limits)
+        let guest = CollectionGuest("ada", at: try await server.start())
+        try await guest.client.connect()
+        let todos = try guest.collection()
+        let large = DocumentCommand.add("large", ["t": .string(String(repeating: "hidden", count: 50))])
+        for number in 1...20 { _ = try await todos.commit([large, .add("a")], from: Self.secret, at: 2 * number) }
+        store.fails.withLock { $0 = true }
+        for number in 50..<60 {
+            await #expect(throws: CollectionError.self) {
+                try await todos.commit([.add("\(number)")], from: Self.secret, at: number)
+            }
+        }
+        let told = lines.withLock { $0 }
+        let refusals = told.filter { $0.contains("refused") }
+        #expect(refusals.count >= 1 && refusals.count <= 3)
+        #expect(refusals.first?.contains("collection 'todos' to 'ada' at 127.0.0.1: document 'large'") == true)
+        let failures = told.filter { $0.contains("failed") }
+        #expect(failures.count >= 1 && failures.count <= 3)
+        #expect(failures.first?.contains("collection 'todos': a write of 1 documents by 'ada'") == true)
+        #expect(failures.first?.contains("the disk is full") == true)
+        #expect(!told.contains { $0.contains(Self.secret) || $0.contains("hidden") || $0.contains("already") })
+        await guest.client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    private final class BrokenStore: StateStore {
+        let memory = MemoryStore()
+        let fails = Mutex(false)
+
+        func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+            try await memory.get(keys)
+        }
+        func list(
+            _ namespace: String, prefix: String, after: String?, limit: Int
+        ) async throws(StateStoreError) -> [StateEntry] {
+            try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+        }
+        func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+            if fails.withLock({ $0 }) { throw StateStoreError(.full, "the disk is full") }
+            try await memory.write(writes)
+        }
+    }
+
+    @Test("a call of a method that no collection has makes no collection")
+    func unknownTargets() async throws {
+        try await CollectionWorld.run { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            for number in 0..<50 {
+                let stranger = try guest.client.resolve(Stranger.self, id: "collections/c\(number)")
+                let error = await #expect(throws: TrebuchetError.self) { _ = try await stranger.dance() }
+                #expect(error?.code == .methodNotFound)
+                #expect(world.host.collectionCount == 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,389 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+struct Purse: Codable, Identifiable, Equatable, Sendable {
+    var id: String
+    var balance = 0
+    var state: String?
+    var seenAt: ServerTime?
+    var friends: [String]?
+    var address: [String: String]?
+}
+
+@MainActor @Suite("Writes of collections", .timeLimit(.minutes(1))) struct CollectionWriteTests {
+    private static let secret = "0123456789abcdef"
+
+    private func accounts(_ guest: CollectionGuest) -> Shared<SyncedCollection<Purse>> {
+        guest.backend.scope { Shared(.trebuchetCollection(CollectionKey<Purse>("accounts")), store: guest.store) }
+    }
+
+    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
+        let guest = world.guest(name)
+        try await guest.client.connect()
+        return guest
+    }
+
+    @Test("the commands of a transaction are all done or none, and others see all of them at once")
+    func transaction() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+            try await ada.transaction { accounts in
+                try accounts.create(Purse(id: "ada", balance: 10))
+                try accounts.create(Purse(id: "bob"))
+            }
+            await shows(bob) { $0.items.count == 2 }
+            let sums = Task {
+                var sums: Set<Int> = []
+                for await value in bob.updates {
+                    sums.insert(value.items.reduce(0) { $0 + $1.balance })
+                    if value.items[id: "bob"]?.balance == 10 { break }
+                }
+                return sums
+            }
+            for _ in 0..<10 {
+                let call = ada.transaction(onError: nil) { accounts in
+                    try accounts.update("ada") { $0.balance -= 1 }
+                    try accounts.increment("bob", "balance", by: 1)
+                }
+                #expect(ada.wrappedValue.items.reduce(0) { $0 + $1.balance } == 10)
+                try await call.value
+            }
+            #expect(await sums.value == [10])
+
+            let before = bob.wrappedValue.items
+            let refused = ada.transaction(onError: nil) { accounts in
+                try accounts.increment("ada", "balance", by: 100)
+                try accounts.delete("bob")
+                try accounts.create(Purse(id: "ada"))
+            }
+            #expect(ada.wrappedValue.items == before, "what will be refused is not shown")
+            let error = await #expect(throws: TransactionError.self) { try await refused.value }
+            #expect(error == TransactionError(index: 2, reason: .alreadyExists(id: "ada")))
+            try await bob.create(Purse(id: "last"))
+            #expect(bob.wrappedValue.items.elements.dropLast() == before.elements[...])
+        }
+    }
+
+    @Test("a condition is looked at where the write is done, and its error says what is there")
+    func conditions() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+            try await ada.create(Purse(id: "1", balance: 1, state: "open"))
+            await shows(bob) { $0.items.count == 1 }
+            try await ada.update("1", if: .field("state", equals: .string("open"))) { $0.state = "ada's" }
+            let guest = try await connected(world)
+            let fields = try CollectionCommands.fields(of: Purse(id: "2"))
+            let condition = WriteCondition.field("state", equals: .string("open"))
+            func write(_ number: Int, _ command: DocumentCommand, _ condition: WriteCondition?) async throws
+                -> CollectionError?
+            {
+                let mutation = DocumentMutation(number: number, writes: [DocumentWrite(command, if: condition)])
+                return try await guest.collection("accounts").commit([mutation], from: Self.secret)[0].error
+            }
+            #expect(
+                try await write(1, .update(id: "1", fields: ["state": .string("x")]), condition)
+                    == .conditionFailed(id: "1", revision: 2, found: ["state": .string("ada's")]))
+            #expect(
+                try await write(2, .delete(id: "1"), .revision(1))
+                    == .conditionFailed(id: "1", revision: 2, found: [:]))
+            #expect(
+                try await write(3, .create(id: "1", fields: ["id": .string("1")]), .absent)
+                    == .conditionFailed(id: "1", revision: 2, found: [:]))
+            #expect(
+                try await write(4, .update(id: "2", fields: [:]), .revision(1))
+                    == .conditionFailed(id: "2", revision: nil, found: [:]))
+            #expect(try await write(5, .check(id: "2"), nil) == .notFound(id: "2"))
+            #expect(try await write(6, .check(id: "2"), .absent) == nil)
+            #expect(try await write(7, .create(id: "2", fields: fields), .absent) == nil)
+
+            await shows(ada) { $0.items.count == 2 }
+            let revision = try #require(ada.wrappedValue.document("1")?.revision)
+            #expect(revision == 2)
+            try await bob.update("1", if: .revision(revision)) { $0.balance = 5 }
+            await #expect(throws: CollectionError.conditionFailed(id: "1", revision: 4, found: [:])) {
+                try await ada.delete("1", if: .revision(revision))
+            }
+        }
+    }
+
+    @Test("increments of several clients add up, and each shows its own at once and never twice")
+    func increments() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+            try await ada.create(Purse(id: "1"))
+            await shows(bob) { $0.items.count == 1 }
+            let rises = Task {
+                var last = 0
+                for await value in ada.updates {
+                    let balance = value.items[id: "1"]?.balance ?? 0
+                    if balance < last { return false }
+                    last = balance
+                    if balance == 200 { return true }
+                }
+                return false
+            }
+            for number in 1...100 {
+                ada.increment("1", "balance", by: 1, onError: nil)
+                #expect(ada.wrappedValue.items[id: "1"]?.balance ?? 0 >= number)
+                bob.increment("1", "balance", by: 1, onError: nil)
+                if number % 10 == 0 { await Task.yield() }
+            }
+            await shows(bob) { $0.items[id: "1"]?.balance == 200 && !$0.isSyncing }
+            #expect(await rises.value)
+            await #expect(throws: CollectionError.numberOverflow(id: "1", field: "balance")) {
+                try await bob.increment("1", "balance", by: Int.max)
+            }
+            await #expect(throws: CollectionError.notANumber(id: "1", field: "id")) {
+                try await bob.increment("1", "id", by: 1)
+            }
+        }
+    }
+
+    @Test("parts of a field merge with what others change beside them; a time is the server's; links need an array")
+    func fields() async throws {
+        let time = ManualTime(5_000)
+        try await CollectionWorld.run(clock: time.clock) { world in
+            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+            try await ada.create(Purse(id: "1", state: "open", seenAt: .now, address: ["city": "Bonn"]))
+            await shows(bob) { $0.items[id: "1"]?.seenAt == ServerTime(milliseconds: 5_000) }
+            time.move(to: 6_000)
+            bob.merge("1", ["address": .object(["street": .string("Ring")])], onError: nil)
+            #expect(bob.wrappedValue.items[id: "1"]?.address == ["city": "Bonn", "street": "Ring"])
+            try await ada.merge("1", ["address": .object(["city": .null, "zip": .string("1")])])
+            await shows(bob) { $0.items[id: "1"]?.address == ["street": "Ring", "zip": "1"] }
+            let call = ada.update("1", onError: nil) { $0.seenAt = .now }
+            #expect(ada.wrappedValue.items[id: "1"]?.seenAt?.date != nil, "until then by the client's clock")
+            try await call.value
+            await shows(bob) { $0.items[id: "1"]?.seenAt == ServerTime(milliseconds: 6_000) }
+            #expect(bob.wrappedValue.document("1")?.updatedAt == 6_000)
+            await #expect(throws: CollectionError.notAnArray(id: "1", field: "state")) {
+                try await ada.link("1", "state", to: "x")
+            }
+            await #expect(throws: CollectionError.notAnArray(id: "1", field: "state")) {
+                try await ada.unlink("1", "state", from: "open")
+            }
+            #expect(ada.wrappedValue.items[id: "1"]?.state == "open")
+        }
+    }
+
+    /// Nobody reads or links to what is hidden.
+    private struct HiddenDocuments: CollectionRules {
+        func may(
+            _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+        ) -> Bool { action != .read || document.fields["hidden"] == nil }
+    }
+
+    @Test("a checked link needs its target, in this collection or another, and one that the caller may read")
+    func checkedLinks() async throws {
+        let time = ManualTime(1_000)
+        try await CollectionWorld.run(rules: HiddenDocuments(), clock: time.clock) { world in
+            let guest = try await connected(world)
+            let (people, todos) = (try guest.collection("people"), try guest.collection("todos"))
+            let created = try await people.commit(
+                [
+                    .add("ada"), .add("eve", ["hidden": .bool(true)]),
+                    .create(id: "tim", fields: ["id": .string("tim")], expiresIn: .seconds(1)),
+                ], from: Self.secret)
+            #expect(created.map(\.error) == [nil, nil, nil])
+            func link(_ target: String, _ collection: String) -> DocumentCommand {
+                .link(id: "1", field: "who", target: .string(target), in: collection)
+            }
+            let outcomes = try await todos.commit(
+                [
+                    .add("1"), link("ada", "people"), link("bob", "people"), link("eve", "people"),
+                    link("tim", "people"), link("1", "todos"), link("2", "todos"), link("ada", "nobody"), .add("2"),
+                    link("2", "todos"),
+                ], from: Self.secret)
+            func missing(_ id: String, _ collection: String) -> CollectionError {
+                .linkTargetMissing(id: id, collection: collection)
+            }
+            #expect(
+                outcomes.map(\.error) == [
+                    nil, nil, missing("bob", "people"), missing("eve", "people"), nil, nil, missing("2", "todos"),
+                    missing("ada", "nobody"), nil, nil,
+                ])
+            time.move(to: 2_000)
+            #expect(
+                try await todos.commit([.add("3"), link("tim", "people")], from: Self.secret, at: 11).map(\.error)
+                    == [nil, missing("tim", "people")])
+            // The target goes, and the link stays.
+            _ = try await people.commit([.delete(id: "ada")], from: Self.secret, at: 4)
+            #expect(
+                try await todos.commit(
+                    [.unlink(id: "1", field: "who", target: .string("ada"))], from: Self.secret, at: 13
+                )
+                .map(\.error) == [nil])
+        }
+    }
+
+    @Test("commits that wait for a look at another collection keep their order")
+    func order() async throws {
+        try await CollectionWorld.run { world in
+            let guest = try await connected(world)
+            let todos = try guest.collection("todos")
+            _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
+            _ = try await todos.commit([.add("1")], from: Self.secret)
+            let link = DocumentCommand.link(id: "1", field: "who", target: .string("ada"), in: "people")
+            let commands = (0..<40).map { number -> DocumentCommand in
+                number % 2 == 0 ? link : .update(id: "1", fields: ["n": .integer(Int64(number))])
+            }
+            try await withThrowingTaskGroup(of: [MutationOutcome].self) { group in
+                for (number, command) in commands.enumerated() {
+                    let mutations = [DocumentMutation(number: number + 2, command: command)]
+                    // Begun in order: what a client sends over one connection starts in that order.
+                    let call = Task { try await todos.commit(mutations, from: Self.secret) }
+                    await Task.yield()
+                    group.addTask { try await call.value }
+                }
+                for try await outcomes in group {
+                    #expect(outcomes[0].error == nil || outcomes[0].error == .outdated)
+                }
+            }
+        }
+    }
+
+    // MARK: Expiry
+
+    @Test("a document that has expired is gone for readers and writers at once, and the timer looks at no other")
+    func expiry() async throws {
+        let time = ManualTime(1_000)
+        try await CollectionWorld.run(clock: time.clock) { world in
+            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+            try await ada.create(Purse(id: "stays"))
+            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
+            try await ada.create(Purse(id: "first"), expiresIn: .seconds(5))
+            await shows(bob) { $0.items.count == 3 }
+            #expect(bob.wrappedValue.document("goes")?.expiresAt == 11_000)
+            #expect(await eventually { time.sleeperCount == 1 })
+            time.move(to: 5_999)
+            try await ada.update("stays") { $0.balance = 1 }
+            await shows(bob) { $0.items[id: "stays"]?.balance == 1 }
+            #expect(bob.wrappedValue.items.count == 3)
+            time.move(to: 6_000)
+            await shows(bob) { $0.items.ids == ["stays", "goes"] }
+            await shows(ada) { $0.items.ids == ["stays", "goes"] }
+            try await ada.expire("goes", in: .seconds(100))
+            try await ada.expire("stays", in: .seconds(1))
+            await shows(ada) { !$0.isSyncing }
+            time.move(to: 11_000)
+            await shows(bob) { $0.items.ids == ["goes"] }
+            try await ada.expire("goes", in: nil)
+            time.move(to: 1_000_000)
+            try await ada.create(Purse(id: "stays", balance: 7))
+            await shows(bob) { $0.items.ids == ["goes", "stays"] }
+            await #expect(throws: CollectionError.notFound(id: "first")) {
+                try await ada.increment("first", "balance", by: 1)
+            }
+        }
+    }
+
+    @Test("what expires while its server is away is never shown again, and leaves the store")
+    func expiryAfterRestart() async throws {
+        let (store, time) = (MemoryStore(), ManualTime(1_000))
+        try await CollectionWorld.run(store: store, clock: time.clock) { world in
+            let ada = accounts(world.guest())
+            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
+            try await ada.create(Purse(id: "stays"), expiresIn: .seconds(100))
+        }
+        time.move(to: 11_000)
+        try await CollectionWorld.run(store: store, clock: time.clock) { world in
+            let ada = accounts(world.guest())
+            await shows(ada) { !$0.isLoading }
+            #expect(ada.wrappedValue.items.ids == ["stays"])
+            #expect(
+                await eventually {
+                    (try? await store.list("collection.accounts", prefix: "document/", after: nil, limit: 10))?.count
+                        == 1
+                })
+            time.move(to: 101_000)
+            await shows(ada) { $0.items.isEmpty }
+        }
+    }
+
+    @Test("a collection may say how long there are documents whose creator does not")
+    func lifetime() async throws {
+        var limits = CollectionLimits()
+        limits.lifetime = .seconds(60)
+        limits.lifetimes = ["accounts": .seconds(10)]
+        let time = ManualTime(0)
+        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
+            let guest = try await connected(world)
+            for (name, expected) in [("accounts", 10_000), ("todos", 60_000)] {
+                _ = try await guest.collection(name).commit(
+                    [.add("1"), .create(id: "2", fields: ["id": .string("2")], expiresIn: .seconds(1))],
+                    from: Self.secret)
+                let ticket = try await guest.collection(name).open(.all)
+                let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
+                for await result in await view.observeResult() {
+                    #expect(result.documents.map(\.expiresAt) == [expected, 1_000])
+                    break
+                }
+            }
+        }
+    }
+
+    // MARK: Bounds
+
+    @Test("a document nests no deeper, and a command is no larger, than it may; a heap of brackets is not looked into")
+    func depth() async throws {
+        func nested(_ depth: Int) -> JSONValue { (1..<depth).reduce(.array([])) { value, _ in .array([value]) } }
+        try await CollectionWorld.run { world in
+            let guest = try await connected(world)
+            let todos = try guest.collection()
+            let outcomes = try await todos.commit(
+                [
+                    .add("1", ["v": nested(47)]), .add("2", ["v": nested(48)]),
+                    .merge(id: "1", fields: ["w": nested(48)]), .link(id: "1", field: "l", target: nested(46)),
+                    .link(id: "1", field: "l", target: nested(47)),
+                ], from: Self.secret)
+            let tooDeep = CollectionError.tooDeep(limit: 48)
+            #expect(outcomes.map(\.error) == [nil, tooDeep, tooDeep, nil, tooDeep])
+            // Who reads it gets it whole.
+            let ticket = try await todos.open(.all)
+            let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
+            for await result in await view.observeResult() {
+                #expect(result.documents.first?.value.depth == 48)
+                break
+            }
+            let heap =
+                Array(#"{"number":6,"command":{"update":{"id":"1","fields":{"v":"#.utf8)
+                + Array(repeating: UInt8(ascii: "["), count: 55) + Array(repeating: UInt8(ascii: "]"), count: 55)
+                + Array("}}}}".utf8)
+            let deep = try EncodedJSON(json: heap)
+            await #expect(throws: tooDeep) { try await todos.commit([deep], from: Self.secret) }
+            let large = EncodedJSON(.array(Array(repeating: .array([]), count: 200_000)))
+            await #expect(throws: CollectionError.documentTooLarge(id: "", bytes: large.byteCount, limit: 512 << 10)) {
+                try await todos.commit([large], from: Self.secret)
+            }
+        }
+    }
+
+    @Test("each command of a transaction counts as a write, and one that makes no sense hurts no other")
+    func counting() async throws {
+        var limits = CollectionLimits()
+        limits.writes = RateLimit(callsPerSecond: 0.001, burst: 10)
+        try await CollectionWorld.run(limits: limits) { world in
+            let guest = try await connected(world)
+            let todos = try guest.collection()
+            func many(_ number: Int, _ count: Int) -> DocumentMutation {
+                DocumentMutation(
+                    number: number, writes: (0..<count).map { DocumentWrite(.add("\(number)-\($0)")) })
+            }
+            let odd = EncodedJSON(.object(["number": .integer(2), "command": .object(["dance": .object([:])])]))
+            let first = try await todos.commit(
+                [EncodedJSON(many(1, 5).value), odd, EncodedJSON(many(3, 3).value), EncodedJSON(many(4, 2).value)],
+                from: Self.secret)
+            #expect(first.map(\.number) == [1, 2, 3])
+            #expect(first[0].error == nil && first[2].error == nil)
+            guard case .invalidDocument? = first[1].error else {
+                Issue.record("\(String(describing: first[1].error))")
+                return
+            }
+            await #expect(throws: CollectionError.self) { try await todos.commit([many(4, 2)], from: Self.secret) }
+        }
+    }
+}
