@@ -14,12 +14,18 @@ import TrebuchetTesting
         return guest
     }
 
+    /// The room of somebody who stays: one that nobody has joined goes when a join is refused.
+    private func heldRoom(_ world: RoomWorld) async throws -> Room {
+        _ = try await connected(world).room().join(presence: nil, token: nil, attempt: nil)
+        return try await connected(world).room()
+    }
+
     @Test("a presence has as many bytes as the limit says, in whatever way it comes")
     func presenceBytes() async throws {
         var limits = RoomLimits()
         limits.presenceBytes = 100
         try await RoomWorld.run(limits) { world in
-            let room = try await connected(world).room()
+            let room = try await heldRoom(world)
             func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
             let refusal = RoomError.presenceTooLarge(bytes: 101, limit: 100)
             await #expect(throws: refusal) { try await room.join(presence: text(101), token: nil, attempt: nil) }
@@ -39,7 +45,7 @@ import TrebuchetTesting
     @Test("what is nested as deep as allowed is taken, one level more is not")
     func depth() async throws {
         try await RoomWorld.run { world in
-            let room = try await connected(world).room()
+            let room = try await heldRoom(world)
             func nested(_ depth: Int) -> JSONValue { (0..<depth).reduce(.integer(1)) { value, _ in .array([value]) } }
             await #expect(throws: RoomError.tooDeep(limit: 48)) {
                 try await room.join(presence: nested(49), token: nil, attempt: nil)
@@ -55,7 +61,7 @@ import TrebuchetTesting
     @Test("names of topics have 1 to 256 bytes, attempts 16 to 256")
     func names() async throws {
         try await RoomWorld.run { world in
-            let room = try await connected(world).room()
+            let room = try await heldRoom(world)
             func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
             for bytes in [0, 15, 257] {
                 await #expect(throws: RoomError.invalidName) {
