@@ -280,4 +280,67 @@ struct AccountTests {
             await client.close()
         }
     }
+
+    // MARK: With callbacks
+
+    @Test("the methods of the account call back in order, and say what they came to")
+    func callbacks() async throws {
+        try await withServer { server in
+            let backend = server.backend()
+            let auth = auth(backend)
+            try await auth.sendMagicCode(to: "ada@b.c")
+            try await auth.verifyMagicCode(
+                email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            let journal = Journal()
+            func callbacks<Output>(
+                _ name: String, _ expected: @escaping @MainActor (Output) -> Bool
+            ) -> (
+                attempt: @MainActor () -> Void, success: @MainActor (Output) -> Void,
+                failure: @MainActor (any Error) -> Void, settled: @MainActor (Result<Output, any Error>) -> Void
+            ) {
+                (
+                    { journal.note("\(name) attempt") },
+                    { journal.note("\(name) \(expected($0) ? "success" : "wrong")") },
+                    { journal.note("\(name) \($0)") }, { _ in journal.note("\(name) settled") }
+                )
+            }
+            func expect(_ name: String, _ outcome: String = "success") async {
+                await journal.wait(for: "\(name) settled")
+                let entries = journal.entries.filter { $0.hasPrefix(name + " ") }
+                #expect(entries == ["\(name) attempt", "\(name) \(outcome)", "\(name) settled"])
+            }
+            let list: (_, _, _, _) = callbacks("list") { (sessions: [SessionInfo]) in sessions.count == 1 }
+            auth.sessions(onAttempt: list.0, onSuccess: list.1, onError: list.2, onSettled: list.3)
+            await expect("list")
+            let others: (_, _, _, _) = callbacks("others") { (count: Int) in count == 0 }
+            auth.endOtherSessions(onAttempt: others.0, onSuccess: others.1, onError: others.2, onSettled: others.3)
+            await expect("others")
+            let label: (_, _, _, _) = callbacks("label") { (_: Void) in true }
+            auth.labelSession(
+                "x", onAttempt: label.0, onSuccess: { label.1(()) }, onError: label.2, onSettled: label.3)
+            await expect("label")
+            let end: (_, _, _, _) = callbacks("end") { (_: Void) in true }
+            auth.endSession("x", onAttempt: end.0, onSuccess: { end.1(()) }, onError: end.2, onSettled: end.3)
+            await expect("end", "the account has no such session")
+            let send: (_, _, _, _) = callbacks("send") { (sent: SendMagicCodeResponse) in sent.validSeconds == 600 }
+            auth.sendAddressCode(
+                to: "new@b.c", onAttempt: send.0, onSuccess: send.1, onError: send.2, onSettled: send.3)
+            await expect("send")
+            let change: (_, _, _, _) = callbacks("change") { (user: User) in auth.wrappedValue.user == user }
+            auth.changeAddress(
+                to: "new@b.c", code: try #require(server.mailbox.code(for: "new@b.c")), onAttempt: change.0,
+                onSuccess: change.1, onError: change.2, onSettled: change.3)
+            await expect("change")
+            let token: (_, _, _, _) = callbacks("token") { (_: User) in false }
+            auth.signIn(
+                idToken: "x", provider: "none", onAttempt: token.0, onSuccess: token.1, onError: token.2,
+                onSettled: token.3)
+            await expect("token", "the server knows no such provider")
+            let delete: (_, _, _, _) = callbacks("delete") { (_: Void) in !auth.wrappedValue.isSignedIn }
+            auth.deleteAccount(
+                onAttempt: delete.0, onSuccess: { delete.1(()) }, onError: delete.2, onSettled: delete.3)
+            await expect("delete")
+            await backend.client.close()
+        }
+    }
 }
