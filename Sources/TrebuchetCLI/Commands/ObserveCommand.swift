@@ -20,7 +20,7 @@ enum ObserveCommand {
             server goes, it is tried again until it is back, and the stream goes on; standard error says so.
               trebuchet observe todos observeState
               trebuchet observe todos observeState --path /todos/0/title
-              trebuchet observe counter observeCount --filter '{"where":{"path":"","op":"gt","value":10}}'
+              trebuchet observe counter observeState --filter '{"where":{"path":"/count","op":"gt","value":10}}'
             """,
         run: run)
 

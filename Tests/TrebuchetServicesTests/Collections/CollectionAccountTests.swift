@@ -149,6 +149,25 @@ import TrebuchetTesting
         }
     }
 
+    @Test("what nobody wrote and could not be sent before somebody signed in is sent as nobody all the same")
+    func nobodys() async throws {
+        try await withWorld { world in
+            let app = world.app()
+            let (auth, todos) = (app.auth, app.todos)
+            await shows(todos) { !$0.isLoading }
+            world.part.update(.broken)
+            let call = todos.create(Todo(id: "nobody's"), onError: nil)
+            let guest = try await auth.signInAsGuest()
+            #expect(todos.wrappedValue.items.isEmpty, "it is not shown as the guest's")
+            world.part.update(.working)
+            try await call.value
+            await shows(todos) { $0.items.ids == ["nobody's"] }
+            try await todos.create(Todo(id: "guest's"))
+            #expect(try await world.creators() == ["nobody's": Optional<String>.none, "guest's": guest.id])
+            await app.backend.close()
+        }
+    }
+
     @Test("a write whose session was ended elsewhere is not done by nobody: the client learns that it is signed out")
     func endedElsewhere() async throws {
         try await withWorld { world in

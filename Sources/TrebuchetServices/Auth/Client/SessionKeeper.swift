@@ -253,6 +253,15 @@ actor SessionKeeper {
         await client.close()
     }
 
+    /// A client that is nobody, whoever is signed in; nil when connections are not made here.
+    nonisolated func anonymousClient() -> TrebuchetClient? {
+        guard case .ours(let transport) = connections else { return nil }
+        return TrebuchetClient(transport: transport, options: Self.shortOptions)
+    }
+
+    /// Whether connections are made as who is signed in here.
+    nonisolated var isOwnerOfConnections: Bool { if case .ours = connections { true } else { false } }
+
     private static var shortOptions: TrebuchetClient.Options {
         var options = TrebuchetClient.Options()
         options.reconnect = .never

@@ -13,14 +13,50 @@ extension CollectionLink {
         try client.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
     }
 
+    /// Sends what waits of who is signed in, and what nobody wrote before that.
     func startSending() {
         let account = account
-        let isToStart = withQueue(account) { queue in
+        if beginSending(of: account) { Task { await sendAll(of: account) } }
+        guard case .user = account, session.isOwnerOfConnections, beginSending(of: .nobody) else { return }
+        Task { await sendAllOfNobody() }
+    }
+
+    private func beginSending(of account: CollectionAccount) -> Bool {
+        withQueue(account) { queue in
             guard queue.damage == nil, !queue.isSending, queue.pending.isWaiting else { return false }
             queue.isSending = true
             return true
         }
-        if isToStart { Task { await sendAll(of: account) } }
+    }
+
+    /// What nobody wrote, over a connection of its own: the client's own is that of who is signed in by now.
+    private func sendAllOfNobody() async {
+        guard let anonymous = session.anonymousClient() else { return }
+        for failures in 0..<10 {
+            do {
+                try await connect()
+                try await anonymous.connect()
+                guard account != .nobody else { break }
+                while true {
+                    let (batch, secret) = withQueue(.nobody) { ($0.beginSending(), $0.pending.client) }
+                    guard !batch.isEmpty else { break }
+                    let actor = try anonymous.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
+                    settle(
+                        try await actor.commit(batch, from: secret, as: CollectionAccount.nobody.name ?? ""),
+                        of: .nobody)
+                }
+                return await anonymous.close()
+            } catch let error as TransportError where error.code == .closed {
+                giveUp(error)
+                break
+            } catch {
+                guard let delay = Self.delay(for: error, failures), account != .nobody else { break }
+                try? await Task.sleep(for: delay)
+            }
+        }
+        await anonymous.close()
+        withQueue(.nobody) { $0.isSending = false }
+        if account == .nobody { startSending() }
     }
 
     private func sendAll(of account: CollectionAccount) async {
@@ -31,8 +67,8 @@ extension CollectionLink {
                 if !isSignedIn { queue.isSending = false }
                 return (isSignedIn ? queue.beginSending() : [], queue.pending.client)
             }
-            // It may be signed in again by now.
-            guard isSignedIn else { return account == self.account ? startSending() : () }
+            // It may be signed in again by now; and what nobody wrote is sent in another way.
+            guard isSignedIn else { return startSending() }
             guard !batch.isEmpty else { return }
             do {
                 try await connect()

@@ -178,9 +178,9 @@ final class CollectionLink: Sendable {
         for receipt in receipts { receipt.settle(.failure(error)) }
     }
 
-    /// What waits of the account of before waits on, and nobody for it.
+    /// What waits of the account of before waits on, and nobody for it; what nobody wrote is sent all the same.
     func accountChanged(from before: CollectionAccount) {
-        let receipts = withQueue(before) { $0.takeReceipts() }
+        let receipts = before == .nobody ? [] : withQueue(before) { $0.takeReceipts() }
         for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
         for feed in feeds { feed.accountChanged() }
         startSending()

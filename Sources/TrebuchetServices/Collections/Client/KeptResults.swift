@@ -31,7 +31,7 @@ final class KeptResults: Sendable {
     private let pause: @Sendable () async -> Void
     private let log: @Sendable (String) -> Void
     private let contents = Mutex(Contents())
-    /// Held while files are read, written and removed.
+    /// Held while files are written and removed.
     private let files = Mutex(())
 
     /// - Parameters:
@@ -55,22 +55,21 @@ final class KeptResults: Sendable {
     func result(of query: CollectionQuery, in collection: String, for account: CollectionAccount) -> KeptResult? {
         let key = key(query, collection, account)
         let file = file(key)
-        return files.withLock { _ in
-            do {
-                try folder.take()
-                guard let bytes = try PrivateFile.contents(file.path) else { return nil }
-                guard let kept = KeptResult(bytes), kept.key == key else {
-                    log("\(file.path) is damaged and is removed; it is read again from the server")
-                    try FileManager.default.removeItem(at: file)
-                    return nil
-                }
-                // The least recently used go first.
-                try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: file.path)
-                return kept
-            } catch {
-                log("\(file.path) is not read: \(error)")
+        do {
+            try folder.take()
+            // Without the lock: a file is replaced as a whole, and who begins to read is not to wait for one that is written.
+            guard let bytes = try PrivateFile.contents(file.path) else { return nil }
+            guard let kept = KeptResult(bytes), kept.key == key else {
+                log("\(file.path) is damaged and is removed; it is read again from the server")
+                try files.withLock { _ in try FileManager.default.removeItem(at: file) }
                 return nil
             }
+            // The least recently used go first.
+            try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: file.path)
+            return kept
+        } catch {
+            log("\(file.path) is not read: \(error)")
+            return nil
         }
     }
 
