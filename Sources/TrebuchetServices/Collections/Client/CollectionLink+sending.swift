@@ -31,7 +31,7 @@ extension CollectionLink {
 
     /// What nobody wrote, over a connection of its own: the client's own is that of who is signed in by now.
     private func sendAllOfNobody() async {
-        guard let anonymous = session.anonymousClient() else { return }
+        guard let anonymous = session.anonymousClient() else { return withQueue(.nobody) { $0.isSending = false } }
         for failures in 0..<10 {
             do {
                 try await connect()
@@ -41,8 +41,9 @@ extension CollectionLink {
                     let (batch, secret) = withQueue(.nobody) { ($0.beginSending(), $0.pending.client) }
                     guard !batch.isEmpty else { break }
                     let actor = try anonymous.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
+                    let mutations = batch.map { EncodedJSON($0.value) }
                     settle(
-                        try await actor.commit(batch, from: secret, as: CollectionAccount.nobody.name ?? ""),
+                        try await actor.commit(mutations, from: secret, as: CollectionAccount.nobody.name ?? ""),
                         of: .nobody)
                 }
                 return await anonymous.close()
@@ -50,7 +51,7 @@ extension CollectionLink {
                 giveUp(error)
                 break
             } catch {
-                guard let delay = Self.delay(for: error, failures), account != .nobody else { break }
+                guard let delay = Self.delay(for: error, failures, as: .nobody), account != .nobody else { break }
                 try? await Task.sleep(for: delay)
             }
         }
