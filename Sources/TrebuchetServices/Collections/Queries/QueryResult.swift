@@ -33,8 +33,8 @@ extension QueryResult {
     func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(revision, forKey: .revision)
-        // There in any case: a change of it replaces it.
-        try members.encode(count, forKey: .count)
+        // There always or never: a query counts or does not.
+        try members.encodeIfPresent(count, forKey: .count)
         try members.encode(hasMore, forKey: .hasMore)
         try members.encode(documents, forKey: .documents)
     }
