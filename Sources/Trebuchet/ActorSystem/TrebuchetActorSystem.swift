@@ -84,12 +84,24 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     // MARK: Life of actors
 
     public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
-        let index = nextShard.wrappingAdd(1, ordering: .relaxed).oldValue
-        let home = builtShards[Int(UInt(bitPattern: index) % UInt(builtShards.count))].reactor
+        let home = Self.neighbour?.home ?? nextHome
         // Unguessable: whoever has the name can call the actor.
         var random = SystemRandomNumberGenerator()
         let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
         return ActorID("\(type)-\(name)", home: home, server: serverNumber)
+    }
+
+    private var nextHome: Reactor {
+        let index = nextShard.wrappingAdd(1, ordering: .relaxed).oldValue
+        return builtShards[Int(UInt(bitPattern: index) % UInt(builtShards.count))].reactor
+    }
+
+    @TaskLocal private static var neighbour: ActorID?
+
+    /// Has actors that are made in a closure live on the reactor of another one that lives here: what that changes in them without
+    /// waiting leaves before its answers do.
+    package func living<Made>(with actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
+        try Self.$neighbour.withValue(actor) { try make() }
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {

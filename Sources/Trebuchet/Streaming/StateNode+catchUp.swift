@@ -38,7 +38,8 @@ extension StateNode {
 
     /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
     private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
-        if update.suffix(for: version) != nil { return send(update, to: subscription) }
+        // A difference that is longer than the value is not kept, and fits those who were one behind all the same.
+        if suffix(of: update, for: subscription) != nil { return send(update, to: subscription) }
         if let whole, whole.sequence > subscription.sent, let rest = history.patches(since: whole.sequence) {
             send(whole, to: subscription)
             return send(rest, to: subscription)

@@ -10,6 +10,7 @@ struct ParsedArguments {
     private(set) var operands: [String] = []
     private(set) var wantsHelp = false
     private var values: [String: String] = [:]
+    private var lists: [String: [String]] = [:]
 
     init(_ arguments: [String], for command: CommandSpec) throws(UsageError) {
         var rest = arguments[...]
@@ -40,6 +41,7 @@ struct ParsedArguments {
                 throw UsageError("\(option.name) needs a value: \(option.name) \(placeholder)")
             }
             values[option.name] = value
+            lists[option.name, default: []].append(value)
         }
         guard !wantsHelp else { return }
         guard command.operandCount.contains(operands.count) else {
@@ -56,6 +58,9 @@ struct ParsedArguments {
     func has(_ name: String) -> Bool { values[name] != nil }
 
     func string(_ name: String) -> String? { values[name] }
+
+    /// What was given each time, for an option that may be there several times.
+    func all(_ name: String) -> [String] { lists[name] ?? [] }
 
     func int(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = values[name] else { return nil }

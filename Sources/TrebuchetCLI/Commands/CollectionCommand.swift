@@ -7,39 +7,74 @@ enum CollectionCommand {
     static let spec = CommandSpec(
         name: "collection",
         summary: "list, watch and change documents",
-        subcommands: [list, watch, create, update, increment, link, unlink, delete],
+        subcommands: [list, get, watch, create, update, increment, link, unlink, delete],
         discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
-
-    private static let queryOptions = [
-        OptionSpec("--where", "FIELD=JSON", "documents whose field is equal to this"),
-        OptionSpec("--order", "FIELD", "in the order of this field; -FIELD the other way round"),
-        OptionSpec("--limit", "N", "the first N documents"),
-    ]
 
     private static let list = CommandSpec(
         name: "collection list",
         summary: "print the documents of a collection, one JSON line each",
         operands: "<collection>",
         operandCount: 1...1,
-        options: RemoteURL.options + queryOptions,
-        discussion: "  trebuchet collection list todos --where done=false --order -priority --limit 10",
+        options: RemoteURL.options + QueryArguments.options
+            + [OptionSpec("--count", nil, "print how many there are, and none of them")],
+        discussion: QueryArguments.discussion,
         run: { arguments in
-            try await withCollection(arguments, query(arguments)) { documents, _ in
+            let query = try QueryArguments.query(arguments)
+            guard !arguments.has("--count") else { return try await printCount(arguments, query) }
+            try await withCollection(arguments, query) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.error { throw error }
+                    if query.limit == nil, value.hasMore {
+                        Console.error(
+                            "trebuchet collection list: there are more than one result has room for; use collection get"
+                        )
+                    }
                     for document in value.items { print(JSONArgument.text(document.value)) }
                     return
                 }
             }
         })
 
+    private static let get = CommandSpec(
+        name: "collection get",
+        summary: "print a page of the documents of a collection, one JSON line each, and where the next begins",
+        operands: "<collection>",
+        operandCount: 1...1,
+        options: RemoteURL.options + QueryArguments.options
+            + [OptionSpec("--count", nil, "print how many there are, and none of them")],
+        discussion: """
+            When there are more, the last line is on standard error: --after CURSOR, with which the next page is got.
+            \(QueryArguments.discussion)
+            """,
+        run: { arguments in
+            let query = try QueryArguments.query(arguments)
+            guard !arguments.has("--count") else { return try await printCount(arguments, query) }
+            let page = try await getPage(arguments, query)
+            for document in page.items { print(JSONArgument.text(document.value)) }
+            if let cursor = page.cursor { Console.error("--after \(cursor)") }
+        })
+
+    private static func getPage(
+        _ arguments: ParsedArguments, _ query: CollectionQuery
+    ) async throws -> CollectionPage<AnyDocument> {
+        let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
+        let page = try await backend.get(CollectionKey<AnyDocument>(arguments.operands[0]), query)
+        await backend.client.close()
+        return page
+    }
+
+    private static func printCount(_ arguments: ParsedArguments, _ query: CollectionQuery) async throws {
+        let counting = CollectionQuery(where: query.conditions, limit: 0, counts: true)
+        print(try await getPage(arguments, counting).count ?? 0)
+    }
+
     private static let watch = CommandSpec(
         name: "collection watch",
         summary: "print the documents of a collection as a JSON array, each time they change",
         operands: "<collection>",
         operandCount: 1...1,
-        options: RemoteURL.options + queryOptions + [OptionSpec("--count", "N", "end after N lines")],
+        options: RemoteURL.options + QueryArguments.options + [OptionSpec("--count", "N", "end after N lines")],
         discussion: """
             When the server goes, it is tried again until it is back, and standard error says both:
               trebuchet collection watch todos --where done=false
@@ -47,7 +82,7 @@ enum CollectionCommand {
         run: { arguments in
             let count = try arguments.int("--count", in: 1...Int.max)
             let signals = ShutdownSignals()
-            let query = try query(arguments)
+            let query = try QueryArguments.query(arguments)
             let watching = Task {
                 try await withCollection(arguments, query) { documents, client in
                     let reporting = ConnectionReporter.follow(client, of: "collection watch")
@@ -72,7 +107,7 @@ enum CollectionCommand {
         run: { arguments in
             let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
             let lifetime = try arguments.double("--expires-in", in: 0.001...3e9).map { Duration.seconds($0) }
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .one) { documents, _ in
                 try await documents.create(document, expiresIn: lifetime)
             }
         })
@@ -94,11 +129,11 @@ enum CollectionCommand {
             let id = arguments.operands[1]
             let condition = try writeCondition(arguments)
             if arguments.has("--merge") {
-                return try await withCollection(arguments, .all) { documents, _ in
+                return try await withCollection(arguments, .one) { documents, _ in
                     try await documents.merge(id, fields, if: condition)
                 }
             }
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .document(id)) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
                     break
@@ -115,7 +150,7 @@ enum CollectionCommand {
         options: RemoteURL.options + [condition],
         run: { arguments in
             let condition = try writeCondition(arguments)
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .one) { documents, _ in
                 try await documents.delete(arguments.operands[1], if: condition)
             }
         })
@@ -134,12 +169,12 @@ enum CollectionCommand {
             let (id, field) = (arguments.operands[1], arguments.operands[2])
             let text = arguments.operands.count > 3 ? arguments.operands[3] : "1"
             if let whole = Int64(text) {
-                return try await withCollection(arguments, .all) { documents, _ in
+                return try await withCollection(arguments, .one) { documents, _ in
                     try await documents.increment(id, field, by: whole)
                 }
             }
             guard let number = Double(text), number.isFinite else { throw UsageError("'\(text)' is no number") }
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .one) { documents, _ in
                 try await documents.increment(id, field, by: number)
             }
         })
@@ -158,7 +193,7 @@ enum CollectionCommand {
             """#,
         run: { arguments in
             let target = try JSONArgument.value(arguments.operands[3])
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .one) { documents, _ in
                 try await documents.link(
                     arguments.operands[1], arguments.operands[2], to: target, in: arguments.string("--in"))
             }
@@ -172,7 +207,7 @@ enum CollectionCommand {
         options: RemoteURL.options,
         run: { arguments in
             let target = try JSONArgument.value(arguments.operands[3])
-            try await withCollection(arguments, .all) { documents, _ in
+            try await withCollection(arguments, .one) { documents, _ in
                 try await documents.unlink(arguments.operands[1], arguments.operands[2], from: target)
             }
         })
@@ -193,22 +228,6 @@ enum CollectionCommand {
         return (String(text[..<equals]), try JSONArgument.value(String(text[text.index(after: equals)...])))
     }
 
-    private static func query(_ arguments: ParsedArguments) throws -> CollectionQuery {
-        var conditions: [QueryCondition] = []
-        if let condition = arguments.string("--where") {
-            guard let equals = condition.firstIndex(of: "="), equals > condition.startIndex else {
-                throw UsageError("--where \(condition): give a field and its value, as done=false")
-            }
-            let value = try JSONArgument.value(String(condition[condition.index(after: equals)...]))
-            conditions = [.equal(String(condition[..<equals]), value)]
-        }
-        let order = arguments.string("--order").map { field in
-            [field.hasPrefix("-") ? QueryOrder.descending(String(field.dropFirst())) : .ascending(field)]
-        }
-        return CollectionQuery(
-            where: conditions, order: order ?? [], limit: try arguments.int("--limit", in: 1...10_000))
-    }
-
     private static func withCollection(
         _ arguments: ParsedArguments, _ query: CollectionQuery,
         _ body: @MainActor (Shared<SyncedCollection<AnyDocument>>, TrebuchetClient) async throws -> Void
@@ -218,7 +237,7 @@ enum CollectionCommand {
             Shared(
                 .trebuchetCollection(
                     CollectionKey<AnyDocument>(arguments.operands[0]), where: query.conditions, order: query.order,
-                    limit: query.limit))
+                    limit: query.limit, after: query.after))
         }
         try await body(documents, backend.client)
         await backend.client.close()
@@ -238,5 +257,15 @@ enum CollectionCommand {
             printed += 1
             if printed == count { return }
         }
+    }
+}
+
+extension CollectionQuery {
+    /// No more than has to be read by who reads nothing.
+    fileprivate static let one = CollectionQuery(limit: 1)
+
+    /// The document with an id, which is a text or a number in its JSON.
+    fileprivate static func document(_ id: String) -> CollectionQuery {
+        CollectionQuery(where: [.isIn("id", [.string(id)] + (Int64(id).map { [.integer($0)] } ?? []))])
     }
 }

@@ -43,9 +43,9 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case collectionTooLarge(limit: Int)
     /// The server has as many collections as it may.
     case tooManyCollections(limit: Int)
-    /// The connection, or the server, has as many different queries open as it may.
+    /// The connection, its principal, its host or the server has as many different queries open as it may.
     case tooManyQueries(limit: Int)
-    /// More writes than a connection may make.
+    /// More writes, or more reads, than a connection may make.
     case rateLimited(retryAfterMilliseconds: Int)
     /// The store could not keep the write: nothing was done.
     case storeFailed(String)
@@ -105,7 +105,7 @@ extension CollectionError: CustomStringConvertible {
             "\(limit) \(what) of the collection are what one may have now; the rest is for others (\(setting))"
         case .tooManyCollections(let limit): "the server has \(limit) collections already"
         case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
-        case .rateLimited(let wait): "too many writes in too short a time; try again in \(wait) ms"
+        case .rateLimited(let wait): "too many calls in too short a time; try again in \(wait) ms"
         case .storeFailed(let reason): "the write could not be kept: \(reason)"
         case .closed: "the collection is just being taken away; try again"
         case .outdated: "the write came after newer ones of its client and was not done"

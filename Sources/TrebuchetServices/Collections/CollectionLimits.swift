@@ -17,10 +17,20 @@ public struct CollectionLimits: Sendable {
     /// Collections that are in memory at once. For a new one the one goes that was not used for the longest time; it is refused
     /// when all are in use. Default 1,000.
     public var collections = 1_000
-    /// Different queries that are open at the server. Default 1,000.
-    public var queries = 1_000
+    /// Different queries that are open at the server. Default 10,000.
+    public var queries = 10_000
+    /// Of these, those that one principal reads, over all of its connections. Default 625, a sixteenth.
+    public var queriesPerPrincipal = 625
+    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 625.
+    public var queriesPerHost = 625
     /// Queries that one connection has open. Default 64.
     public var queriesPerConnection = 64
+    /// Queries that one connection may open, close and get. Default 100 a second, 500 at once.
+    public var reads = RateLimit(callsPerSecond: 100, burst: 500)
+    /// Bytes of the documents that one result shows; more are cut off, and the result says that there are more. Default 4 MiB.
+    public var resultBytes = 4 << 20
+    /// The same of one page of a query that is read once. Default 1 MiB.
+    public var pageBytes = 1 << 20
     /// Writes that one connection may make. Default 200 a second, 1,000 at once.
     public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
     /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.

@@ -206,6 +206,7 @@ import TrebuchetTesting
         var seen: Int { 0 }
 
         init(query: CollectionQuery) { self.query = query }
+        func isTold(_ shown: [String: Int], through revision: Int) {}
         func refresh() {}
         func report(_ error: any Error, of account: CollectionAccount) {}
         func accountChanged() {}

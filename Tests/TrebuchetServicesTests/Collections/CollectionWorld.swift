@@ -78,10 +78,14 @@ struct CollectionGuest {
     }
 
     func todos(
-        where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil
+        where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil, after: String? = nil,
+        counts: Bool = false
     ) -> Shared<SyncedCollection<Todo>> {
         backend.scope {
-            Shared(.trebuchetCollection(Schema.todos, where: conditions, order: order, limit: limit), store: store)
+            Shared(
+                .trebuchetCollection(
+                    Schema.todos, where: conditions, order: order, limit: limit, after: after, counts: counts),
+                store: store)
         }
     }
 

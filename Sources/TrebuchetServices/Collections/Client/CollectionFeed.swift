@@ -4,6 +4,9 @@ protocol CollectionFeed: AnyObject, Sendable {
     /// The last write that its result shows: -1 before the server has said anything, unless it will not.
     var seen: Int { get }
 
+    /// The server has answered a write: which one the results of this connection's queries show, by their numbers, and that they show
+    /// what there is up to another one.
+    func isTold(_ shown: [String: Int], through revision: Int)
     /// Shows what there is now.
     func refresh()
     /// Shows that a write was refused for which nobody waits, if it was made as who is shown.

@@ -154,6 +154,9 @@ final class CollectionLink: Sendable {
     /// Takes in what the server has answered.
     func settle(_ outcomes: [MutationOutcome], of account: CollectionAccount) {
         let receipts = withQueue(account) { queue in outcomes.map { queue.settle($0) } }
+        if let shown = outcomes.last?.shown, let revision = outcomes.lazy.map(\.revision).max() {
+            for feed in feeds { feed.isTold(shown, through: revision) }
+        }
         forgetSeen()
         // One that stays in the file is sent again after a restart, and not done again.
         try? save(account)

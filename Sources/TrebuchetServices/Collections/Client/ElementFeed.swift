@@ -21,10 +21,14 @@ where Element.ID: Codable & Sendable {
         var isKept = false
         /// It is kept up to date.
         var isLive = false
+        /// Up to which write the result shows what the server has.
+        var position = ResultPosition()
         var lastSyncedAt: Date?
         var error: (any Error)?
         /// The view that is read, and who reads it.
         var view: String?
+        /// What the answers of writes call it.
+        var number: Int?
         var reader: Task<Void, Never>?
         /// It may be open as somebody who is not signed in any more.
         var isToReopen = false
@@ -38,11 +42,14 @@ where Element.ID: Codable & Sendable {
             result = kept.map { kept in
                 var result = QueryResult()
                 result.revision = kept.revision
+                (result.count, result.hasMore) = (kept.count, kept.hasMore ?? false)
                 result.documents = KeyedCollection(kept.documents)
                 return result
             }
             lastSyncedAt = kept.map { Date(timeIntervalSince1970: $0.syncedAt) }
             isKept = kept != nil
+            position = ResultPosition()
+            if let kept { position.shows(kept.revision) }
         }
     }
 
@@ -65,7 +72,14 @@ where Element.ID: Codable & Sendable {
     var seen: Int {
         contents.withLock { contents in
             if contents.error != nil, contents.result == nil || contents.isKept { return .max }
-            return contents.isKept ? -1 : contents.result?.revision ?? -1
+            return contents.isKept ? -1 : contents.position.seen ?? -1
+        }
+    }
+
+    func isTold(_ shown: [String: Int], through revision: Int) {
+        contents.withLock { contents in
+            guard let number = contents.number, let shown = shown[String(number)] else { return }
+            contents.position.isTold(shown: shown, through: revision)
         }
     }
 
@@ -89,8 +103,8 @@ where Element.ID: Codable & Sendable {
             guard contents.account == account else { return }
             contents.uncertain.forget(pending)
             let documents = pending.show(
-                over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.result?.revision,
-                kept: contents.uncertain.documents)
+                over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.position.seen,
+                hasMore: contents.result?.hasMore ?? false, kept: contents.uncertain.documents)
             var decoded: [DocumentID: ShownDocument<Element>] = [:]
             var elements = IdentifiedArrayOf<Element>()
             var unreadable: String?
@@ -109,6 +123,8 @@ where Element.ID: Codable & Sendable {
             value.isLoading = contents.result == nil && contents.error == nil
             value.isStale = contents.result != nil && !contents.isLive
             value.isSyncing = pending.isWaiting
+            value.count = contents.result?.count
+            value.hasMore = contents.result?.hasMore ?? false
             value.lastSyncedAt = contents.lastSyncedAt
             value.readError = damage ?? contents.error ?? unreadable.map { CollectionError.unreadable(id: $0) }
         }
@@ -177,6 +193,7 @@ where Element.ID: Codable & Sendable {
 
     /// Opens the query over the connection that there is now: a new connection has none open.
     private func open() async {
+        contents.withLock { $0.number = nil }
         do {
             try await link.connect()
             let (account, isToReopen) = contents.withLock { ($0.account, $0.isToReopen) }
@@ -185,6 +202,11 @@ where Element.ID: Codable & Sendable {
                 guard contents.account == account else { return false }
                 (contents.failures, contents.error) = (0, nil)
                 if isToReopen { contents.isToReopen = false }
+                if contents.view != ticket.view { contents.position.begin() }
+                contents.number = ticket.number
+                if let shown = ticket.shown, let revision = ticket.revision {
+                    contents.position.isTold(shown: shown, through: revision)
+                }
                 if contents.view == ticket.view, contents.reader != nil {
                     guard contents.result != nil, !contents.isKept, !contents.isLive else { return false }
                     (contents.isLive, contents.lastSyncedAt) = (true, Date())
@@ -232,8 +254,9 @@ where Element.ID: Codable & Sendable {
         let (pending, _) = link.shown(of: account)
         let isShown = contents.withLock { contents in
             guard contents.account == account else { return false }
-            contents.uncertain.keep(contents.result, pending)
+            contents.uncertain.keep(contents.result, seen: contents.position.seen, pending)
             (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
+            contents.position.shows(result.revision)
             return true
         }
         guard isShown else { return }

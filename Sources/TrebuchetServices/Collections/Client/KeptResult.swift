@@ -17,6 +17,8 @@ struct KeptResult: Codable, Sendable {
     let syncedAt: Double
     let revision: Int
     let documents: [Document]
+    var count: Int?
+    var hasMore: Bool?
 
     private static let digits = 16
 
@@ -41,11 +43,15 @@ struct KeptResult: Codable, Sendable {
         self = read
     }
 
-    init(key: Key, syncedAt: Double, revision: Int, documents: [Document]) {
+    init(
+        key: Key, syncedAt: Double, revision: Int, documents: [Document], count: Int? = nil, hasMore: Bool? = nil
+    ) {
         self.key = key
         self.syncedAt = syncedAt
         self.revision = revision
         self.documents = documents
+        self.count = count
+        self.hasMore = hasMore
     }
 
     private static func line(of json: UnsafeRawBufferPointer) -> String {

@@ -105,7 +105,7 @@ final class KeptResults: Sendable {
                 write(
                     KeptResult(
                         key: key, syncedAt: date.timeIntervalSince1970, revision: result.revision,
-                        documents: Array(result.documents)))
+                        documents: Array(result.documents), count: result.count, hasMore: result.hasMore))
                 isChanged = true
             }
             if isChanged { removeLeastUsed() }

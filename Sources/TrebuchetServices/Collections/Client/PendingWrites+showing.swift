@@ -10,10 +10,12 @@ extension PendingWrites {
     ///
     /// - Parameters:
     ///   - revision: of the last write that is in the result; nil when there is no result yet.
+    ///   - hasMore: whether more documents match behind those of the result. One that is new and stands behind all of these is then
+    ///     not shown: others, that are not known here, stand before it.
     ///   - kept: documents in place of those of the result, which may have writes already that wait for their answers.
     func show(
         over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?,
-        kept: [DocumentID: Document?] = [:]
+        hasMore: Bool = false, kept: [DocumentID: Document?] = [:]
     ) -> [Document] {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? true {
@@ -23,8 +25,12 @@ extension PendingWrites {
             }
         }
         guard !touched.isEmpty else { return Array(documents) }
+        let start = try? query.start
+        let last = hasMore ? documents.last : nil
         var shown = documents.filter { touched[$0.id] == nil }
         for case let document? in touched.values where query.matches(document) {
+            guard start?.precedes(document, in: query.order) ?? true else { continue }
+            if let last, !documents.contains(id: document.id), query.precedes(last, document) { continue }
             let place = shown.partitioningIndex { !query.precedes($0, document) }
             shown.insert(document, at: place)
         }

@@ -18,6 +18,11 @@ public struct SyncedCollection<Element: Codable & Identifiable & Equatable & Sen
 where Element.ID: Codable & Sendable {
     /// In the order of the query.
     public internal(set) var items: IdentifiedArrayOf<Element> = []
+    /// How many documents match at the server, those that are not among the items too; nil unless the query counts.
+    public internal(set) var count: Int?
+    /// Whether more documents match behind the items: the query has a limit, or all together are more than one result has room for
+    /// (`CollectionLimits.resultBytes` at the server).
+    public internal(set) var hasMore = false
     /// There is nothing to show yet: nothing has come from the server, and nothing was kept of before.
     public internal(set) var isLoading = true
     /// The items may be out of date: there is no connection, or they were kept from before and the server has not said more yet.
@@ -66,8 +71,8 @@ struct ShownDocument<Element: Sendable>: Sendable {
 extension SyncedCollection: Equatable {
     /// Errors are equal when they read the same.
     public static func == (one: Self, other: Self) -> Bool {
-        one.items == other.items && one.isLoading == other.isLoading && one.isStale == other.isStale
-            && one.isSyncing == other.isSyncing
+        one.items == other.items && one.count == other.count && one.hasMore == other.hasMore
+            && one.isLoading == other.isLoading && one.isStale == other.isStale && one.isSyncing == other.isSyncing
             && one.lastSyncedAt == other.lastSyncedAt && one.writeStatus == other.writeStatus
             && isSame(one.writeError, other.writeError) && isSame(one.readError, other.readError)
     }

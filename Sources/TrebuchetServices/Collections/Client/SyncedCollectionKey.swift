@@ -1,6 +1,6 @@
 public import SharedState
 
-/// Where a `SyncedCollection` comes from; see ``SharedReaderKey/trebuchetCollection(_:where:order:limit:)``.
+/// Where a `SyncedCollection` comes from; see ``SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
 public struct SyncedCollectionKey<Element: Codable & Identifiable & Equatable & Sendable>: SharedKey
 where Element.ID: Codable & Sendable {
     public typealias Value = SyncedCollection<Element>
@@ -58,22 +58,26 @@ where Element.ID: Codable & Sendable {
 
 extension SharedReaderKey {
     /// The documents of a collection for which all conditions hold, in an order, and at most so many. Kept up to date while
-    /// a wrapper is there.
+    /// a wrapper is there. See ``CollectionQuery``.
+    ///
+    /// - Parameters:
+    ///   - after: the cursor of a page (``QueryPage/cursor``): documents behind it alone.
+    ///   - counts: whether ``SyncedCollection/count`` says how many match in all.
     public static func trebuchetCollection<Element>(
         _ key: CollectionKey<Element>, where conditions: [QueryCondition] = [], order: [QueryOrder] = [],
-        limit: Int? = nil
+        limit: Int? = nil, after: String? = nil, counts: Bool = false
     ) -> Self where Self == SyncedCollectionKey<Element>.Default {
-        let query = CollectionQuery(where: conditions, order: order, limit: limit)
+        let query = CollectionQuery(where: conditions, order: order, limit: limit, after: after, counts: counts)
         let key = SyncedCollectionKey<Element>(key.name, query)
         return SyncedCollectionKey.Default[key, default: key.initialValue]
     }
 
-    /// Another name of ``trebuchetCollection(_:where:order:limit:)``.
+    /// Another name of ``trebuchetCollection(_:where:order:limit:after:counts:)``.
     public static func instantSync<Element>(
         _ key: CollectionKey<Element>, where conditions: [QueryCondition] = [], order: [QueryOrder] = [],
-        limit: Int? = nil
+        limit: Int? = nil, after: String? = nil, counts: Bool = false
     ) -> Self where Self == SyncedCollectionKey<Element>.Default {
-        trebuchetCollection(key, where: conditions, order: order, limit: limit)
+        trebuchetCollection(key, where: conditions, order: order, limit: limit, after: after, counts: counts)
     }
 }
 

@@ -10,12 +10,14 @@ struct UncertainDocuments {
     private var since: Int?
 
     /// Another result comes.
-    mutating func keep(_ result: QueryResult?, _ pending: PendingWrites) {
+    ///
+    /// - Parameter revision: of the last write that the result of before shows.
+    mutating func keep(_ result: QueryResult?, seen revision: Int?, _ pending: PendingWrites) {
         forget(pending)
         since = pending.firstUncertain
         for id in pending.uncertain where documents[id] == nil {
             documents[id] = .some(
-                pending.answered(id, over: result?.documents ?? KeyedCollection(), seen: result?.revision))
+                pending.answered(id, over: result?.documents ?? KeyedCollection(), seen: revision))
         }
     }
 

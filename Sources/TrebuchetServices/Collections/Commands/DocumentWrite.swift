@@ -45,6 +45,9 @@ struct MutationOutcome: Codable, Sendable, Hashable {
     var error: CollectionError?
     /// Which of several commands that was, from 0.
     var index: Int?
+    /// In the last of an answer: which write the result of each query shows that the connection has open, by the query's number. They
+    /// have left before the answer, and show what the outcomes say.
+    var shown: [String: Int]?
 
     /// What its caller is told; nil when it was done.
     var failure: (any Error)? {

@@ -1,24 +1,102 @@
-/// An order of all values in JSON, absent ones first.
+internal import Glibc
+
+/// An order of all values in JSON, absent ones first. Numbers are compared as numbers, texts by their bytes.
 enum JSONOrder {
+    /// What there is before values of a kind are compared with each other.
+    enum Kind: Int, Comparable {
+        case null, bool, number, text, array, object
+
+        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+    }
+
     /// Below zero when the first comes first, above when the second does.
     static func compare(_ one: JSONValue?, _ other: JSONValue?) -> Int {
         switch (one ?? .null, other ?? .null) {
         case (.integer(let one), .integer(let other)): sign(one, other)
-        case (.integer(let one), .number(let other)): sign(Double(one), other)
-        case (.number(let one), .integer(let other)): sign(one, Double(other))
+        case (.integer(let one), .number(let other)): compare(one, other)
+        case (.number(let one), .integer(let other)): -compare(other, one)
         case (.number(let one), .number(let other)): sign(one, other)
         case (.string(let one), .string(let other)): compare(one, other)
         case (.bool(let one), .bool(let other)): sign(one ? 1 : 0, other ? 1 : 0)
         case (.array(let one), .array(let other)): compare(one, other)
         case (.object(let one), .object(let other)): compare(one, other)
-        case (let one, let other): sign(rank(one), rank(other))
+        case (let one, let other): sign(kind(one), kind(other))
         }
     }
 
     /// Whether two values are both numbers or both texts.
     static func areComparable(_ one: JSONValue?, _ other: JSONValue) -> Bool {
         guard let one else { return false }
-        return rank(one) == rank(other) && (rank(one) == 2 || rank(one) == 3)
+        let kind = kind(one)
+        return kind == self.kind(other) && (kind == .number || kind == .text)
+    }
+
+    static func kind(_ value: JSONValue) -> Kind {
+        switch value {
+        case .null: .null
+        case .bool: .bool
+        case .integer, .number: .number
+        case .string: .text
+        case .array: .array
+        case .object: .object
+        }
+    }
+
+    /// The same for all values that `compare` takes for one, and for no others: 3 and 3.0 are one number.
+    static func identity(_ value: JSONValue?) -> JSONValue {
+        switch value {
+        case nil: .null
+        case .number(let number)?: Int64(exactly: number).map { .integer($0) } ?? .number(number)
+        case .array(let elements)?: .array(elements.map { identity($0) })
+        case .object(let members)?: .object(JSONObject(members.map { (key: $0.name, value: identity($0.value)) }))
+        case let value?: value
+        }
+    }
+
+    // MARK: Where documents stand
+
+    /// How much of a text says where its document stands.
+    static let longestText = 512
+
+    /// What of a value says where its document stands: of a long text the beginning, of an array or object only that it is one. So
+    /// the place of a document can be told in few bytes.
+    static func placing(_ value: JSONValue?) -> JSONValue {
+        switch value ?? .null {
+        case .string(let text) where text.utf8.count > longestText:
+            .string(String(decoding: text.utf8.prefix(placingCount(text)), as: UTF8.self))
+        case .array: .array([])
+        case .object: .object(JSONObject())
+        case let value: value
+        }
+    }
+
+    /// Compares what says where documents stand.
+    static func comparePlaces(_ one: JSONValue?, _ other: JSONValue?) -> Int {
+        switch (one ?? .null, other ?? .null) {
+        case (.string(let one), .string(let other)): compare(one, other, placingCount(one), placingCount(other))
+        case (.array, .array), (.object, .object): 0
+        case (let one, let other): compare(one, other)
+        }
+    }
+
+    /// As many bytes of a text, and no half characters.
+    private static func placingCount(_ text: String) -> Int {
+        let bytes = text.utf8
+        guard bytes.count > longestText else { return bytes.count }
+        var end = bytes.index(bytes.startIndex, offsetBy: longestText)
+        while bytes[end] & 0xC0 == 0x80 { end = bytes.index(before: end) }
+        return bytes.distance(from: bytes.startIndex, to: end)
+    }
+
+    // MARK: Kinds
+
+    private static func compare(_ integer: Int64, _ number: Double) -> Int {
+        // Exactly: a double has no room for all digits of the integer.
+        if number.isNaN || number < -0x1p63 { return 1 }
+        if number >= 0x1p63 { return -1 }
+        let whole = number.rounded(.towardZero)
+        let sign = sign(integer, Int64(whole))
+        return sign != 0 ? sign : self.sign(whole, number)
     }
 
     private static func compare(_ one: [JSONValue], _ other: [JSONValue]) -> Int {
@@ -40,22 +118,26 @@ enum JSONOrder {
         return sign(left.count, right.count)
     }
 
-    private static func compare(_ one: String, _ other: String) -> Int {
-        one.isSameBytes(as: other) ? 0 : one.precedesInBytes(other) ? -1 : 1
+    static func compare(_ one: String, _ other: String) -> Int {
+        compare(one, other, one.utf8.count, other.utf8.count)
+    }
+
+    /// Compares the first bytes of two texts.
+    private static func compare(_ one: String, _ other: String, _ count: Int, _ otherCount: Int) -> Int {
+        let both = min(count, otherCount)
+        let order = one.utf8.withContiguousStorageIfAvailable { one in
+            other.utf8.withContiguousStorageIfAvailable { other in
+                both == 0 ? 0 : Int(memcmp(one.baseAddress!, other.baseAddress!, both))
+            }
+        }
+        guard case let order?? = order else {
+            let (one, other) = (one.utf8.prefix(count), other.utf8.prefix(otherCount))
+            return one.elementsEqual(other) ? 0 : one.lexicographicallyPrecedes(other) ? -1 : 1
+        }
+        return order != 0 ? order : sign(count, otherCount)
     }
 
     private static func sign<Value: Comparable>(_ one: Value, _ other: Value) -> Int {
         one < other ? -1 : one > other ? 1 : 0
-    }
-
-    private static func rank(_ value: JSONValue) -> Int {
-        switch value {
-        case .null: 0
-        case .bool: 1
-        case .integer, .number: 2
-        case .string: 3
-        case .array: 4
-        case .object: 5
-        }
     }
 }

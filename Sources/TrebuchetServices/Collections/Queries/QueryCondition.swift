@@ -1,54 +1,137 @@
-/// What must hold for a field of a document.
-public struct QueryCondition: Codable, Hashable, Sendable {
-    enum Comparison: String, Codable, Sendable {
-        case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains
+/// What must hold for a document.
+///
+/// A field is the name of one, `address.city` for a field within a field, or what the server knows of a document: `$creator` (the id
+/// of who created it, null for somebody who was not signed in), `$createdAt` and `$updatedAt` (milliseconds since 1970), `$created`
+/// and `$revision` (the numbers of the writes that created and last changed it). In a name, a dot or a backslash has a backslash
+/// before it, and so has a `$` at the beginning: `a\.b`.
+public struct QueryCondition: Sendable {
+    enum Comparison: String, Sendable {
+        case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains, prefix
+        case isIn = "in"
     }
 
-    let field: String
-    let comparison: Comparison
-    let value: JSONValue
+    indirect enum Kind: Hashable, Sendable {
+        case field(FieldPath, Comparison, JSONValue)
+        /// All of one group, at least.
+        case any([[QueryCondition]])
+    }
+
+    /// Values of one `in`.
+    public static let longestList = 64
+
+    let kind: Kind
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    private init(_ field: String, _ comparison: Comparison, _ value: JSONValue) {
+        kind = .field(FieldPath(field), comparison, value)
+    }
 
     /// Null is equal to an absent field.
-    public static func equal(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .equal, value: value)
-    }
-    public static func notEqual(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .notEqual, value: value)
-    }
+    public static func equal(_ field: String, _ value: JSONValue) -> Self { Self(field, .equal, value) }
+    public static func notEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .notEqual, value) }
+    /// Equal to one of these values, at most 64.
+    public static func isIn(_ field: String, _ values: [JSONValue]) -> Self { Self(field, .isIn, .array(values)) }
     /// Holds for numbers when the value is one, and for texts when it is one.
-    public static func less(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .less, value: value)
-    }
-    public static func lessOrEqual(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .lessOrEqual, value: value)
-    }
-    public static func greater(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .greater, value: value)
-    }
+    public static func less(_ field: String, _ value: JSONValue) -> Self { Self(field, .less, value) }
+    public static func lessOrEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .lessOrEqual, value) }
+    public static func greater(_ field: String, _ value: JSONValue) -> Self { Self(field, .greater, value) }
     public static func greaterOrEqual(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .greaterOrEqual, value: value)
+        Self(field, .greaterOrEqual, value)
     }
+    /// The field is a text that begins with this one, byte by byte.
+    public static func prefix(_ field: String, _ text: String) -> Self { Self(field, .prefix, .string(text)) }
     /// The field is an array that has the value as an element, as after a link.
-    public static func contains(_ field: String, _ value: JSONValue) -> Self {
-        Self(field: field, comparison: .contains, value: value)
-    }
+    public static func contains(_ field: String, _ value: JSONValue) -> Self { Self(field, .contains, value) }
+    /// All conditions of at least one group hold. There are no groups within groups.
+    public static func any(_ groups: [QueryCondition]...) -> Self { Self(.any(groups)) }
+    /// At least one of these conditions holds.
+    public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
 
     func holds(for document: Document) -> Bool {
-        let present = document.fields[field]
-        let order = JSONOrder.compare(present, value)
-        switch comparison {
-        case .equal: return order == 0
-        case .notEqual: return order != 0
-        case .contains:
-            guard case .array(let elements)? = present else { return false }
-            return elements.contains { JSONOrder.compare($0, value) == 0 }
-        case .less: return JSONOrder.areComparable(present, value) && order < 0
-        case .lessOrEqual: return JSONOrder.areComparable(present, value) && order <= 0
-        case .greater: return JSONOrder.areComparable(present, value) && order > 0
-        case .greaterOrEqual: return JSONOrder.areComparable(present, value) && order >= 0
+        switch kind {
+        case .any(let groups): groups.contains { $0.allSatisfy { $0.holds(for: document) } }
+        case .field(let field, let comparison, let value): Self.holds(field.value(in: document), comparison, value)
         }
     }
 
-    /// Tells different conditions apart.
-    var text: String { "\(field)\u{0}\(comparison.rawValue)\u{0}\(value)" }
+    private static func holds(_ present: JSONValue?, _ comparison: Comparison, _ value: JSONValue) -> Bool {
+        switch comparison {
+        case .equal: return JSONOrder.compare(present, value) == 0
+        case .notEqual: return JSONOrder.compare(present, value) != 0
+        case .isIn:
+            guard case .array(let values) = value else { return false }
+            return values.contains { JSONOrder.compare(present, $0) == 0 }
+        case .contains:
+            guard case .array(let elements)? = present else { return false }
+            return elements.contains { JSONOrder.compare($0, value) == 0 }
+        case .prefix:
+            guard case .string(let text)? = present, case .string(let start) = value else { return false }
+            return text.utf8.starts(with: start.utf8)
+        case .less: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) < 0
+        case .lessOrEqual: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) <= 0
+        case .greater: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) > 0
+        case .greaterOrEqual: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) >= 0
+        }
+    }
+
+    // MARK: One form for conditions that mean the same
+
+    var canonical: Self {
+        switch kind {
+        case .field(let field, .isIn, .array(let values)):
+            let sorted = values.map { JSONOrder.identity($0) }.sorted { JSONOrder.compare($0, $1) < 0 }
+            let unique = sorted.indices.filter { $0 == 0 || sorted[$0 - 1] != sorted[$0] }.map { sorted[$0] }
+            return Self(.field(field, .isIn, .array(unique)))
+        case .field(let field, let comparison, let value):
+            return Self(.field(field, comparison, JSONOrder.identity(value)))
+        case .any(let groups):
+            let groups = groups.map { Self.canonical($0) }
+            return Self(.any(Self.inOrder(groups) { .array($0.map(\.value)) }))
+        }
+    }
+
+    /// Each once, in an order of their own.
+    static func canonical(_ conditions: [QueryCondition]) -> [QueryCondition] {
+        inOrder(conditions.map(\.canonical)) { $0.value }
+    }
+
+    private static func inOrder<Part>(_ parts: [Part], _ value: (Part) -> JSONValue) -> [Part] {
+        let named = parts.map { (part: $0, text: value($0).json) }
+            .sorted { $0.text.lexicographicallyPrecedes($1.text) }
+        return named.indices.filter { $0 == 0 || named[$0 - 1].text != named[$0].text }.map { named[$0].part }
+    }
+
+    // MARK: Limits
+
+    /// How many conditions it is made of.
+    var count: Int {
+        guard case .any(let groups) = kind else { return 1 }
+        return groups.reduce(0) { $0 + $1.count }
+    }
+
+    func check(isInGroup: Bool = false) throws(CollectionError) {
+        switch kind {
+        case .field(let field, let comparison, let value):
+            try field.check()
+            switch (comparison, value) {
+            case (.isIn, .array(let values)) where values.count <= Self.longestList: break
+            case (.isIn, _): throw .invalidQuery("'in' has an array of at most \(Self.longestList) values")
+            case (.prefix, .string): break
+            case (.prefix, _): throw .invalidQuery("'prefix' has a text")
+            default: break
+            }
+        case .any(let groups):
+            guard !isInGroup else { throw .invalidQuery("groups of conditions within groups") }
+            guard !groups.isEmpty, !groups.contains(where: \.isEmpty) else {
+                throw .invalidQuery("'any' has groups of at least one condition")
+            }
+            for group in groups { for condition in group { try condition.check(isInGroup: true) } }
+        }
+    }
+}
+
+extension QueryCondition: Hashable {
+    public static func == (one: Self, other: Self) -> Bool { one.kind == other.kind }
+    public func hash(into hasher: inout Hasher) { hasher.combine(kind) }
 }

@@ -16,7 +16,7 @@ public final class CollectionHost: Sendable {
         var collections: [String: Loaded] = [:]
         /// Those that nobody uses, which others may take the place of.
         var resting = LeastRecent<String>()
-        var queries = 0
+        var queries: QueryShares
         var visitors: [CallerConnection: CollectionVisitor] = [:]
     }
 
@@ -27,7 +27,7 @@ public final class CollectionHost: Sendable {
     private weak let server: TrebuchetServer?
     private let rates: WriteRates
     let log: CollectionLog
-    private let contents = Mutex(Contents())
+    private let contents: Mutex<Contents>
 
     private init(
         _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits,
@@ -40,6 +40,7 @@ public final class CollectionHost: Sendable {
         self.clock = clock
         rates = WriteRates(limits)
         log = CollectionLog(server)
+        contents = Mutex(Contents(queries: QueryShares(limits)))
     }
 
     /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
@@ -70,7 +71,7 @@ public final class CollectionHost: Sendable {
     /// Collections that are in use now.
     public var collectionCount: Int { contents.withLock { $0.collections.count } }
     /// Different queries that are open now.
-    public var queryCount: Int { contents.withLock { $0.queries } }
+    public var queryCount: Int { contents.withLock { $0.queries.count } }
 
     private func makeCollection(
         _ actorName: String, in system: TrebuchetActorSystem
@@ -133,17 +134,17 @@ public final class CollectionHost: Sendable {
 
     func expose(_ view: CollectionView, as name: String) async { await server?.expose(view, as: name) }
 
-    func reserveQuery() throws(CollectionError) {
-        let isAllowed = contents.withLock { contents in
-            guard contents.queries < limits.queries else { return false }
-            contents.queries += 1
-            return true
-        }
-        guard isAllowed else { throw .tooManyQueries(limit: limits.queries) }
+    func takeQuery(_ holder: Holder, isNew: Bool) throws(CollectionError) {
+        try contents.withLock { contents throws(CollectionError) in try contents.queries.take(holder, isNew: isNew) }
     }
 
-    func didCloseQuery(_ name: String) {
-        contents.withLock { $0.queries -= 1 }
+    func releaseQuery(_ holder: Holder) { contents.withLock { $0.queries.release(holder) } }
+
+    func didCloseQuery(_ name: String, _ holder: Holder?) {
+        contents.withLock { contents in
+            if let holder { contents.queries.release(holder) }
+            contents.queries.remove()
+        }
         Task { [weak server] in await server?.unexpose(name) }
     }
 

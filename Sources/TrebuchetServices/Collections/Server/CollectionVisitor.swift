@@ -2,11 +2,12 @@ internal import Networking
 internal import Synchronization
 internal import Trebuchet
 
-/// A connection as collections see it: how fast it writes, and how many queries it has open. One for all collections.
+/// A connection as collections see it: how fast it reads and writes, and how many queries it has open. One for all collections.
 final class CollectionVisitor: Sendable {
     private struct Usage {
         var queries = 0
         var writes: TokenBucket
+        var reads: TokenBucket
     }
 
     let connection: CallerConnection
@@ -20,7 +21,8 @@ final class CollectionVisitor: Sendable {
         self.all = all
         host = connection.host
         queryLimit = limits.queriesPerConnection
-        usage = Mutex(Usage(writes: TokenBucket(limits.writes, now: MonotonicClock.now)))
+        let now = MonotonicClock.now
+        usage = Mutex(Usage(writes: TokenBucket(limits.writes, now: now), reads: TokenBucket(limits.reads, now: now)))
     }
 
     /// Nil when so many writes may be made; else the time to wait for that, in milliseconds. The connection first: who is over its
@@ -30,6 +32,15 @@ final class CollectionVisitor: Sendable {
         if let wait = usage.withLock({ $0.writes.take(count, at: now) }) { return wait }
         return all.take(count, connection.principal?.id, host, at: now)
     }
+
+    /// Takes one of the calls that open, close and get queries.
+    func takeRead() throws(CollectionError) {
+        let now = MonotonicClock.now
+        if let wait = usage.withLock({ $0.reads.take(at: now) }) { throw .rateLimited(retryAfterMilliseconds: wait) }
+    }
+
+    /// Whose share of queries it uses.
+    var holder: Holder { Holder(principal: connection.principal?.id, host: host) }
 
     func openQuery() throws(CollectionError) {
         let isAllowed = usage.withLock { usage in

@@ -10,7 +10,7 @@ distributed actor DocumentCollection {
 
     private struct Waiting {
         let continuation: Waiter
-        /// Whose query results are to show the write.
+        /// Who writes.
         let connection: CallerConnection
     }
 
@@ -46,7 +46,7 @@ distributed actor DocumentCollection {
         self.table = table
         self.stored = stored
         self.host = host
-        queries = OpenQueries(host: host)
+        queries = OpenQueries(host: host, documents: table.documents.values)
         revision = table.revision
         self.actorSystem = actorSystem
     }
@@ -105,6 +105,8 @@ distributed actor DocumentCollection {
         showExpired()
         watchForExpiry()
         try await written(for: visitor.connection)
+        // The results of the caller's queries have left before this answer, which says of which write they are.
+        if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.shown(to: visitor) }
         return outcomes
     }
 
@@ -203,7 +205,7 @@ distributed actor DocumentCollection {
     /// Readers see it no more, whatever becomes of the store.
     private func showExpired() {
         let changes = table.takeExpired()
-        if !changes.isEmpty { queries.show(changes, revision: revision, for: []) }
+        if !changes.isEmpty { queries.show(changes, revision: revision) }
     }
 
     /// One timer, for the document that expires first.
@@ -225,8 +227,7 @@ distributed actor DocumentCollection {
 
     /// Returns when all that was done up to now is in the store and with the readers.
     private func written(for connection: CallerConnection) async throws(CollectionError) {
-        // Nothing was changed, but its client waits to see that number.
-        guard table.hasUnwritten || isWriting else { return queries.show([], revision: revision, for: [connection]) }
+        guard table.hasUnwritten || isWriting else { return }
         let result = await withCheckedContinuation { continuation in
             waiting.append(Waiting(continuation: continuation, connection: connection))
             startWriting()
@@ -248,8 +249,7 @@ distributed actor DocumentCollection {
             do throws(CollectionError) {
                 try await stored.write(batch)
                 revision = batch.revision
-                queries.show(
-                    table.endWrite(batch), revision: revision, for: Set(written.map(\.connection)))
+                queries.show(table.endWrite(batch), revision: revision)
             } catch {
                 let writers = written.first.map { " by \(CollectionLog.name($0.connection))" } ?? ""
                 let others = Set(written.map(\.connection)).count - 1
@@ -271,7 +271,6 @@ distributed actor DocumentCollection {
         // They repeat what was in the last batch.
         let rest = waiting
         waiting = []
-        queries.show([], revision: revision, for: Set(rest.map(\.connection)))
         for waiter in rest { waiter.continuation.resume(returning: .success(())) }
         closeIfUnused()
     }
@@ -280,27 +279,21 @@ distributed actor DocumentCollection {
 
     /// Begins to keep the result of a query up to date for the calling connection, until that closes it or goes.
     ///
-    /// What it has written up to now, and writes from then on, is shown there before it is answered. A connection that opens
-    /// a query again has opened it once.
-    distributed func open(_ query: CollectionQuery) async throws(CollectionError) -> QueryTicket {
+    /// What it has written up to now is in the result; what it writes from then on reaches it over the same connection before the
+    /// answer does. A connection that opens a query again has opened it once.
+    distributed func open(_ query: EncodedJSON) async throws(CollectionError) -> QueryTicket {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        try query.check()
-        let principal = visitor.connection.principal
-        let (rules, name) = (host.rules, name)
-        let reader = rules.readersAreAlike(in: name) ? nil : OpenQueries.Reader(id: principal?.id)
-        let key = OpenQueries.Key(query: query.canonical, reader: reader)
-        let opened = try queries.open(key, for: visitor, revision: revision) {
-            let time = host.clock.now()
-            let documents = table.documents.values.lazy.filter { !$0.isExpired(at: time) }
-            let view =
-                reader == nil
-                ? QueryView(key.query, of: documents)
-                : QueryView(key.query, of: documents) { rules.may(principal, .read, $0, in: name) }
-            return CollectionView(view, revision: revision, actorSystem: actorSystem)
-        }
+        let (query, reader, mayRead) = try read(query, for: visitor)
+        expire()
+        let key = OpenQuery.Key(query: query, reader: reader)
+        queries.reading += 1
+        defer { queries.reading -= 1 }
+        while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
+        guard !isClosed else { throw .closed }
+        let opened = try queries.open(key, for: visitor, mayRead: mayRead)
         if opened.isFirstOfConnection {
             visitor.connection.onClose { [weak self, weak visitor] in
                 Task {
@@ -310,31 +303,99 @@ distributed actor DocumentCollection {
             }
         }
         watchForExpiry()
-        if opened.isNew { await host.expose(opened.view, as: opened.ticket.view) }
-        return opened.ticket
+        if opened.isNew {
+            await begin(opened.query)
+        } else if !opened.query.isReady {
+            await withCheckedContinuation { opened.query.waiting.append($0) }
+        }
+        guard opened.query.isReady else { throw .closed }
+        return opened.query.ticket(revision: revision)
+    }
+
+    /// Finds what a query shows, and lets clients observe it.
+    private func begin(_ query: OpenQuery) async {
+        // Each part in a turn of its own; what is written meanwhile is in it.
+        while !query.isRemoved, !queries.goOn(query.list) { await Task.yield() }
+        guard !query.isRemoved else { return }
+        let view = queries.begin(query, revision: revision) { result in
+            actorSystem.living(with: id) { CollectionView(result, actorSystem: actorSystem) }
+        }
+        await host.expose(view, as: query.name)
+        query.isReady = true
+        query.endWaiting()
+    }
+
+    /// The documents that a query finds now: as many as it asks for, or as one answer has room for.
+    ///
+    /// - Returns: with a cursor, behind which the next page begins, when there are more.
+    distributed func get(_ query: EncodedJSON) async throws(CollectionError) -> QueryPage {
+        let visitor = try host.visitor()
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        let (query, reader, mayRead) = try read(query, for: visitor)
+        expire()
+        var window = try QueryWindow(query, mostBytes: host.limits.pageBytes)
+        let key = MatchList.Key(query, for: reader)
+        queries.reading += 1
+        defer { queries.reading -= 1 }
+        while !queries.prepare(key) { await Task.yield() }
+        let list = queries.use(key, mayRead: mayRead)
+        defer { leave(list) }
+        while !queries.goOn(list) { await Task.yield() }
+        let documents = window.begin(in: list.rows)
+        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
+        return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
+    }
+
+    /// Its list stays ready for the next page.
+    private func leave(_ list: MatchList) {
+        guard let left = queries.leave(list) else { return }
+        let number = list.number
+        after(host.limits.idleQueryTime) { $0.queries.removeIfUnused(number, since: left) }
     }
 
     /// Ends what `open` began, for the calling connection.
-    distributed func close(_ query: CollectionQuery) throws(CollectionError) {
+    distributed func close(_ query: EncodedJSON) throws(CollectionError) {
         let visitor = try host.visitor()
-        let key = queries.keys(of: visitor).first { $0.query == query.canonical }
-        if let key { release(key, visitor) }
+        try visitor.takeRead()
+        let query = try CollectionQuery(sent: query).canonical
+        let open = queries.queries(of: visitor).first { $0.key.query == query }
+        if let open { release(open, visitor) }
         closeIfUnused()
+    }
+
+    /// A query as a caller has sent it: looked at after its caller's rate and its size.
+    private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
+        query: CollectionQuery, reader: MatchList.Reader?, mayRead: @Sendable (Document) -> Bool
+    ) {
+        try visitor.takeRead()
+        let query = try CollectionQuery(sent: query).canonical
+        let (rules, name, principal) = (host.rules, name, visitor.connection.principal)
+        guard !rules.readersAreAlike(in: name) else { return (query, nil, { _ in true }) }
+        return (
+            query, MatchList.Reader(id: principal.map { ByteText($0.id) }),
+            { rules.may(principal, .read, $0, in: name) }
+        )
     }
 
     private func left(_ visitor: CollectionVisitor) {
-        for key in queries.keys(of: visitor) { release(key, visitor) }
+        for query in queries.queries(of: visitor) { release(query, visitor) }
         closeIfUnused()
     }
 
-    private func release(_ key: OpenQueries.Key, _ visitor: CollectionVisitor) {
-        guard let emptied = queries.close(key, for: visitor) else { return }
-        let time = host.limits.idleQueryTime
-        guard time > .zero else { return queries.removeIfUnread(key, since: emptied) }
+    private func release(_ query: OpenQuery, _ visitor: CollectionVisitor) {
+        guard let emptied = queries.close(query, for: visitor) else { return }
+        let number = query.number
+        after(host.limits.idleQueryTime) { $0.queries.removeIfUnread(number, since: emptied) }
+    }
+
+    private func after(_ time: Duration, _ body: @escaping @Sendable (isolated DocumentCollection) -> Void) {
+        guard time > .zero else { return body(self) }
         Task { [weak self] in
             try? await Task.sleep(for: time)
             await self?.whenLocal { collection in
-                collection.queries.removeIfUnread(key, since: emptied)
+                body(collection)
                 collection.closeIfUnused()
             }
         }

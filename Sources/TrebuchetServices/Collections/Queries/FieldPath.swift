@@ -1,0 +1,97 @@
+/// Where in a document a condition or an order looks.
+///
+/// `title` is a field, `address.city` a field of an object in a field. A backslash before a dot, a backslash or a `$` makes it a part of
+/// the name: `a\.b` is the field `a.b`. Without it `$` begins the name of something that the server knows of a document: `$creator`,
+/// `$created`, `$revision`, `$createdAt`, `$updatedAt`.
+struct FieldPath: Sendable {
+    enum Place: Sendable, Equatable {
+        case field([String])
+        /// The id of the principal who created it; null for nobody.
+        case creator
+        /// The number of the write that created it, and of the last one to it.
+        case created, revision
+        /// When these were: milliseconds since 1970.
+        case createdAt, updatedAt
+    }
+
+    /// Names in each other.
+    static let deepest = 8
+
+    let text: String
+    /// Nil for a text that is no path.
+    let place: Place?
+
+    init(_ text: String) {
+        self.text = text
+        place = Self.place(text)
+    }
+
+    private static func place(_ text: String) -> Place? {
+        if text.utf8.first == UInt8(ascii: "$") { return known(text) }
+        var names: [String] = []
+        var name: [UInt8] = []
+        var isEscaped = false
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "."), UInt8(ascii: "$"), UInt8(ascii: "\\"):
+                if isEscaped || byte == UInt8(ascii: "$") {
+                    name.append(byte)
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else {
+                    names.append(String(decoding: name, as: UTF8.self))
+                    name = []
+                }
+            default:
+                guard !isEscaped else { return nil }
+                name.append(byte)
+            }
+        }
+        names.append(String(decoding: name, as: UTF8.self))
+        return isEscaped || names.count > deepest ? nil : .field(names)
+    }
+
+    private static func known(_ text: String) -> Place? {
+        switch text {
+        case "$creator": .creator
+        case "$created": .created
+        case "$revision": .revision
+        case "$createdAt": .createdAt
+        case "$updatedAt": .updatedAt
+        default: nil
+        }
+    }
+
+    func check() throws(CollectionError) {
+        guard place == nil else { return }
+        throw .invalidQuery(
+            "'\(text.prefix(64))' is no field: names are parted by dots, \(Self.deepest) at most, and a dot, a backslash or a $ at "
+                + "the beginning that is part of one has a backslash before it")
+    }
+
+    /// Nil where the document has nothing.
+    func value(in document: Document) -> JSONValue? {
+        switch place {
+        case .field(let names):
+            var value = document.fields[names[0]]
+            for name in names.dropFirst() {
+                guard case .object(let members)? = value else { return nil }
+                value = members[name]
+            }
+            return value
+        case .creator: return document.creator.map { .string($0) }
+        case .created: return .integer(Int64(document.created))
+        case .revision: return .integer(Int64(document.revision))
+        case .createdAt: return .integer(Int64(document.createdAt))
+        case .updatedAt: return .integer(Int64(document.updatedAt))
+        case nil: return nil
+        }
+    }
+}
+
+/// By its bytes: texts that Swift takes for equal may be other names.
+extension FieldPath: Hashable {
+    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
+    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+}

@@ -1,0 +1,82 @@
+internal import TrebuchetWire
+
+/// A place in an order: right behind a document, whether that is still there or not. As text it is for nobody to read.
+struct QueryCursor: Hashable, Sendable {
+    /// Of the document, by what the order names.
+    let values: [JSONValue]
+    let created: Int
+    let id: DocumentID
+
+    /// Four texts that were cut, in base64, and more than the rest.
+    static let longestText = 8 << 10
+
+    init(behind document: Document, in order: [QueryOrder]) {
+        values = order.map { JSONOrder.placing($0.path.value(in: document)) }
+        created = document.created
+        id = document.id
+    }
+
+    init(_ text: String, _ order: [QueryOrder]) throws(CollectionError) {
+        guard text.utf8.count <= Self.longestText, let bytes = CursorText.bytes(text),
+            case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
+            case .integer(let created) = parts[0], case .string(let id) = parts[1]
+        else { throw .invalidQuery("'\(text.prefix(32))' is no cursor of a result in this order") }
+        self.created = Int(created)
+        self.id = DocumentID(id)
+        values = Array(parts.dropFirst(2))
+    }
+
+    var text: String {
+        CursorText.text(JSONValue.array([.integer(Int64(created)), .string(id.text)] + values).json)
+    }
+
+    /// Whether a document stands behind it.
+    func precedes(_ document: Document, in order: [QueryOrder]) -> Bool {
+        for (order, value) in zip(order, values) {
+            switch JSONOrder.comparePlaces(value, order.path.value(in: document)) {
+            case 0: continue
+            case let sign: return (sign < 0) != order.isDescending
+            }
+        }
+        guard created == document.created else { return created < document.created }
+        return id < document.id
+    }
+}
+
+/// Bytes as letters, digits, `-` and `_` (RFC 4648 §5, without padding).
+enum CursorText {
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    static func text(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var (held, bits) = (0, 0)
+        for byte in bytes {
+            held = held << 8 | Int(byte)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(digits[held >> bits & 63])
+            }
+            held &= 63
+        }
+        if bits > 0 { text.append(digits[held << (6 - bits) & 63]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Nil for anything that `text` does not make.
+    static func bytes(_ text: String) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var (held, bits) = (0, 0)
+        for character in text.utf8 {
+            guard let digit = digits.firstIndex(of: character) else { return nil }
+            held = held << 6 | digit
+            bits += 6
+            guard bits >= 8 else { continue }
+            bits -= 8
+            bytes.append(UInt8(held >> bits & 255))
+            held &= 63
+        }
+        return self.text(bytes).isSameBytes(as: text) ? bytes : nil
+    }
+}

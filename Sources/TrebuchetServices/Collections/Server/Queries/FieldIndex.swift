@@ -1,0 +1,44 @@
+/// The documents of a collection by what they have in one field. It is made a part at a time, while documents change.
+struct FieldIndex {
+    let field: FieldPath
+    private var slots: [JSONValue: Set<Int>] = [:]
+    /// Documents before this slot are in it.
+    private var next = 0
+    private(set) var isComplete = false
+
+    init(_ field: FieldPath) { self.field = field }
+
+    /// Takes in documents until the time is up; true when all are in it.
+    mutating func goOn(_ rows: DocumentRows, _ slice: inout ScanSlice) -> Bool {
+        while !isComplete {
+            guard next < rows.slots.count else {
+                isComplete = true
+                break
+            }
+            if let row = rows.slots[next] { insert(row) }
+            next += 1
+            if slice.isOver { return isComplete }
+        }
+        return true
+    }
+
+    mutating func apply(_ before: DocumentRow?, _ after: DocumentRow?) {
+        guard let slot = (before ?? after)?.slot, isComplete || slot < next else { return }
+        if let before {
+            let value = value(before)
+            slots[value]?.remove(slot)
+            if slots[value]?.isEmpty == true { slots[value] = nil }
+        }
+        if let after { insert(after) }
+    }
+
+    private mutating func insert(_ row: DocumentRow) { slots[value(row), default: []].insert(row.slot) }
+
+    private func value(_ row: DocumentRow) -> JSONValue { JSONOrder.identity(field.value(in: row.document)) }
+
+    /// Where the documents are that have one of these values, in the order of their slots.
+    func slots(of values: [JSONValue]) -> [Int] {
+        values.count == 1
+            ? (slots[values[0]] ?? []).sorted() : values.reduce(into: Set()) { $0.formUnion(slots[$1] ?? []) }.sorted()
+    }
+}

@@ -1,0 +1,128 @@
+internal import Trebuchet
+
+/// The documents for which some conditions hold, in an order: kept once for all queries that differ in the rest alone. It is made a
+/// part at a time, and up to date as far as it is made.
+///
+/// It belongs to its collection, in whose isolation it is used.
+final class MatchList {
+    struct Key: Hashable {
+        let conditions: [QueryCondition]
+        let order: [QueryOrder]
+        /// Who reads, where readers are not alike.
+        let reader: Reader?
+
+        init(_ query: CollectionQuery, for reader: Reader?) {
+            conditions = query.conditions
+            order = query.order
+            self.reader = reader
+        }
+    }
+
+    struct Reader: Hashable {
+        /// Nil for those who are not signed in.
+        let id: ByteText?
+    }
+
+    /// What a change did: where a row stood, and where one stands after that was taken out.
+    struct Change {
+        var removed: (row: DocumentRow, index: Int)?
+        var inserted: (row: DocumentRow, index: Int)?
+    }
+
+    /// Documents that were not looked at yet.
+    private enum Ahead {
+        case nothing
+        /// From a slot on.
+        case from(Int)
+        /// These slots, and of them those from a place on.
+        case some([Int], from: Int)
+    }
+
+    let key: Key
+    let number: Int
+    private let mayRead: @Sendable (Document) -> Bool
+    private(set) var rows = RowList()
+    private var ahead: Ahead
+    /// Queries and calls that use it.
+    var users = 0
+    /// How often it has lost its last user.
+    var left = 0
+
+    /// - Parameter slots: where documents are for which the conditions may hold, in order; nil for anywhere.
+    init(_ key: Key, number: Int, slots: [Int]?, mayRead: @escaping @Sendable (Document) -> Bool) {
+        self.key = key
+        self.number = number
+        self.mayRead = mayRead
+        ahead = slots.map { .some($0, from: 0) } ?? .from(0)
+    }
+
+    var isComplete: Bool { if case .nothing = ahead { true } else { false } }
+
+    /// Looks at documents until the time is up; true when all were looked at.
+    func goOn(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
+        while true {
+            let row: DocumentRow?
+            switch ahead {
+            case .nothing: return true
+            case .from(let slot):
+                guard slot < all.slots.count else {
+                    ahead = .nothing
+                    return true
+                }
+                row = all.slots[slot]
+                ahead = .from(slot + 1)
+            case .some(let slots, let place):
+                guard place < slots.count else {
+                    ahead = .nothing
+                    return true
+                }
+                row = all.slots[slots[place]]
+                ahead = .some(slots, from: place + 1)
+            }
+            if let row, matches(row) { rows.insert(row, at: place(of: row)) }
+            if slice.isOver { return isComplete }
+        }
+    }
+
+    /// Nil when nothing changes.
+    func apply(_ before: DocumentRow?, _ after: DocumentRow?) -> Change? {
+        guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
+        var change = Change()
+        if let before {
+            let place = place(of: before)
+            if rows.row(at: place) === before {
+                change.removed = (before, rows.index(of: place))
+                rows.remove(at: place)
+            }
+        }
+        if let after, matches(after) {
+            let place = place(of: after)
+            change.inserted = (after, rows.index(of: place))
+            rows.insert(after, at: place)
+        }
+        return change.removed == nil && change.inserted == nil ? nil : change
+    }
+
+    /// Whether it will be looked at, as it is then.
+    private func isAhead(_ slot: Int) -> Bool {
+        switch ahead {
+        case .nothing: return false
+        case .from(let next): return slot >= next
+        case .some(let slots, let next):
+            var (low, high) = (next, slots.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if slots[middle] < slot { low = middle + 1 } else { high = middle }
+            }
+            return low < slots.count && slots[low] == slot
+        }
+    }
+
+    private func matches(_ row: DocumentRow) -> Bool {
+        key.conditions.allSatisfy { $0.holds(for: row.document) } && mayRead(row.document)
+    }
+
+    private func place(of row: DocumentRow) -> RowList.Place {
+        rows.place { key.order.precedes($0.document, row.document) }
+    }
+}

@@ -1,0 +1,98 @@
+/// What the queries of a collection find in its documents, and which of it a change touches.
+///
+/// It belongs to its collection, in whose isolation it is used.
+struct MatchLists {
+    /// Fields by which documents are looked up; other conditions look at all documents.
+    private static let mostFields = 16
+
+    private(set) var rows: DocumentRows
+    private var lists: [MatchList.Key: MatchList] = [:]
+    private var byNumber: [Int: MatchList] = [:]
+    private var index = QueryIndex()
+    private var lastNumber = 0
+    private var fields: [FieldPath: FieldIndex] = [:]
+    /// How many lists could be made with the index of a field.
+    private var fieldUses: [FieldPath: Int] = [:]
+
+    init(_ documents: some Collection<Document>) { rows = DocumentRows(documents) }
+
+    var count: Int { lists.count }
+    /// For tests.
+    var fieldCount: Int { fields.count }
+
+    /// The list of these conditions, made if there is none, and used from now on; all documents are looked at with `goOn`.
+    mutating func use(
+        _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool
+    ) -> MatchList {
+        if let present = lists[key] {
+            present.users += 1
+            return present
+        }
+        lastNumber += 1
+        let equality = Self.equality(in: key.conditions)
+        var slots: [Int]?
+        if let equality, let field = fields[equality.field], field.isComplete {
+            slots = field.slots(of: equality.values)
+        }
+        let list = MatchList(key, number: lastNumber, slots: slots, mayRead: mayRead)
+        list.users = 1
+        lists[key] = list
+        byNumber[lastNumber] = list
+        index.add(lastNumber, key.conditions)
+        if let equality { fieldUses[equality.field, default: 0] += 1 }
+        return list
+    }
+
+    /// The number under which it is forgotten if nobody uses it until then; nil when somebody does.
+    func leave(_ list: MatchList) -> Int? {
+        list.users -= 1
+        guard list.users == 0 else { return nil }
+        list.left += 1
+        return list.left
+    }
+
+    mutating func removeIfUnused(_ number: Int, since left: Int) {
+        guard let list = byNumber[number], list.users == 0, list.left == left else { return }
+        lists[list.key] = nil
+        byNumber[list.number] = nil
+        index.remove(list.number)
+        guard let field = Self.equality(in: list.key.conditions)?.field, let uses = fieldUses[field] else { return }
+        fieldUses[field] = uses > 1 ? uses - 1 : nil
+        if uses == 1 { fields[field] = nil }
+    }
+
+    /// Goes on with what is to be done until a list can be made quickly: the index of a field that another list asked for too. True
+    /// when there is nothing.
+    mutating func prepare(_ key: MatchList.Key, _ slice: inout ScanSlice) -> Bool {
+        guard lists[key] == nil, let field = Self.equality(in: key.conditions)?.field, fieldUses[field] != nil,
+            fields[field] != nil || fields.count < Self.mostFields
+        else { return true }
+        return fields[field, default: FieldIndex(field)].goOn(rows, &slice)
+    }
+
+    func goOn(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.goOn(rows, &slice) }
+
+    /// Brings a change into all lists, and calls `body` with those that it touches.
+    mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {
+        let (before, after) = rows.apply(change)
+        for field in fields.keys { fields[field]!.apply(before, after) }
+        var touched: Set<Int> = []
+        if let before { index.find(before.document, &touched) }
+        if let after { index.find(after.document, &touched) }
+        for number in touched {
+            if let list = byNumber[number], let change = list.apply(before, after) { body(list, change) }
+        }
+    }
+
+    /// A field that documents can be looked up by, with the values that they have then.
+    private static func equality(in conditions: [QueryCondition]) -> (field: FieldPath, values: [JSONValue])? {
+        for condition in conditions {
+            switch condition.kind {
+            case .field(let field, .equal, let value): return (field, [JSONOrder.identity(value)])
+            case .field(let field, .isIn, .array(let values)): return (field, values.map { JSONOrder.identity($0) })
+            default: continue
+            }
+        }
+        return nil
+    }
+}

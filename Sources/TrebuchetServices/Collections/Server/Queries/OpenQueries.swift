@@ -1,0 +1,187 @@
+internal import Trebuchet
+
+/// The queries of a collection that somebody reads, each evaluated once for all its readers.
+///
+/// It belongs to its collection, and is used in that one's isolation alone.
+struct OpenQueries {
+    /// Lists that stay ready for the next page after nobody uses them any more.
+    private static let mostIdleLists = 8
+
+    private struct Reader {
+        let visitor: CollectionVisitor
+        var queries: [OpenQuery] = []
+    }
+
+    private let host: CollectionHost
+    private(set) var lists: MatchLists
+    private var open: [OpenQuery.Key: OpenQuery] = [:]
+    private var byNumber: [Int: OpenQuery] = [:]
+    /// By the numbers of their lists.
+    private var byList: [Int: [OpenQuery]] = [:]
+    private var byReader: [CallerConnection: Reader] = [:]
+    /// Not from 0 on: what a client was told by a collection that is gone is not to fit another query.
+    private var lastNumber = Int.random(in: 0..<1 << 40)
+    /// Lists that nobody uses, the longest unused first, with what they are forgotten by.
+    private var idleLists: [(list: Int, left: Int)] = []
+    /// Calls that read now.
+    var reading = 0
+
+    init(host: CollectionHost, documents: some Collection<Document>) {
+        self.host = host
+        lists = MatchLists(documents)
+    }
+
+    var isEmpty: Bool { open.isEmpty && reading == 0 }
+
+    func query(_ key: OpenQuery.Key) -> OpenQuery? { open[key] }
+
+    // MARK: Readers
+
+    /// Notes a reader. A query that nobody had open has no view yet; the rest of `begin` gives it one.
+    mutating func open(
+        _ key: OpenQuery.Key, for visitor: CollectionVisitor, mayRead: @escaping @Sendable (Document) -> Bool
+    ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
+        let isFirst = byReader[visitor.connection] == nil
+        if let present = open[key] {
+            if present.readers[visitor.connection] == nil { try add(visitor, to: present, isNew: false) }
+            return (present, false, isFirst)
+        }
+        let window = try QueryWindow(key.query, mostBytes: host.limits.resultBytes)
+        let list = lists.use(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
+        let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window)
+        do throws(CollectionError) {
+            try add(visitor, to: query, isNew: true)
+        } catch {
+            if let left = lists.leave(list) { lists.removeIfUnused(list.number, since: left) }
+            throw error
+        }
+        lastNumber += 1
+        open[key] = query
+        byNumber[lastNumber] = query
+        byList[list.number, default: []].append(query)
+        return (query, true, isFirst)
+    }
+
+    private mutating func add(_ visitor: CollectionVisitor, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
+        try visitor.openQuery()
+        let holder = visitor.holder
+        do throws(CollectionError) {
+            try host.takeQuery(query.stakes.missing(holder), isNew: isNew)
+        } catch {
+            visitor.closeQuery()
+            throw error
+        }
+        query.stakes.add(holder)
+        if let last = query.lastHolder {
+            query.lastHolder = nil
+            host.releaseQuery(query.stakes.remove(last))
+        }
+        query.readers[visitor.connection] = holder
+        byReader[visitor.connection, default: Reader(visitor: visitor)].queries.append(query)
+    }
+
+    /// All documents were looked at: the query has a result from now on.
+    mutating func begin(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
+        var result = QueryResult()
+        result.documents = KeyedCollection(query.window.begin(in: query.list.rows))
+        result.count = query.window.matches
+        result.hasMore = query.window.hasMore
+        result.revision = revision
+        query.shown = revision
+        let view = make(result)
+        query.view = view
+        return view
+    }
+
+    /// The number with which it has lost its last reader; nil when it has others.
+    mutating func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
+        guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
+        visitor.closeQuery()
+        byReader[visitor.connection]?.queries.removeAll { $0 === query }
+        if byReader[visitor.connection]?.queries.isEmpty == true { byReader[visitor.connection] = nil }
+        guard query.readers.isEmpty else {
+            host.releaseQuery(query.stakes.remove(holder))
+            return nil
+        }
+        query.lastHolder = holder
+        query.emptied += 1
+        return query.emptied
+    }
+
+    /// Forgets a query that nobody has begun to read since it lost its last reader.
+    mutating func removeIfUnread(_ number: Int, since emptied: Int) {
+        guard let query = byNumber[number], query.readers.isEmpty, query.emptied == emptied else { return }
+        open[query.key] = nil
+        byNumber[number] = nil
+        byList[query.list.number]?.removeAll { $0 === query }
+        if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
+        query.isRemoved = true
+        query.endWaiting()
+        if let left = lists.leave(query.list) { lists.removeIfUnused(query.list.number, since: left) }
+        host.didCloseQuery(query.name, query.lastHolder.map { query.stakes.remove($0) })
+    }
+
+    func queries(of visitor: CollectionVisitor) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
+
+    /// What the open queries of a connection show, by their numbers.
+    func shown(to visitor: CollectionVisitor) -> [String: Int]? {
+        guard let queries = byReader[visitor.connection]?.queries else { return nil }
+        var shown: [String: Int] = [:]
+        for query in queries where query.view != nil { shown[String(query.number)] = query.shown }
+        return shown.isEmpty ? nil : shown
+    }
+
+    // MARK: Lists
+
+    /// Goes on with what a list is made of before the list itself; true when that is done.
+    mutating func prepare(_ key: MatchList.Key) -> Bool {
+        var slice = ScanSlice()
+        return lists.prepare(key, &slice)
+    }
+
+    /// Looks at documents for some time; true when all were looked at.
+    mutating func goOn(_ list: MatchList) -> Bool {
+        var slice = ScanSlice()
+        return lists.goOn(list, &slice)
+    }
+
+    /// A list for one call.
+    mutating func use(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
+        lists.use(key, mayRead: mayRead)
+    }
+
+    /// A call has ended. Its list stays ready for the next page: the number with which that is over.
+    mutating func leave(_ list: MatchList) -> Int? {
+        guard let left = lists.leave(list) else { return nil }
+        idleLists.removeAll { $0.list == list.number }
+        idleLists.append((list.number, left))
+        if idleLists.count > Self.mostIdleLists {
+            let (oldest, left) = idleLists.removeFirst()
+            lists.removeIfUnused(oldest, since: left)
+        }
+        return left
+    }
+
+    mutating func removeIfUnused(_ list: Int, since left: Int) {
+        lists.removeIfUnused(list, since: left)
+        idleLists.removeAll { $0.list == list && $0.left == left }
+    }
+
+    // MARK: Changes
+
+    /// Brings changes into the results that they touch.
+    mutating func show(_ changes: [DocumentChange], revision: Int) {
+        let byList = byList
+        for change in changes {
+            lists.apply(change) { list, change in
+                for query in byList[list.number] ?? [] {
+                    guard let view = query.view, let change = query.window.apply(change, in: list.rows) else {
+                        continue
+                    }
+                    query.shown = revision
+                    view.apply(change, revision: revision)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+internal import Trebuchet
+
+/// A query that somebody reads, or did a moment ago.
+///
+/// It belongs to its collection, in whose isolation it is used.
+final class OpenQuery {
+    struct Key: Hashable {
+        /// In its canonical form.
+        let query: CollectionQuery
+        /// Nil where all readers are alike.
+        let reader: MatchList.Reader?
+    }
+
+    let key: Key
+    /// What the answers of writes call it.
+    let number: Int
+    let list: MatchList
+    let name = CollectionHost.viewPrefix + CollectionSecret.make()
+    var window: QueryWindow
+    /// There once all documents were looked at.
+    var view: CollectionView?
+    /// The revision of its result.
+    var shown = 0
+    /// Who reads, and whose share each used when it began.
+    var readers: [CallerConnection: Holder] = [:]
+    /// How often it has lost its last reader.
+    var emptied = 0
+    /// In whose shares it is.
+    var stakes = QueryShares.Stakes()
+    /// The last reader, in whose share it stays while nobody reads it.
+    var lastHolder: Holder?
+    var isRemoved = false
+    /// Whether clients can observe it.
+    var isReady = false
+    /// Those who wait for that.
+    var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ key: Key, number: Int, list: MatchList, window: QueryWindow) {
+        self.key = key
+        self.number = number
+        self.list = list
+        self.window = window
+    }
+
+    func ticket(revision: Int) -> QueryTicket {
+        QueryTicket(view: name, number: number, shown: shown, revision: revision)
+    }
+
+    /// It can be observed now, or never will be.
+    func endWaiting() {
+        let ended = waiting
+        waiting = []
+        for waiter in ended { waiter.resume() }
+    }
+}

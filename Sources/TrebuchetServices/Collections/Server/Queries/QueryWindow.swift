@@ -1,0 +1,93 @@
+internal import Trebuchet
+
+/// The part of a list of matches that a query shows: those behind its cursor, up to its limit, and no more bytes than a result may
+/// have, but one document at least. Pure.
+struct QueryWindow {
+    private let order: [QueryOrder]
+    private let cursor: QueryCursor?
+    private let limit: Int
+    private let mostBytes: Int
+    private let counts: Bool
+    /// Matches that stand before it.
+    private var start = 0
+    /// How many are shown, and their bytes.
+    private(set) var count = 0
+    private var bytes = 0
+    /// What was told last beside the documents.
+    private(set) var matches: Int?
+    private(set) var hasMore = false
+
+    init(_ query: CollectionQuery, mostBytes: Int) throws(CollectionError) {
+        order = query.order
+        cursor = try query.start
+        limit = query.limit ?? .max
+        counts = query.counts
+        self.mostBytes = mostBytes
+    }
+
+    /// What is shown at first.
+    mutating func begin(in rows: RowList) -> [Document] {
+        start = startPlace(in: rows)
+        var shown: [Document] = []
+        for row in rows.rows(from: start) {
+            guard hasRoom(for: row) else { break }
+            (count, bytes) = (count + 1, bytes + row.byteCount)
+            shown.append(row.document)
+        }
+        note(rows)
+        return shown
+    }
+
+    /// What a change of the list changes here; nil for nothing.
+    mutating func apply(_ change: MatchList.Change, in rows: RowList) -> ResultChange? {
+        let from = change.removed.flatMap { shownPlace($0.index - start) }
+        start = startPlace(in: rows)
+        let to = change.inserted.flatMap { shownPlace($0.index - start) }
+        var steps: [ResultChange.Step] = []
+        if from != nil, let to, let removed = change.removed?.row, let row = change.inserted?.row {
+            bytes += row.byteCount - removed.byteCount
+            steps.append(.update(row.document, at: to))
+        } else {
+            if from != nil, let row = change.removed?.row {
+                (count, bytes) = (count - 1, bytes - row.byteCount)
+                steps.append(.remove(row.document.id))
+            }
+            // One behind the last that is shown comes with what moves up, if there is room.
+            if let to, to < count, let row = change.inserted?.row {
+                (count, bytes) = (count + 1, bytes + row.byteCount)
+                steps.append(.insert(row.document, at: to))
+            }
+        }
+        while count > 1, count > limit || bytes > mostBytes { steps.append(.remove(removeLast(rows).id)) }
+        while start + count < rows.count, case let row = rows[start + count], hasRoom(for: row) {
+            steps.append(.insert(row.document, at: count))
+            (count, bytes) = (count + 1, bytes + row.byteCount)
+        }
+        let (oldMatches, hadMore) = (matches, hasMore)
+        note(rows)
+        guard !steps.isEmpty || matches != oldMatches || hasMore != hadMore else { return nil }
+        return ResultChange(steps: steps, count: matches, hasMore: hasMore)
+    }
+
+    private func shownPlace(_ place: Int) -> Int? { (0..<count).contains(place) ? place : nil }
+
+    private func hasRoom(for row: DocumentRow) -> Bool {
+        count < limit && (count == 0 || bytes + row.byteCount <= mostBytes)
+    }
+
+    private mutating func removeLast(_ rows: RowList) -> Document {
+        let row = rows[start + count - 1]
+        (count, bytes) = (count - 1, bytes - row.byteCount)
+        return row.document
+    }
+
+    private mutating func note(_ rows: RowList) {
+        matches = counts ? rows.count : nil
+        hasMore = rows.count - start > count
+    }
+
+    private func startPlace(in rows: RowList) -> Int {
+        guard let cursor else { return 0 }
+        return rows.index(of: rows.place { !cursor.precedes($0.document, in: order) })
+    }
+}

@@ -1,0 +1,108 @@
+/// Rows in an order, in pieces: to find, insert or remove one takes about as long among a hundred thousand as among a thousand, and
+/// each costs the bytes of a reference.
+struct RowList {
+    struct Place: Equatable {
+        let piece: Int
+        let offset: Int
+    }
+
+    static let mostInPiece = 512
+
+    /// None is empty.
+    private var pieces: [[DocumentRow]] = []
+    private(set) var count = 0
+
+    /// Traps beyond the end.
+    subscript(index: Int) -> DocumentRow {
+        let place = place(at: index)
+        return pieces[place.piece][place.offset]
+    }
+
+    func row(at place: Place) -> DocumentRow? {
+        guard place.piece < pieces.count, place.offset < pieces[place.piece].count else { return nil }
+        return pieces[place.piece][place.offset]
+    }
+
+    /// The first row that does not stand before something: a place at the end of a piece is the beginning of the next.
+    ///
+    /// - Parameter isBefore: true for rows from the first to some one, false for all behind it.
+    func place(_ isBefore: (DocumentRow) -> Bool) -> Place {
+        var (low, high) = (0, pieces.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(pieces[middle][pieces[middle].count - 1]) { low = middle + 1 } else { high = middle }
+        }
+        guard low < pieces.count else { return Place(piece: low, offset: 0) }
+        let piece = low
+        (low, high) = (0, pieces[piece].count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(pieces[piece][middle]) { low = middle + 1 } else { high = middle }
+        }
+        return Place(piece: piece, offset: low)
+    }
+
+    func index(of place: Place) -> Int {
+        pieces[..<place.piece].reduce(place.offset) { $0 + $1.count }
+    }
+
+    private func place(at index: Int) -> Place {
+        var rest = index
+        for piece in pieces.indices {
+            if rest < pieces[piece].count { return Place(piece: piece, offset: rest) }
+            rest -= pieces[piece].count
+        }
+        preconditionFailure("there is no row \(index) of \(count)")
+    }
+
+    /// Rows from an index on.
+    func rows(from index: Int) -> some Sequence<DocumentRow> {
+        let start = index < count ? place(at: index) : Place(piece: pieces.count, offset: 0)
+        return pieces[start.piece...].enumerated().lazy
+            .flatMap { $0.offset == 0 ? $0.element[start.offset...] : $0.element[...] }
+    }
+
+    /// Inserts a row before the one at a place.
+    mutating func insert(_ row: DocumentRow, at place: Place) {
+        count += 1
+        guard !pieces.isEmpty else {
+            pieces.append([row])
+            return
+        }
+        var (piece, offset) = (place.piece, place.offset)
+        if piece == pieces.count {
+            piece -= 1
+            offset = pieces[piece].count
+        }
+        pieces[piece].insert(row, at: offset)
+        guard pieces[piece].count > Self.mostInPiece else { return }
+        // Rows mostly come in order: a piece that grew at its end stays almost full.
+        let half = offset == pieces[piece].count - 1 ? Self.mostInPiece * 15 / 16 : Self.mostInPiece / 2
+        let rest = Array(pieces[piece][half...])
+        pieces[piece].removeSubrange(half...)
+        pieces.insert(rest, at: piece + 1)
+    }
+
+    mutating func remove(at place: Place) {
+        count -= 1
+        pieces[place.piece].remove(at: place.offset)
+        let left = pieces[place.piece].count
+        guard left < Self.mostInPiece / 8 else { return }
+        if left == 0 {
+            pieces.remove(at: place.piece)
+        } else if place.piece + 1 < pieces.count, left + pieces[place.piece + 1].count <= Self.mostInPiece / 2 {
+            join(place.piece)
+        } else if place.piece > 0, left + pieces[place.piece - 1].count <= Self.mostInPiece / 2 {
+            join(place.piece - 1)
+        }
+    }
+
+    /// With the next one.
+    private mutating func join(_ piece: Int) {
+        let next = pieces.remove(at: piece + 1)
+        pieces[piece] += next
+    }
+
+    /// For tests.
+    var pieceCounts: [Int] { pieces.map(\.count) }
+}

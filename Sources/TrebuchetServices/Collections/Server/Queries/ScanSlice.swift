@@ -1,0 +1,28 @@
+internal import Networking
+
+/// The time that going through documents may take before others have their turn.
+struct ScanSlice {
+    static let duration: UInt64 = 2_000_000
+
+    private let end: UInt64
+    private var steps = 0
+    private static let stepsBetweenLooks = 16
+
+    init() { end = MonotonicClock.now &+ Self.duration }
+
+    /// One with an end of a test's, after so many steps.
+    init(steps: Int) {
+        end = 0
+        self.steps = Self.stepsBetweenLooks - steps
+    }
+
+    /// To be asked once for each document.
+    var isOver: Bool {
+        mutating get {
+            steps += 1
+            guard steps >= Self.stepsBetweenLooks else { return false }
+            steps = 0
+            return MonotonicClock.now >= end
+        }
+    }
+}

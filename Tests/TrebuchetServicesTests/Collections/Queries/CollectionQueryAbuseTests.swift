@@ -1,0 +1,90 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Queries that are too many, too large or too fast.
+@Suite(.timeLimit(.minutes(1))) struct CollectionQueryAbuseTests {
+    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionGuest {
+        let guest = world.guest(name)
+        try await guest.client.connect()
+        return guest
+    }
+
+    @Test("a query that is too large is refused before anything is made of it, also when it is to be closed")
+    func sizes() async throws {
+        try await CollectionWorld.run { world in
+            let guest = try await connected(world, "ada")
+            let collection = try guest.collection()
+            for limit in 1...40 { _ = try await collection.open(CollectionQuery(limit: limit)) }
+            let many = CollectionQuery(
+                where: (0..<8_000).map { .equal("field\($0)", .string("\($0)")) })
+            let begun = ContinuousClock.now
+            for _ in 0..<3 {
+                for call in [{ _ = try await collection.open(many) }, { try await collection.close(many) }] {
+                    let error = await #expect(throws: CollectionError.self) { try await call() }
+                    guard case .invalidQuery(let reason)? = error, reason.hasSuffix("16384 are allowed") else {
+                        Issue.record("\(String(describing: error))")
+                        return
+                    }
+                }
+            }
+            // Minutes, when it was brought into one form once for each query that is open.
+            #expect(ContinuousClock.now - begun < .seconds(10))
+        }
+    }
+
+    @Test("a connection opens, closes and gets no more queries than it may in a time; others are not held up")
+    func rate() async throws {
+        var limits = CollectionLimits()
+        limits.reads = RateLimit(callsPerSecond: 0.001, burst: 3)
+        try await CollectionWorld.run(limits: limits) { world in
+            let (ada, bob) = (try await connected(world, "ada"), try await connected(world, "bob"))
+            let collection = try ada.collection()
+            _ = try await collection.open(.all)
+            _ = try await collection.get(.all)
+            try await collection.close(.all)
+            for call in [
+                { _ = try await collection.open(.all) }, { _ = try await collection.get(.all) },
+                { try await collection.close(.all) },
+            ] {
+                let error = await #expect(throws: CollectionError.self) { try await call() }
+                guard case .rateLimited? = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+            }
+            _ = try await bob.collection().open(.all)
+        }
+    }
+
+    @Test(
+        "the places of a principal are taken over all of its connections, kept while a query is ready, and given back")
+    func shares() async throws {
+        var limits = CollectionLimits()
+        limits.queriesPerPrincipal = 3
+        limits.idleQueryTime = .zero
+        try await CollectionWorld.run(limits: limits) { world in
+            let guests = [try await connected(world, "ada"), try await connected(world, "ada")]
+            for limit in 1...3 {
+                for guest in guests { _ = try await guest.collection().open(CollectionQuery(limit: limit)) }
+            }
+            for guest in guests {
+                await #expect(throws: CollectionError.tooManyQueries(limit: 3)) {
+                    try await guest.collection().open(CollectionQuery(limit: 4))
+                }
+            }
+            let bob = try await connected(world, "bob")
+            _ = try await bob.collection().open(CollectionQuery(limit: 4))
+            // Bob has it open: ada needs a place all the same.
+            await #expect(throws: CollectionError.tooManyQueries(limit: 3)) {
+                try await guests[0].collection().open(CollectionQuery(limit: 4))
+            }
+            await guests[0].client.close()
+            try await guests[1].collection().close(CollectionQuery(limit: 1))
+            #expect(await eventually { world.host.queryCount == 3 })
+            _ = try await guests[1].collection().open(CollectionQuery(limit: 4))
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct QueryConditionTests {
+    private let document = Document(
+        id: "a",
+        fields: [
+            "id": .string("a"), "n": .integer(3), "d": .number(2.5), "t": .string("milk"), "l": .array([.string("x")]),
+            "address": .object(["city": .string("Berlin"), "geo": .object(["lat": .number(52.5)])]),
+            "a.b": .integer(1), "$creator": .integer(2), "big": .integer(1 << 60 + 1), "é": .integer(7),
+        ], creator: "ada", created: 4, revision: 9, createdAt: 1_000, updatedAt: 2_000)
+
+    @Test("conditions hold for what they say, and for nothing of another kind")
+    func conditions() {
+        let table: [(QueryCondition, Bool)] = [
+            (.equal("n", .integer(3)), true), (.equal("n", .number(3)), true), (.equal("n", .string("3")), false),
+            (.notEqual("n", .integer(4)), true), (.equal("none", .null), true), (.notEqual("none", .null), false),
+            (.less("n", .integer(4)), true), (.less("n", .integer(3)), false), (.lessOrEqual("n", .integer(3)), true),
+            (.greater("d", .integer(2)), true), (.greaterOrEqual("d", .number(2.5)), true),
+            (.greater("t", .integer(2)), false), (.greater("none", .integer(2)), false),
+            (.less("none", .integer(2)), false), (.less("t", .string("tea")), true),
+            (.contains("l", .string("x")), true), (.contains("l", .string("y")), false),
+            (.contains("t", .string("milk")), false),
+            (.isIn("n", [.integer(1), .number(3)]), true), (.isIn("n", [.integer(1), .string("3")]), false),
+            (.isIn("none", [.null]), true), (.isIn("n", []), false),
+            (.prefix("t", "mi"), true), (.prefix("t", ""), true), (.prefix("t", "Mi"), false),
+            (.prefix("n", "3"), false), (.prefix("none", ""), false),
+            (.any([.equal("n", .integer(9))], [.equal("t", .string("milk")), .less("n", .integer(4))]), true),
+            (.any([.equal("n", .integer(9))], [.equal("t", .string("milk")), .less("n", .integer(3))]), false),
+            (.any(of: [.equal("n", .integer(9)), .equal("n", .integer(3))]), true),
+            (.equal("address.city", .string("Berlin")), true), (.greater("address.geo.lat", .integer(52)), true),
+            (.equal("address.street", .null), true), (.equal("t.x", .null), true), (.equal("a.b", .null), true),
+            (.equal(#"a\.b"#, .integer(1)), true), (.equal(#"\$creator"#, .integer(2)), true),
+            (.equal("$creator", .string("ada")), true), (.isIn("$creator", [.null, .string("bob")]), false),
+            (.equal("$created", .integer(4)), true), (.greater("$revision", .integer(8)), true),
+            (.lessOrEqual("$createdAt", .integer(1_000)), true), (.greater("$updatedAt", .integer(2_000)), false),
+            // Exact where a double is not.
+            (.equal("big", .number(0x1p60)), false), (.greater("big", .number(0x1p60)), true),
+            // One character and two, that Swift takes for equal.
+            (.equal("e\u{301}", .integer(7)), false), (.equal("\u{e9}", .integer(7)), true),
+        ]
+        for (condition, holds) in table { #expect(condition.holds(for: document) == holds, "\(condition)") }
+    }
+
+    @Test("a query that makes no sense is refused")
+    func invalid() {
+        let queries = [
+            CollectionQuery(limit: 0), CollectionQuery(limit: 10_001), CollectionQuery(limit: -1, counts: true),
+            CollectionQuery(where: (0..<33).map { .equal("f\($0)", .null) }),
+            CollectionQuery(where: [.any(of: (0..<33).map { .equal("f\($0)", .null) })]),
+            CollectionQuery(order: (0..<5).map { .ascending("f\($0)") }),
+            CollectionQuery(where: [.isIn("f", (0..<65).map { .integer($0) })]),
+            CollectionQuery(where: [.any(of: [])]), CollectionQuery(where: [.any([.equal("f", .null)], [])]),
+            CollectionQuery(where: [.any([.any([.equal("f", .null)])])]),
+            CollectionQuery(where: [.equal("$nothing", .null)]), CollectionQuery(where: [.equal(#"a\b"#, .null)]),
+            CollectionQuery(where: [.equal(#"a\"#, .null)]), CollectionQuery(order: [.ascending("$x")]),
+            CollectionQuery(where: [.equal("a.b.c.d.e.f.g.h.i", .null)]), CollectionQuery(after: "nonsense"),
+            CollectionQuery(order: [.ascending("n")], after: QueryCursor(behind: document, in: []).text),
+        ]
+        for query in queries { #expect(throws: CollectionError.self, "\(query)") { try query.check() } }
+        let sensible = [
+            CollectionQuery(limit: 0, counts: true), CollectionQuery(where: [.isIn("f", [])]),
+            CollectionQuery(after: QueryCursor(behind: document, in: []).text),
+        ]
+        for query in sensible { #expect(throws: Never.self) { try query.check() } }
+    }
+
+    @Test("queries that mean the same have one form, and texts are what their bytes are")
+    func canonical() {
+        let (a, b) = (QueryCondition.equal("a", .integer(1)), QueryCondition.isIn("b", [.integer(2), .integer(1)]))
+        let pairs: [(CollectionQuery, CollectionQuery, isSame: Bool)] = [
+            (.init(where: [a, b, a]), .init(where: [b, a]), true),
+            (.init(where: [b]), .init(where: [.isIn("b", [.integer(1), .integer(2), .number(1)])]), true),
+            (.init(where: [.any([a, b], [b])]), .init(where: [.any([b], [b, a])]), true),
+            (.init(where: [.equal("a", .number(1))]), .init(where: [a]), true),
+            (.init(where: [a], counts: true), .init(where: [a]), false),
+            (.init(where: [a], limit: 1), .init(where: [a]), false),
+            (.init(where: [.equal("\u{e9}", .null)]), .init(where: [.equal("e\u{301}", .null)]), false),
+            (.init(order: [.ascending("\u{e9}")]), .init(order: [.ascending("e\u{301}")]), false),
+            (
+                .init(where: [.equal("a", .string("\u{e9}"))]), .init(where: [.equal("a", .string("e\u{301}"))]),
+                false
+            ),
+        ]
+        for (one, other, isSame) in pairs {
+            #expect((one.canonical == other.canonical) == isSame, "\(one) and \(other)")
+            #expect(Set([one.canonical, other.canonical]).count == (isSame ? 1 : 2), "\(one) and \(other)")
+        }
+    }
+
+    @Test("queries are JSON that others can write; what was written before can be read, and what is unknown is refused")
+    func json() throws {
+        let cursor = QueryCursor(behind: document, in: [.ascending("n")]).text
+        let query = CollectionQuery(
+            where: [
+                .equal("a", .integer(1)), .isIn("b", [.null]), .any([.prefix("c", "x")], [.less("d", .number(1.5))]),
+            ],
+            order: [.descending("n")], limit: 3, after: cursor, counts: true)
+        #expect(try CollectionQuery(json: query.json()) == query)
+        #expect(try JSONValue(encoding: query).decode(CollectionQuery.self) == query)
+        #expect(
+            String(decoding: try CollectionQuery(where: [.any(of: [.prefix("c", "x")])]).json(), as: UTF8.self)
+                == #"{"conditions":[{"any":[[{"comparison":"prefix","field":"c","value":"x"}]]}],"order":[]}"#)
+        let old =
+            #"{"conditions":[{"field":"a","comparison":"equal","value":1}],"order":[{"field":"n","isDescending":true}],"limit":2}"#
+        #expect(
+            try CollectionQuery(json: Array(old.utf8))
+                == CollectionQuery(where: [.equal("a", .integer(1))], order: [.descending("n")], limit: 2))
+        #expect(try CollectionQuery(json: Array("{}".utf8)) == .all)
+        for text in [
+            "[]", #"{"wher":[]}"#, #"{"limit":1.5}"#, #"{"conditions":{}}"#, #"{"conditions":[{"field":"a"}]}"#,
+            #"{"conditions":[{"field":"a","comparison":"like","value":1}]}"#,
+            #"{"conditions":[{"any":[[]],"field":"a"}]}"#, #"{"conditions":[{"any":[{}]}]}"#,
+            #"{"order":[{"field":1}]}"#, #"{"counts":1}"#, #"{"after":1}"#,
+        ] {
+            #expect(throws: (any Error).self, "\(text)") { try CollectionQuery(json: Array(text.utf8)) }
+        }
+    }
+
+    @Test("a cursor says a place for good, in few bytes, whatever the document has")
+    func cursors() throws {
+        let order: [QueryOrder] = [.descending("t"), .ascending("v"), .ascending("n"), .ascending("none")]
+        let texts = ["", "x", String(repeating: "é", count: 40_000), String(repeating: "é", count: 40_000) + "x"]
+        let values: [JSONValue] = [.null, .array([.integer(1)]), .object(["a": .null]), .number(0.1), .bool(true)]
+        var documents: [Document] = []
+        for (index, text) in texts.enumerated() {
+            for (place, value) in values.enumerated() {
+                let created = 100 - index * 10 - place
+                documents.append(
+                    Document(
+                        id: DocumentID("\(index)-\(place)"),
+                        fields: ["t": .string(text), "v": value, "n": .integer(5)],
+                        created: created))
+            }
+        }
+        let sorted = documents.sorted(by: order.precedes)
+        for (index, document) in sorted.enumerated() {
+            let text = QueryCursor(behind: document, in: order).text
+            #expect(text.utf8.count < 2_000)
+            let cursor = try QueryCursor(text, order)
+            #expect(sorted.filter { cursor.precedes($0, in: order) } == Array(sorted[(index + 1)...]), "\(document.id)")
+        }
+        for text in ["", "!", "W10", CursorText.text(Array("[1]".utf8)), String(repeating: "A", count: 9_000)] {
+            #expect(throws: CollectionError.self) { try QueryCursor(text, []) }
+        }
+    }
+
+    @Test("bytes are letters that need no escape, and only their own")
+    func cursorText() {
+        for count in 0..<20 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 97 &+ 31) }
+            #expect(CursorText.bytes(CursorText.text(bytes)) == bytes)
+        }
+        #expect(CursorText.text([0xFB, 0xFF]) == "-_8")
+        #expect(CursorText.bytes("-_9") == nil && CursorText.bytes("A") == nil && CursorText.bytes("é") == nil)
+    }
+}

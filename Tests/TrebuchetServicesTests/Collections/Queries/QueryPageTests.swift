@@ -1,0 +1,135 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(1))) struct QueryPageTests {
+    private static let secret = "0123456789abcdef"
+
+    private func guest(_ world: CollectionWorld, _ name: String = "ada") async throws -> CollectionGuest {
+        let guest = world.guest(name)
+        try await guest.client.connect()
+        return guest
+    }
+
+    private func create(_ count: Int, _ guest: CollectionGuest, size: Int = 1) async throws {
+        for first in stride(from: 1, through: count, by: 32) {
+            let commands = (first..<min(first + 32, count + 1)).map { number in
+                DocumentMutation(
+                    number: number,
+                    command: .add(
+                        DocumentID("d\(number)"),
+                        ["n": .integer(Int64(number * 7 % 50)), "text": .string(String(repeating: "x", count: size))]))
+            }
+            for outcome in try await guest.collection().commit(commands, from: Self.secret) {
+                #expect(outcome.error == nil)
+            }
+        }
+    }
+
+    @Test(
+        "pages come one after the other, with nothing twice and nothing left out, also when the document at the end of one goes"
+    )
+    func pages() async throws {
+        try await CollectionWorld.run { world in
+            let guest = try await guest(world)
+            try await create(100, guest)
+            let collection = try guest.collection()
+            let all = try await collection.get(CollectionQuery(order: [.descending("n")]))
+            #expect(all.documents.count == 100 && all.cursor == nil && all.count == nil)
+            var (ids, cursor): ([DocumentID], String?) = ([], nil)
+            var pages = 0
+            repeat {
+                let page = try await collection.get(
+                    CollectionQuery(order: [.descending("n")], limit: 15, after: cursor, counts: true))
+                #expect(page.count == 100 - pages)
+                ids += page.documents.map(\.id)
+                cursor = page.cursor
+                pages += 1
+                guard cursor != nil else { break }
+                // The last one of the page goes: the next page begins where it was.
+                let outcomes = try await collection.commit(
+                    [DocumentMutation(number: 100 + pages, command: .delete(id: ids[ids.count - 1]))], from: Self.secret
+                )
+                #expect(outcomes[0].error == nil)
+            } while true
+            #expect(pages == 7 && ids == all.documents.map(\.id))
+        }
+    }
+
+    @Test("a page is no larger than it may be, whatever its limit, and the rest comes with the next ones")
+    func bytes() async throws {
+        var limits = CollectionLimits()
+        limits.pageBytes = 20_000
+        try await CollectionWorld.run(limits: limits) { world in
+            let guest = try await guest(world)
+            try await create(40, guest, size: 2_000)
+            let collection = try guest.collection()
+            var (count, cursor): (Int, String?) = (0, nil)
+            repeat {
+                let page = try await collection.get(CollectionQuery(limit: 1_000, after: cursor))
+                #expect(try JSONValue(encoding: page).byteCount <= 20_000 && !page.documents.isEmpty)
+                count += page.documents.count
+                cursor = page.cursor
+            } while cursor != nil
+            #expect(count == 40)
+        }
+    }
+
+    /// Everybody reads their own documents alone.
+    private struct OwnDocuments: CollectionRules {
+        func may(
+            _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+        ) -> Bool { action != .read || document.creator == principal?.id }
+    }
+
+    @Test("what is got is what may be read, also in counts")
+    func rules() async throws {
+        try await CollectionWorld.run(rules: OwnDocuments()) { world in
+            let (ada, eve) = (try await guest(world), try await guest(world, "eve"))
+            try await create(5, ada)
+            let own = try await ada.collection().get(CollectionQuery(limit: 2, counts: true))
+            #expect(own.documents.count == 2 && own.count == 5 && own.cursor != nil)
+            let none = try await eve.collection().get(CollectionQuery(after: own.cursor, counts: true))
+            #expect(none.documents.isEmpty && none.count == 0 && none.cursor == nil)
+        }
+    }
+
+    @Test("a live query behind a cursor follows what changes there, and not what changes before it")
+    @MainActor func liveBehind() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (world.guest(), world.guest())
+            let todos = ada.todos()
+            for number in 1...6 { try await todos.create(Todo(id: "\(number)", priority: number)) }
+            try await bob.client.connect()
+            let order = [QueryOrder.ascending("priority")]
+            let first = try await bob.collection().get(CollectionQuery(order: order, limit: 2))
+            let second = bob.todos(order: order, limit: 2, after: first.cursor, counts: true)
+            await shows(second) { $0.items.ids == ["3", "4"] && $0.hasMore && $0.count == 6 }
+            try await todos.delete("2")
+            try await todos.delete("3")
+            await shows(second) { $0.items.ids == ["4", "5"] && $0.count == 4 }
+            try await todos.delete("6")
+            await shows(second) { $0.items.ids == ["4", "5"] && !$0.hasMore && $0.count == 3 }
+        }
+    }
+
+    @Test("a result that is too large is cut, says so, and shows what moves up")
+    @MainActor func cut() async throws {
+        var limits = CollectionLimits()
+        limits.resultBytes = 2_000
+        try await CollectionWorld.run(limits: limits) { world in
+            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+            for number in 1...8 {
+                try await ada.create(Todo(id: "\(number)", title: String(repeating: "x", count: 300)))
+            }
+            await shows(bob) { $0.hasMore && $0.items.ids == ["1", "2", "3"] }
+            try await ada.delete("2")
+            await shows(bob) { $0.hasMore && $0.items.ids == ["1", "3", "4"] }
+            for id in ["1", "3", "4", "5", "6"] { try await ada.delete(id) }
+            await shows(bob) { !$0.hasMore && $0.items.ids == ["7", "8"] }
+        }
+    }
+}
