@@ -1,4 +1,5 @@
 import SharedState
+import Synchronization
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -220,29 +221,66 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    @Test("commits that wait for a look at another collection keep their order")
+    /// A store that keeps who looks at people waiting.
+    private final class SlowStore: StateStore {
+        private let memory = MemoryStore()
+        private let state = Mutex((isOpen: true, waiting: [CheckedContinuation<Void, Never>]()))
+
+        var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+        func close() { state.withLock { $0.isOpen = false } }
+
+        func open() {
+            let waiting = state.withLock { state in
+                defer { state = (true, []) }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+
+        func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+            if keys.contains(where: { $0.description.contains("people/document") }) {
+                await withCheckedContinuation { continuation in
+                    let isOpen = state.withLock { state in
+                        if !state.isOpen { state.waiting.append(continuation) }
+                        return state.isOpen
+                    }
+                    if isOpen { continuation.resume() }
+                }
+            }
+            return try await memory.get(keys)
+        }
+        func list(
+            _ namespace: String, prefix: String, after: String?, limit: Int
+        ) async throws(StateStoreError) -> [StateEntry] {
+            try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+        }
+        func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
+    }
+
+    @Test("a commit that comes while another looks at another collection waits for it")
     func order() async throws {
-        try await CollectionWorld.run { world in
+        let store = SlowStore()
+        try await CollectionWorld.run(store: store) { world in
             let guest = try await connected(world)
             let todos = try guest.collection("todos")
             _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
             _ = try await todos.commit([.add("1")], from: Self.secret)
+            store.close()
             let link = DocumentCommand.link(id: "1", field: "who", target: .string("ada"), in: "people")
-            let commands = (0..<40).map { number -> DocumentCommand in
-                number % 2 == 0 ? link : .update(id: "1", fields: ["n": .integer(Int64(number))])
+            let first = Task { try await todos.commit([link, link], from: Self.secret, at: 2) }
+            #expect(await eventually { store.waitingCount == 1 })
+            let second = Task {
+                try await todos.commit([.update(id: "1", fields: ["n": .integer(1)])], from: Self.secret, at: 4)
             }
-            try await withThrowingTaskGroup(of: [MutationOutcome].self) { group in
-                for (number, command) in commands.enumerated() {
-                    let mutations = [DocumentMutation(number: number + 2, command: command)]
-                    // Begun in order: what a client sends over one connection starts in that order.
-                    let call = Task { try await todos.commit(mutations, from: Self.secret) }
-                    await Task.yield()
-                    group.addTask { try await call.value }
-                }
-                for try await outcomes in group {
-                    #expect(outcomes[0].error == nil || outcomes[0].error == .outdated)
-                }
+            // Calls over one connection begin in the order in which they are sent: the second has begun by then.
+            for _ in 0..<5 {
+                await Task.yield()
+                _ = try await todos.open(.all)
             }
+            store.open()
+            #expect(try await first.value.map(\.error) == [nil, nil])
+            #expect(try await second.value.map(\.error) == [nil])
         }
     }
 

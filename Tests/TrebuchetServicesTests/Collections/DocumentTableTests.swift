@@ -269,7 +269,9 @@ import Trebuchet
         let batch = bench.table.beginWrite()!
         _ = bench.table.expire(at: 4_000, limit: 2)
         #expect(bench.table.endWrite(batch).map(\.after) == [nil])
-        #expect(bench.write().map(\.after) == [nil])
+        let deleted = bench.write()
+        #expect(Set(deleted.map(\.id)) == ["1", "2", "3", "4"] && deleted.allSatisfy { $0.after == nil })
+        #expect(!bench.table.hasUnwritten)
         // A command comes before the timer.
         let again = bench.table.apply(
             DocumentMutation(number: 50, command: create("5", 1)), from: Self.client, creator: nil, at: 5_000

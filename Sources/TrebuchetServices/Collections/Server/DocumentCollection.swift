@@ -16,6 +16,8 @@ distributed actor DocumentCollection {
 
     /// Looks at documents that have expired, at most so many in one turn.
     private static let expiredAtOnce = 500
+    /// With so many changed documents that wait for the store no more are taken: what the store was busy with is shown in one turn.
+    private static let waitingDocuments = 5_000
 
     private let name: String
     private let stored: StoredCollection
@@ -71,6 +73,7 @@ distributed actor DocumentCollection {
         guard (16...CollectionLimits.longestName).contains(client.utf8.count),
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
+        guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         let principal = visitor.connection.principal
         let read: [ReadMutation]
         do throws(CollectionError) {

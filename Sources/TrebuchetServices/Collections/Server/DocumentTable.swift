@@ -28,6 +28,8 @@ struct DocumentTable: Sendable {
         var unwritten: [(id: DocumentID, before: Unwritten?)] = []
     }
 
+    /// Documents that have expired and are deleted from the store with one batch.
+    private static let deletedAtOnce = 2_000
     /// Clients that are forgotten with one command, where more are remembered than may be.
     private static let forgottenAtOnce = 64
 
@@ -37,6 +39,8 @@ struct DocumentTable: Sendable {
     private var expiries: ExpiryQueue
     /// What has expired and was not taken for readers yet.
     private var expired: [DocumentChange] = []
+    /// What has expired and is still to be deleted from the store.
+    private var undeleted: [DocumentID] = []
     /// Outcomes of mutations that changed nothing are not written, and forgotten with the process.
     private var clients: [ByteText: MutationWindow]
     private var clientOrder = LeastRecent<ByteText>()
@@ -77,8 +81,10 @@ struct DocumentTable: Sendable {
         expired = []
     }
 
-    var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && unwritten.isEmpty }
-    var hasUnwritten: Bool { !unwritten.isEmpty || !unwrittenClients.isEmpty }
+    var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && !hasUnwritten }
+    var hasUnwritten: Bool { !unwritten.isEmpty || !unwrittenClients.isEmpty || !undeleted.isEmpty }
+    /// Documents that commands have changed and that are still to be written.
+    var unwrittenCount: Int { unwritten.count }
     /// How many clients are remembered.
     var clientCount: Int { clients.count }
 
@@ -259,8 +265,8 @@ struct DocumentTable: Sendable {
     private mutating func remove(_ id: DocumentID) {
         guard let document = unwritten[id].map({ $0.document }) ?? documents[id] else { return }
         shares.replace(document, with: nil)
-        revision += 1
-        unwritten[id] = Unwritten(document: nil, revision: revision)
+        unwritten[id] = nil
+        undeleted.append(id)
         if documents.removeValue(forKey: id) != nil { expired.append(DocumentChange(id: id, after: nil)) }
     }
 
@@ -271,7 +277,15 @@ struct DocumentTable: Sendable {
         guard hasUnwritten else { return nil }
         // Later changes of the same clients are to be written again.
         defer { unwrittenClients = [:] }
-        return Batch(documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
+        var batch = Batch(
+            documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
+        let deleted = undeleted.suffix(Self.deletedAtOnce)
+        undeleted.removeLast(deleted.count)
+        // Some may have been created again.
+        for id in deleted where unwritten[id] == nil && documents[id] == nil {
+            batch.documents[id] = Unwritten(document: nil, revision: revision)
+        }
+        return batch
     }
 
     /// A batch is in the store; returns what that changes for readers.
