@@ -119,7 +119,7 @@ import Trebuchet
                     if step == "answer" {
                         pending.settle(MutationOutcome(number: number, revision: number))
                     } else {
-                        kept.keep(newest, seen: newest?.revision, pending)
+                        kept.keep(newest, seen: newest.revision, pending)
                         newest = result(Int64(number), at: number)
                     }
                     #expect(shown(pending, newest, kept) == expected, "\(number): after the \(step)")
