@@ -43,4 +43,47 @@ struct SessionEndTests {
             for client in [here, there] { await client.close() }
         }
     }
+
+    private struct Note: Codable, Identifiable, Equatable, Sendable {
+        var id: String
+    }
+
+    @Test("what a user writes whose session has just ended is neither nobody's nor lost: it is sent when he is back")
+    func writes() async throws {
+        try await withServer { server in
+            let store = MemoryStore()
+            CollectionHost.expose(on: server.server, store: store)
+            let (here, backend) = (try await server.client(), server.backend())
+            let (auth, notes) = SharedStore.$current.withValue(SharedStore()) {
+                backend.scope { (Shared(.trebuchetAuth), Shared(.trebuchetCollection(CollectionKey<Note>("notes")))) }
+            }
+            func signIn() async throws -> User {
+                try await auth.sendMagicCode(to: "ada@b.c")
+                return try await auth.verifyMagicCode(
+                    email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            }
+            let ada = try await signIn()
+            try await notes.create(Note(id: "1"))
+            _ = try await here.auth.sendMagicCode(to: "ada@b.c")
+            _ = try await here.auth.verifyMagicCode(
+                email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
+            // Neither the client nor its task of writes knows in which order they hear.
+            notes.create(Note(id: "2"), onError: { _ in })
+            _ = try await here.auth.endOtherSessions()
+            notes.create(Note(id: "3"), onError: { _ in })
+            for await session in auth.updates where session.sessionEnd == .elsewhere { break }
+            #expect(try await signIn() == ada)
+            try await notes.create(Note(id: "4"))
+            for await value in notes.updates where value.items.contains(where: { $0.id == "4" }) && !value.isSyncing {
+                break
+            }
+            let table = try await StoredCollection("notes", in: store).load(
+                CollectionLimits(), at: server.server, now: 0)
+            #expect(table.documents.values.allSatisfy { $0.creator == ada.id })
+            let ids = table.documents.values.map { "\($0.id)" }
+            #expect(ids.contains("2") && ids.contains("4"))
+            await backend.client.close()
+            await here.close()
+        }
+    }
 }
