@@ -75,6 +75,7 @@ distributed actor DocumentCollection {
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         let principal = visitor.connection.principal
+        table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
             read = try self.read(mutations, of: visitor)
@@ -86,7 +87,7 @@ distributed actor DocumentCollection {
         let isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
         let found = try await stored.documents(targets)
-        let (host, name, now) = (host, name, host.clock.now())
+        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
         }
@@ -97,7 +98,8 @@ distributed actor DocumentCollection {
                 outcomes.append(
                     table.apply(
                         mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
-                        at: now, isThere: { there[$0] != nil }
+                        at: now, isThere: { there[$0] != nil },
+                        check: { change throws(CollectionError) in try rules.check(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) })
             case .refused(let outcome): outcomes.append(outcome)
             }
@@ -140,11 +142,11 @@ distributed actor DocumentCollection {
     ) throws(CollectionError) -> [ReadMutation] {
         var read: [ReadMutation] = []
         for encoded in mutations {
-            if let wait = visitor.takeWrites(1) {
+            if let wait = visitor.takeWrites(1, to: name, table.limits.writesToCollection) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }
-            let limit = max(CollectionLimits.mutationBytes, 2 * host.limits.documentBytes)
+            let limit = max(CollectionLimits.mutationBytes, 2 * table.limits.documentBytes)
             guard encoded.byteCount <= limit else {
                 throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
             }
@@ -166,7 +168,9 @@ distributed actor DocumentCollection {
                 continue
             }
             // Each command is a write.
-            if mutation.writes.count > 1, let wait = visitor.takeWrites(mutation.writes.count - 1) {
+            if mutation.writes.count > 1,
+                let wait = visitor.takeWrites(mutation.writes.count - 1, to: name, table.limits.writesToCollection)
+            {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }
@@ -296,6 +300,10 @@ distributed actor DocumentCollection {
         defer { queries.reading -= 1 }
         while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
         guard !isClosed else { throw .closed }
+        // Opened as somebody else, with other roles, or under other rules.
+        for other in queries.queries(of: visitor) where other.key.query == query && other.key != key {
+            end(other, visitor)
+        }
         let opened = try queries.open(key, for: visitor, mayRead: mayRead)
         if opened.isFirstOfConnection {
             visitor.connection.onClose { [weak self, weak visitor] in
@@ -321,7 +329,9 @@ distributed actor DocumentCollection {
         while !query.isRemoved, !queries.goOn(query.list) { await Task.yield() }
         guard !query.isRemoved else { return }
         let view = queries.begin(query, revision: revision) { result in
-            actorSystem.living(with: id) { CollectionView(result, actorSystem: actorSystem) }
+            actorSystem.living(with: id) {
+                CollectionView(result, of: query.key.reader, in: name, host, actorSystem: actorSystem)
+            }
         }
         await host.expose(view, as: query.name)
         query.isReady = true
@@ -370,16 +380,30 @@ distributed actor DocumentCollection {
 
     /// A query as a caller has sent it: looked at after its caller's rate and its size.
     private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
-        query: CollectionQuery, reader: MatchList.Reader?, mayRead: @Sendable (Document) -> Bool
+        query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
         try visitor.takeRead()
         let query = try CollectionQuery(sent: query).canonical
         let (rules, name, principal) = (host.rules, name, visitor.connection.principal)
-        guard !rules.readersAreAlike(in: name) else { return (query, nil, { _ in true }) }
-        return (
-            query, MatchList.Reader(id: principal.map { ByteText($0.id) }),
-            { rules.may(principal, .read, $0, in: name) }
-        )
+        guard let reader = host.reader(principal, in: name) else { return (query, nil, { _ in true }) }
+        return (query, reader, { rules.may(principal, .read, $0, in: name) })
+    }
+
+    /// What somebody may not read any more, or reads as somebody else from now on, ends: its client opens it anew.
+    func rightsChanged(of visitor: CollectionVisitor) {
+        let reader = host.reader(visitor.connection.principal, in: name)
+        for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
+        closeIfUnused()
+    }
+
+    func rulesChanged() {
+        table.limits = host.rules.limits(of: name, host.limits)
+        for visitor in queries.visitors { rightsChanged(of: visitor) }
+    }
+
+    private func end(_ query: OpenQuery, _ visitor: CollectionVisitor) {
+        visitor.connection.endStreams(ofActor: query.name, CollectionView.otherRights)
+        release(query, visitor)
     }
 
     private func left(_ visitor: CollectionVisitor) {

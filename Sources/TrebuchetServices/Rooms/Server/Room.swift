@@ -58,7 +58,9 @@ distributed actor Room {
         guard !isClosed else { throw .roomClosed }
         try guest.take(.join)
         let principal = guest.connection.principal
-        guard host.rules.mayJoin(principal, host.shortName(name)) else { throw .forbidden }
+        let (rules, shortName) = (host.rules, host.shortName(name))
+        guard rules.mayJoin(principal, shortName) else { throw .forbidden }
+        membership.limit = rules.memberLimit(of: shortName, host.limits.membersPerRoom)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.session(of: guest)) != nil
         if !isHere { try guest.enter() }
@@ -136,6 +138,8 @@ distributed actor Room {
             throw .payloadTooLarge(bytes: bytes, limit: host.limits.payloadBytes)
         }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
+        let principal = try host.guest().connection.principal
+        guard host.rules.mayPublish(principal, topic, in: host.shortName(name)) else { throw .forbidden }
         let event = history.append(topic: topic, peer: session, payload: payload)
         $events.send(event)
         return event.number

@@ -13,6 +13,7 @@ public final class RoomHost: Sendable {
     }
 
     private struct Contents {
+        var rules: any RoomRules
         /// By the names of their actors.
         var rooms: [ByteText: Entry] = [:]
         /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
@@ -23,16 +24,15 @@ public final class RoomHost: Sendable {
     }
 
     public let limits: RoomLimits
-    let rules: any RoomRules
     private weak let server: TrebuchetServer?
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.server = server
-        self.rules = rules
         self.limits = limits
         contents = Mutex(
-            Contents(shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)))
+            Contents(
+                rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)))
     }
 
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
@@ -50,6 +50,18 @@ public final class RoomHost: Sendable {
             RoomList($0, host: host, actorSystem: system)
         }
         return host
+    }
+
+    /// Those of now.
+    var rules: any RoomRules { contents.withLock { $0.rules } }
+
+    /// Puts other rules in force, from the next call on. Who is in a room stays there.
+    public func use(_ rules: any RoomRules) {
+        let before = contents.withLock { contents in
+            defer { contents.rules = rules }
+            return contents.rules
+        }
+        _ = before
     }
 
     /// Rooms that there are now.
@@ -70,7 +82,21 @@ public final class RoomHost: Sendable {
         }
     }
 
-    func summaries(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
+    /// - Parameter isShown: asked for as many as are needed.
+    func summaries(
+        prefix: String, after: String?, limit: Int, _ isShown: (_ room: String) -> Bool = { _ in true }
+    ) -> [RoomSummary] {
+        var (summaries, last): ([RoomSummary], String?) = ([], after)
+        while summaries.count < limit {
+            let page = page(prefix: prefix, after: last, limit: limit)
+            summaries += page.lazy.filter { isShown($0.name) }.prefix(limit - summaries.count)
+            guard page.count == limit else { break }
+            last = page.last?.name
+        }
+        return summaries
+    }
+
+    private func page(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
         contents.withLock { contents in
             let all = "\(Self.name)/"
             let names = contents.listed.page(prefix: all + prefix, after: after.map { all + $0 }, limit: limit)

@@ -30,7 +30,8 @@ struct RoomMembership<Guest: Hashable> {
         var leavesAt: UInt64?
     }
 
-    let limit: Int
+    /// Of sessions; those that are there when it is lowered stay.
+    var limit: Int
     let grace: UInt64
     private var shares: HolderShares
     private var sessions: [String: Session] = [:]
