@@ -11,6 +11,9 @@ struct HostedServices {
             "--rules", "FILE",
             "who may do what with collections and rooms (Docs/Rules.md); SIGHUP reads it again (what 'rules show' prints)"
         ),
+        OptionSpec(
+            "--admin-socket", "PATH",
+            "where 'trebuchet admin' finds the server (beside the file of --data, with .admin behind its name)"),
         OptionSpec("--mail-command", "COMMAND", "auth: hand mails with codes to this program, as 'sendmail -t'"),
         OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
         OptionSpec("--oidc", "FILE", "auth: providers whose ID tokens sign somebody in: a list in JSON (none)"),
@@ -80,6 +83,27 @@ struct HostedServices {
         if names.contains(RoomHost.name) { rooms = RoomHost.expose(on: server, rules: rules) }
         if names.contains(CollectionHost.name) {
             collections = CollectionHost.expose(on: server, store: store, rules: rules)
+        }
+    }
+
+    /// Opens the socket for administrators; nil when there is nothing to look after or no place for it. One that was asked for is
+    /// an error when it cannot be made, one that is there by default is not.
+    func openAdminSocket(_ arguments: ParsedArguments, on server: TrebuchetServer, data: String?) throws -> AdminSocket?
+    {
+        guard !names.isEmpty else {
+            if arguments.has("--admin-socket") { throw UsageError("--admin-socket belongs to --services") }
+            return nil
+        }
+        func open(_ path: String) throws(AdminSocketError) -> AdminSocket {
+            try AdminSocket.open(on: server, at: path, collections: collections, rooms: rooms, accounts: accounts)
+        }
+        if let path = arguments.string("--admin-socket") { return try open(path) }
+        guard let data else { return nil }
+        do throws(AdminSocketError) {
+            return try open(AdminSocket.path(besideData: data))
+        } catch {
+            Console.error("trebuchet serve: goes on without a socket for 'trebuchet admin': \(error)")
+            return nil
         }
     }
 

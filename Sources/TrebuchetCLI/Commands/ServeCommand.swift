@@ -128,6 +128,8 @@ enum ServeCommand {
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
         await services.expose(on: server)
+        let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
+        defer { admin?.close() }
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
@@ -159,6 +161,7 @@ enum ServeCommand {
         }
         // Its own signals, which it says something at.
         try await server.run(shutdownOn: [])
+        admin?.close()
         await file?.close()
     }
 

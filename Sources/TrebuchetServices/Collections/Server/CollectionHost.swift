@@ -25,8 +25,8 @@ public final class CollectionHost: Sendable {
 
     public let limits: CollectionLimits
     let clock: CollectionClock
-    private let store: any StateStore
-    private weak let server: TrebuchetServer?
+    let store: any StateStore
+    weak let server: TrebuchetServer?
     private let rates: WriteRates
     let log: CollectionLog
     private let contents: Mutex<Contents>
@@ -72,10 +72,12 @@ public final class CollectionHost: Sendable {
     /// Those of now.
     var rules: any CollectionRules { contents.withLock { $0.rules } }
 
-    /// Nil where all readers are alike.
-    func reader(_ principal: Principal?, in collection: String) -> CollectionReader? {
+    /// Who somebody is as a reader, nil where all are alike, under which rules.
+    func reading(
+        _ principal: Principal?, in collection: String
+    ) -> (reader: CollectionReader?, rules: any CollectionRules) {
         let (rules, number) = contents.withLock { ($0.rules, $0.rulesNumber) }
-        return CollectionReader(principal, in: collection, rules, number: number)
+        return (CollectionReader(principal, in: collection, rules, number: number), rules)
     }
 
     /// Puts other rules in force, from the next write on. Who reads what it may not read any more is shown the rest, and who
@@ -89,6 +91,9 @@ public final class CollectionHost: Sendable {
         _ = before
         eachCollection { $0.rulesChanged() }
     }
+
+    /// Collections that are in use now, by their names.
+    var live: [String: DocumentCollection] { contents.withLock { $0.collections.compactMapValues(\.collection) } }
 
     /// Somebody else is signed in over a connection, or with other roles.
     private func principalChanged(of visitor: CollectionVisitor) { eachCollection { $0.rightsChanged(of: visitor) } }

@@ -11,7 +11,8 @@ distributed actor DocumentCollection {
     private struct Waiting {
         let continuation: Waiter
         /// Who writes.
-        let connection: CallerConnection
+        /// Nil for an administrator.
+        let connection: CallerConnection?
     }
 
     /// Looks at documents that have expired, at most so many in one turn.
@@ -233,7 +234,7 @@ distributed actor DocumentCollection {
     }
 
     /// Returns when all that was done up to now is in the store and with the readers.
-    private func written(for connection: CallerConnection) async throws(CollectionError) {
+    private func written(for connection: CallerConnection?) async throws(CollectionError) {
         guard table.hasUnwritten || isWriting else { return }
         let result = await withCheckedContinuation { continuation in
             waiting.append(Waiting(continuation: continuation, connection: connection))
@@ -258,7 +259,7 @@ distributed actor DocumentCollection {
                 revision = batch.revision
                 queries.show(table.endWrite(batch), revision: revision)
             } catch {
-                let writers = written.first.map { " by \(CollectionLog.name($0.connection))" } ?? ""
+                let writers = written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
                 let others = Set(written.map(\.connection)).count - 1
                 host.log.failure(
                     "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
@@ -280,6 +281,32 @@ distributed actor DocumentCollection {
         waiting = []
         for waiter in rest { waiter.continuation.resume(returning: .success(())) }
         closeIfUnused()
+    }
+
+    // MARK: Administration
+
+    /// Changes documents past the rules; returns when that is in the store and shown to readers, as far as it was done.
+    func change<Outcome: Sendable>(
+        _ body: @Sendable (inout DocumentTable, _ now: Int) -> Outcome
+    ) async throws(CollectionError) -> Outcome {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        table.limits = host.rules.limits(of: name, host.limits)
+        let outcome = body(&table, host.clock.now())
+        showExpired()
+        watchForExpiry()
+        try await written(for: nil)
+        return outcome
+    }
+
+    /// All documents as they are in the store at one moment.
+    func contents() throws(CollectionError) -> [Document] {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        let now = host.clock.now()
+        return table.documents.values.filter { !$0.isExpired(at: now) }
     }
 
     // MARK: Queries
@@ -384,14 +411,15 @@ distributed actor DocumentCollection {
     ) {
         try visitor.takeRead()
         let query = try CollectionQuery(sent: query).canonical
-        let (rules, name, principal) = (host.rules, name, visitor.connection.principal)
-        guard let reader = host.reader(principal, in: name) else { return (query, nil, { _ in true }) }
+        let (name, principal) = (name, visitor.connection.principal)
+        let (reader, rules) = host.reading(principal, in: name)
+        guard let reader else { return (query, nil, { _ in true }) }
         return (query, reader, { rules.may(principal, .read, $0, in: name) })
     }
 
     /// What somebody may not read any more, or reads as somebody else from now on, ends: its client opens it anew.
     func rightsChanged(of visitor: CollectionVisitor) {
-        let reader = host.reader(visitor.connection.principal, in: name)
+        let (reader, _) = host.reading(visitor.connection.principal, in: name)
         for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
         closeIfUnused()
     }

@@ -219,6 +219,21 @@ struct DocumentTable: Sendable {
         expiries.set(document?.expiresAt, for: id)
     }
 
+    /// Puts a document in the place of another, past the rules and the shares of principals and hosts; nil deletes it.
+    ///
+    /// - Parameter now: milliseconds since 1970.
+    mutating func replace(_ id: DocumentID, with document: Document?, at now: Int) throws(CollectionError) {
+        let usual = limits
+        (limits.principalShare, limits.hostShare) = (1, 1)
+        defer { limits = usual }
+        time = max(time, now)
+        var savepoint = Savepoint(revision: revision)
+        try put(document, for: id, before: self.document(id), &savepoint)
+    }
+
+    /// The ids of all documents, as the next command finds them.
+    var ids: [DocumentID] { Set(documents.keys).union(unwritten.keys).filter { document($0) != nil } }
+
     private mutating func restore(_ savepoint: Savepoint) {
         revision = savepoint.revision
         for (id, before) in savepoint.unwritten.reversed() {

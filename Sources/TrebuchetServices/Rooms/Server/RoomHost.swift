@@ -1,3 +1,4 @@
+internal import Networking
 internal import Synchronization
 public import Trebuchet
 
@@ -19,6 +20,7 @@ public final class RoomHost: Sendable {
         /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
         var listed = RoomNames()
         var guests: [CallerConnection: RoomGuest] = [:]
+        var keptOut = KeptOut()
         /// Of rooms that somebody is in.
         var shares: HolderShares
     }
@@ -71,6 +73,21 @@ public final class RoomHost: Sendable {
     func shortName(_ name: String) -> String { name.dropFirst(bytes: Self.name.utf8.count + 1) }
 
     func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
+
+    /// Keeps somebody from joining a room: the principal, or where nobody is signed in the connection.
+    func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
+        guard let who = KeptOut.Person(principal, connection) else { return }
+        let now = MonotonicClock.now
+        contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
+    }
+
+    func isKeptOut(_ guest: RoomGuest, of room: String) -> Bool {
+        contents.withLock { contents in
+            guard !contents.keptOut.isEmpty, let who = KeptOut.Person(guest.connection.principal?.id, guest.connection)
+            else { return false }
+            return contents.keptOut.has(who, of: room, at: MonotonicClock.now)
+        }
+    }
 
     func didChange(_ name: String, members: Int) {
         contents.withLock { contents in

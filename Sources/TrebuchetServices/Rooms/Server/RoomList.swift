@@ -1,10 +1,10 @@
 internal import Trebuchet
 
 /// A room, as it is listed.
-struct RoomSummary: Codable, Sendable, Equatable {
+package struct RoomSummary: Codable, Sendable, Equatable {
     /// `chat-lobby`
-    let name: String
-    let members: Int
+    package let name: String
+    package let members: Int
 }
 
 /// `room-lists/<type>`: which rooms of a type there are, for those who may know.

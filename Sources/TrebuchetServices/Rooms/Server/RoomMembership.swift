@@ -66,6 +66,11 @@ struct RoomMembership<Guest: Hashable> {
         return session
     }
 
+    /// All sessions, in no order.
+    var all: [(session: String, principal: String?, guest: Guest?)] {
+        sessions.values.map { ($0.identity.session, $0.principal, $0.guest) }
+    }
+
     /// Who is signed in over the connection of a session.
     func principal(of session: String) -> String? { sessions[session]?.principal }
 

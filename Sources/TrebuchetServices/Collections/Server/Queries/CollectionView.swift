@@ -37,6 +37,6 @@ extension CollectionView {
     /// Its name is for those who may open the query, and is not enough for others, nor for those who may not any more.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
         guard let reader else { return nil }
-        return host.reader(connection?.principal, in: collection) == reader ? nil : Self.otherRights
+        return host.reading(connection?.principal, in: collection).reader == reader ? nil : Self.otherRights
     }
 }
