@@ -259,7 +259,8 @@ distributed actor DocumentCollection {
                 revision = batch.revision
                 queries.show(table.endWrite(batch), revision: revision)
             } catch {
-                let writers = written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
+                let writers =
+                    written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
                 let others = Set(written.map(\.connection)).count - 1
                 host.log.failure(
                     "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"

@@ -34,7 +34,8 @@ public final class RoomHost: Sendable {
         self.limits = limits
         contents = Mutex(
             Contents(
-                rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)))
+                rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
+            ))
     }
 
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
