@@ -112,3 +112,8 @@ struct Socket {
 
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 }
+
+/// The next connection of a listening socket that blocks, closed on exec from the start; negative, with `errno`, when there is none.
+package func acceptBlocking(_ descriptor: Int32) -> Int32 {
+    gnu_accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+}

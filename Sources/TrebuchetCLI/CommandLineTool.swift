@@ -1,4 +1,5 @@
 import Trebuchet
+import TrebuchetServices
 
 @preconcurrency import Glibc
 
@@ -7,7 +8,8 @@ package enum CommandLineTool {
     static let commands: [CommandSpec] = [
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
         AccountCommand.sessions, AccountCommand.account,
-        TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, BenchCommand.spec,
+        TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
+        AdminCommand.spec, BenchCommand.spec,
     ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
@@ -64,6 +66,11 @@ package enum CommandLineTool {
         } catch let error as UsageError {
             Console.error("trebuchet \(command.name): \(error)")
             exit(2)
+        } catch let error as RuleBookError {
+            for problem in error.problems {
+                Console.error("trebuchet \(command.name): \(LogLine.of("\(problem)"))")
+            }
+            exit(1)
         } catch {
             Console.error("trebuchet \(command.name): \(LogLine.of("\(error)"))")
             exit(1)
@@ -92,6 +99,12 @@ enum Console {
     /// Prints a line to standard error.
     static func error(_ line: String) {
         var text = line + "\n"
+        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// Prints a question to standard error; the answer stands behind it.
+    static func prompt(_ question: String) {
+        var text = question
         text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 

@@ -8,6 +8,9 @@ final class SQLiteReader: @unchecked Sendable {
     private let connection: SQLiteConnection
     private let value: SQLiteStatement
     private let page: SQLiteStatement
+    private let firstNamespace: SQLiteStatement
+    private let nextNamespace: SQLiteStatement
+    private let sum: SQLiteStatement
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
         connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout)
@@ -17,6 +20,16 @@ final class SQLiteReader: @unchecked Sendable {
         page = try SQLiteStatement(
             """
             SELECT name, value, checksum FROM entries WHERE namespace = ? AND name >= ? ORDER BY name
+            """, connection)
+        // One at a time: each is found by the index, however many entries the one before has.
+        firstNamespace = try SQLiteStatement(
+            "SELECT namespace FROM entries WHERE namespace >= ? ORDER BY namespace LIMIT 1", connection)
+        nextNamespace = try SQLiteStatement(
+            "SELECT namespace FROM entries WHERE namespace > ? ORDER BY namespace LIMIT 1", connection)
+        sum = try SQLiteStatement(
+            """
+            SELECT count(*), coalesce(sum(length(value)), 0) FROM entries
+            WHERE namespace = ? AND name >= ? AND substr(name, 1, length(?)) = ?
             """, connection)
     }
 
@@ -55,6 +68,29 @@ final class SQLiteReader: @unchecked Sendable {
             entries.append(entry)
         }
         return entries
+    }
+
+    func namespaces(prefix: String, after: String?, limit: Int) throws(StateStoreError) -> [String] {
+        var names: [String] = []
+        var last = after.flatMap { prefix.utf8.lexicographicallyPrecedes($0.utf8) ? $0 : nil }
+        while names.count < limit {
+            let statement = last == nil ? firstNamespace : nextNamespace
+            defer { statement.reset() }
+            try statement.bind(last ?? prefix, at: 0)
+            guard try statement.step() else { break }
+            let name = String(decoding: statement.bytes(0), as: UTF8.self)
+            guard name.utf8.starts(with: prefix.utf8) else { break }
+            names.append(name)
+            last = name
+        }
+        return names
+    }
+
+    func usage(of namespace: String, prefix: String) throws(StateStoreError) -> StoreUsage {
+        defer { sum.reset() }
+        for (index, text) in [namespace, prefix, prefix, prefix].enumerated() { try sum.bind(text, at: index) }
+        guard try sum.step() else { return StoreUsage(entries: 0, bytes: 0) }
+        return StoreUsage(entries: sum.integer(0), bytes: sum.integer(1))
     }
 
     private func verify(_ key: StateKey, _ bytes: [UInt8], _ checksum: Int) throws(StateStoreError) {

@@ -122,6 +122,18 @@ public final class SQLiteStore: StateStore {
     }
 }
 
+extension SQLiteStore: CatalogedStore {
+    public func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String] {
+        try await read { reader throws(StateStoreError) in
+            try reader.namespaces(prefix: prefix, after: after, limit: limit)
+        }
+    }
+
+    public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
+        try await read { reader throws(StateStoreError) in try reader.usage(of: namespace, prefix: prefix) }
+    }
+}
+
 /// Writes that one caller wants done together.
 struct WriteRequest: Sendable {
     let writes: [StateWrite]

@@ -1,4 +1,5 @@
 import Testing
+import TrebuchetServices
 
 @testable import TrebuchetCLI
 

@@ -149,4 +149,34 @@ import TrebuchetTesting
             #expect(try await store.list("own").map(\.value) == Array(repeating: [20], count: 50))
         }
     }
+
+    @Test("a store tells its namespaces in pages, and how much is in one", arguments: Kind.allCases)
+    func catalog(kind: Kind) async throws {
+        try await withStore(kind) { (store) async throws in
+            let store = try #require(store as? any CatalogedStore)
+            #expect(try await store.namespaces(prefix: "", after: nil, limit: 9) == [])
+            let writes = [
+                ("c.b", "d/1", 3), ("c.b", "d/2", 4), ("c.b", "e", 5), ("c.b", "d", 6), ("c.a", "d/1", 0),
+                ("c", "d/1", 1),
+                ("c.\u{E9}", "x", 1), ("c.e\u{301}", "x", 1), ("d", "d/1", 1),
+            ].map { StateWrite.put(Array(repeating: 1, count: $0.2), StateKey($0.0, $0.1)) }
+            try await store.write(writes)
+            let names = ["c.a", "c.b", "c.e\u{301}", "c.\u{E9}"]
+            #expect(try await store.namespaces(prefix: "c.", after: nil, limit: 9).map(bytes) == names.map(bytes))
+            var paged: [String] = []
+            while let page = try await store.namespaces(prefix: "c.", after: paged.last, limit: 3) as [String]?,
+                !page.isEmpty
+            {
+                paged += page
+            }
+            #expect(paged.map(bytes) == names.map(bytes))
+            #expect(try await store.namespaces(prefix: "c.", after: "a", limit: 1) == ["c.a"])
+            #expect(try await store.namespaces(prefix: "", after: nil, limit: 1) == ["c"])
+            #expect(try await store.usage(of: "c.b", prefix: "d/") == StoreUsage(entries: 2, bytes: 7))
+            #expect(try await store.usage(of: "c.b", prefix: "") == StoreUsage(entries: 4, bytes: 18))
+            #expect(try await store.usage(of: "none", prefix: "") == StoreUsage(entries: 0, bytes: 0))
+            try await store.delete(StateKey("c.a", "d/1"))
+            #expect(try await store.namespaces(prefix: "c.", after: nil, limit: 1) == ["c.b"])
+        }
+    }
 }

@@ -23,6 +23,8 @@ public final class CallerConnection: Sendable, Hashable {
         var principal: Principal?
         var revocation: Revocation?
         var rightsChanged: (@Sendable () -> Void)?
+        /// Told when somebody else is signed in.
+        var principalObservers: [@Sendable () -> Void] = []
         var isOpen = true
         var handlers: [UInt64: @Sendable () -> Void] = [:]
         var lastHandler: UInt64 = 0
@@ -59,13 +61,22 @@ public final class CallerConnection: Sendable, Hashable {
     public var principal: Principal? {
         get { state.withLock { $0.principal } }
         set {
-            let changed = state.withLock { state in
-                state.principal = newValue
-                defer { state.revocation = nil }
-                return state.revocation == nil ? nil : state.rightsChanged
+            let (changed, observers) = state.withLock { state in
+                defer { (state.principal, state.revocation) = (newValue, nil) }
+                return (
+                    state.revocation == nil ? nil : state.rightsChanged,
+                    state.principal == newValue ? [] : state.principalObservers
+                )
             }
             changed?()
+            for observer in observers { observer() }
         }
+    }
+
+    /// Runs a closure whenever somebody else is signed in, or with other roles or claims, as long as the connection is there. It
+    /// runs where `principal` is set, perhaps under a lock: it must not block and not look at who set it.
+    package func onPrincipalChange(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { if $0.isOpen { $0.principalObservers.append(body) } }
     }
 
     /// Takes away what the connection may do, as the session of its client has ended: its calls and streams fail with
@@ -135,13 +146,15 @@ public final class CallerConnection: Sendable, Hashable {
 
     /// The session has lost its connection.
     func didClose() {
-        let (handlers, ended, changed) = state.withLock { state in
+        let (handlers, ended, changed, observers) = state.withLock { state in
             state.isOpen = false
-            defer { (state.handlers, state.endStreams, state.rightsChanged) = ([:], nil, nil) }
-            return (state.handlers, state.endStreams, state.rightsChanged)
+            defer {
+                (state.handlers, state.endStreams, state.rightsChanged, state.principalObservers) = ([:], nil, nil, [])
+            }
+            return (state.handlers, state.endStreams, state.rightsChanged, state.principalObservers)
         }
         // Freed outside of the lock, and not before the session has come to its end.
-        defer { withExtendedLifetime((ended, changed)) {} }
+        defer { withExtendedLifetime((ended, changed, observers)) {} }
         for (_, body) in handlers.sorted(by: { $0.key < $1.key }) { body() }
     }
 

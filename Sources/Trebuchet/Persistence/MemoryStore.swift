@@ -6,6 +6,8 @@ public final class MemoryStore: StateStore {
 
     public init() {}
 
+    var keys: [StateKey] { values.withLock { Array($0.keys) } }
+
     public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
         values.withLock { values in
             var found: [StateKey: [UInt8]] = [:]

@@ -1,3 +1,4 @@
+internal import Distributed
 internal import Synchronization
 
 /// What services ask of the server that hosts them.
@@ -20,5 +21,12 @@ extension TrebuchetServer {
     /// What callers are told of an error that is not for them: a number, under which its text goes to the log.
     package func disclose(_ error: any Error, of what: String) -> String {
         parts.disclosure.tell(error, of: what).message
+    }
+
+    /// The actor of a name, made when it is one on demand that is not there; nil when there is none of the type. For services
+    /// that look after their own actors.
+    package func actor<A: DistributedActor>(_ type: A.Type, named name: String) async throws -> A? {
+        if let actor = parts.directory.record(ActorName(name))?.actor as? A { return actor }
+        return try await parts.directory.activate(ActorName(name), for: nil)?.value.actor as? A
     }
 }

@@ -1,3 +1,5 @@
+import TrebuchetServices
+
 /// A command line that cannot be understood.
 struct UsageError: Error, CustomStringConvertible {
     let description: String
@@ -78,31 +80,5 @@ struct ParsedArguments {
                 "\(name) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
         }
         return value
-    }
-}
-
-/// What somebody probably meant.
-enum NearestMatch {
-    /// The candidate with the fewest edits, if they are few enough to be a slip.
-    static func find(_ word: String, in candidates: [String]) -> String? {
-        let best = candidates.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
-        guard let (candidate, edits) = best, edits <= max(2, word.count / 3) else { return nil }
-        return candidate
-    }
-
-    /// Levenshtein's distance: insertions, deletions and replacements of single characters.
-    static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right)
-        var row = Array(0...right.count)
-        for (i, a) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, b) in right.enumerated() {
-                let replaced = diagonal + (a == b ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(replaced, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[right.count]
     }
 }

@@ -6,12 +6,20 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
     private(set) var value: JSONValue
 
     init(_ value: JSONValue) throws(UsageError) {
-        switch try Self.fields(value)["id"] {
-        case .string(let id)?: self.id = id
-        case .integer(let id)?: self.id = String(id)
-        default: throw UsageError("a document needs a member id, a text or a whole number")
+        guard let id = try Self.fields(value)["id"].flatMap(Self.id) else {
+            throw UsageError("a document needs a member id, a text or a whole number")
         }
+        self.id = id
         self.value = value
+    }
+
+    /// A text, or a whole number; nil for anything else.
+    static func id(_ value: JSONValue) -> String? {
+        switch value {
+        case .string(let id): id
+        case .integer(let id): String(id)
+        default: nil
+        }
     }
 
     static func fields(_ value: JSONValue) throws(UsageError) -> JSONObject {

@@ -7,6 +7,13 @@ struct HostedServices {
         OptionSpec(
             "--services", "NAMES",
             "the services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+        OptionSpec(
+            "--rules", "FILE",
+            "who may do what with collections and rooms (Docs/Rules.md); SIGHUP reads it again (what 'rules show' prints)"
+        ),
+        OptionSpec(
+            "--admin-socket", "PATH",
+            "where 'trebuchet admin' finds the server (beside the file of --data, with .admin behind its name)"),
         OptionSpec("--mail-command", "COMMAND", "auth: hand mails with codes to this program, as 'sendmail -t'"),
         OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
         OptionSpec("--oidc", "FILE", "auth: providers whose ID tokens sign somebody in: a list in JSON (none)"),
@@ -18,12 +25,22 @@ struct HostedServices {
     let names: [String]
     private let accounts: Accounts?
     private let store: any StateStore
+    /// The file of the rules; nil without one.
+    let rulesFile: String?
+    private let rules: RuleBook
+    private(set) var collections: CollectionHost?
+    private(set) var rooms: RoomHost?
 
     /// - Parameter store: where accounts and documents are kept.
     init(_ arguments: ParsedArguments, store: any StateStore) async throws {
         self.store = store
         let all = arguments.has("--bench") || arguments.has("--torment") ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
+        rulesFile = arguments.string("--rules")
+        rules = try Self.rules(arguments)
+        if rulesFile != nil, !names.contains(CollectionHost.name), !names.contains(RoomHost.name) {
+            throw UsageError("--rules belongs to --services collections,rooms")
+        }
         guard names.contains(AuthService.name) else {
             if let option = ["--mail-command", "--smtp", "--mail-from", "--oidc"].first(where: arguments.has) {
                 throw UsageError("\(option) belongs to --services auth")
@@ -45,12 +62,49 @@ struct HostedServices {
         return access
     }
 
-    func expose(on server: TrebuchetServer) async {
+    /// The rules of a command line, which are looked at before anything is begun.
+    static func rules(_ arguments: ParsedArguments) throws(RuleBookError) -> RuleBook {
+        try arguments.string("--rules").map { path throws(RuleBookError) in try RuleBook(contentsOfFile: path) }
+            ?? RuleBook()
+    }
+
+    /// Reads the rules again and puts them in force; throws, and leaves the old ones in force, when they are no good.
+    func readRulesAgain() throws(RuleBookError) {
+        guard let rulesFile else { return }
+        let rules = try RuleBook(contentsOfFile: rulesFile)
+        collections?.use(rules)
+        rooms?.use(rules)
+    }
+
+    mutating func expose(on server: TrebuchetServer) async {
         if let accounts {
             await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         }
-        if names.contains(RoomHost.name) { RoomHost.expose(on: server) }
-        if names.contains(CollectionHost.name) { CollectionHost.expose(on: server, store: store) }
+        if names.contains(RoomHost.name) { rooms = RoomHost.expose(on: server, rules: rules) }
+        if names.contains(CollectionHost.name) {
+            collections = CollectionHost.expose(on: server, store: store, rules: rules)
+        }
+    }
+
+    /// Opens the socket for administrators; nil when there is nothing to look after or no place for it. One that was asked for is
+    /// an error when it cannot be made, one that is there by default is not.
+    func openAdminSocket(_ arguments: ParsedArguments, on server: TrebuchetServer, data: String?) throws -> AdminSocket?
+    {
+        guard !names.isEmpty else {
+            if arguments.has("--admin-socket") { throw UsageError("--admin-socket belongs to --services") }
+            return nil
+        }
+        func open(_ path: String) throws(AdminSocketError) -> AdminSocket {
+            try AdminSocket.open(on: server, at: path, collections: collections, rooms: rooms, accounts: accounts)
+        }
+        if let path = arguments.string("--admin-socket") { return try open(path) }
+        guard let data else { return nil }
+        do throws(AdminSocketError) {
+            return try open(AdminSocket.path(besideData: data))
+        } catch {
+            Console.error("trebuchet serve: goes on without a socket for 'trebuchet admin': \(error)")
+            return nil
+        }
     }
 
     static func names(_ list: String) throws(UsageError) -> [String] {

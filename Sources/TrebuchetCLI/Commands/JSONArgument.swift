@@ -14,6 +14,9 @@ enum JSONArgument {
         }
     }
 
+    /// Throws what is wrong with it.
+    static func value(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue { try JSONValue(json: bytes) }
+
     /// JSON on one line, the members of objects by their names: the same value prints the same text.
     static func text(_ value: JSONValue) -> String {
         var buffer = ByteBuffer()

@@ -1,5 +1,6 @@
 import Glibc
 import Trebuchet
+import TrebuchetServices
 import TrebuchetStore
 import WebSockets
 
@@ -41,6 +42,7 @@ enum ServeCommand {
         ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
+            SIGHUP reads the certificates and the rules again; those that are no good leave the old ones in force.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once, with 130 or 143.
             Browsers let any page try: without --origins only pages of this host and port get in, and at a loopback address
             only by a name such as localhost. Programs are not held up.
@@ -110,10 +112,12 @@ enum ServeCommand {
         let tls = try TLSOptions.server(arguments)
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
+        // Before it waits for the store, or makes one.
+        _ = try HostedServices.rules(arguments)
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
-        let services = try await HostedServices(arguments, store: file ?? MemoryStore())
+        var services = try await HostedServices(arguments, store: file ?? MemoryStore())
         var access = services.access
         access.origins = origins
         access.trustedProxies = proxies
@@ -124,6 +128,8 @@ enum ServeCommand {
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
         await services.expose(on: server)
+        let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
+        defer { admin?.close() }
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
@@ -148,12 +154,27 @@ enum ServeCommand {
                 }
             }
         }
+        if services.rulesFile != nil { readRules(of: services, at: signals) }
         signals.onFirst {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))
         }
         // Its own signals, which it says something at.
         try await server.run(shutdownOn: [])
+        admin?.close()
         await file?.close()
+    }
+
+    private static func readRules(of services: HostedServices, at signals: ShutdownSignals) {
+        signals.onHangUp {
+            do throws(RuleBookError) {
+                try services.readRulesAgain()
+                Console.error("trebuchet serve: rules read again")
+            } catch {
+                for problem in error.problems {
+                    Console.error("trebuchet serve: goes on with the old rules: \(LogLine.of("\(problem)"))")
+                }
+            }
+        }
     }
 }

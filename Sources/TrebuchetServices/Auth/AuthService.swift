@@ -6,8 +6,8 @@ public import Trebuchet
 ///     let server = TrebuchetServer(transport: …, access: accounts.accessPolicy)
 ///     await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
 ///
-/// Whoever signs in is the connection's `principal` from then on: its id is that of the user, its only role `guest` or
-/// `user`, its claims are `session` and, for a user, `email`.
+/// Whoever signs in is the connection's `principal` from then on: its id is that of the user, its roles are `guest` or `user` and
+/// those that an administrator has granted, its claims are `session` and, for a user, `email`.
 @Trebuchet
 public distributed actor AuthService {
     /// The name that clients call it by.

@@ -12,6 +12,8 @@ public enum SessionEnd: String, Codable, Sendable, Hashable, CaseIterable {
     case expired
     /// The account was deleted.
     case accountDeleted
+    /// Somebody who looks after the server ended it.
+    case administrator
     /// The server does not know, or not any more.
     case unknown
 
@@ -30,6 +32,7 @@ extension SessionEnd: CustomStringConvertible {
         case .tokenReused: "a token of it was used twice, so somebody else may have it"
         case .expired: "it was not used for too long"
         case .accountDeleted: "the account was deleted"
+        case .administrator: "an administrator has ended it"
         case .unknown: "the server does not know it"
         }
     }

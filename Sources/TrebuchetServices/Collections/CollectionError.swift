@@ -9,8 +9,9 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case invalidQuery(String)
     case notFound(id: String)
     case alreadyExists(id: String)
-    /// The collection's rules do not let the caller do this with the document.
-    case forbidden(CollectionAction, id: String)
+    /// The collection's rules do not let the caller do this with the document; the reason names the rule, and a field when it is
+    /// about one.
+    case forbidden(CollectionAction, id: String, reason: String? = nil)
     /// The condition of a write does not hold.
     ///
     /// - Parameters:
@@ -84,7 +85,8 @@ extension CollectionError: CustomStringConvertible {
         case .invalidQuery(let reason): "the query makes no sense: \(reason)"
         case .notFound(let id): "there is no document '\(id)'"
         case .alreadyExists(let id): "there is a document '\(id)' already"
-        case .forbidden(let action, let id): "the rules of the collection do not let you \(action) document '\(id)'"
+        case .forbidden(let action, let id, let reason):
+            "the rules of the collection do not let you \(action) document '\(id)'\(reason.map { ": \($0)" } ?? "")"
         case .conditionFailed(let id, nil, _): "the condition does not hold: there is no document '\(id)'"
         case .conditionFailed(let id, let revision?, let found):
             "the condition does not hold: document '\(id)' is at revision \(revision)"

@@ -33,6 +33,8 @@ public struct CollectionLimits: Sendable {
     public var pageBytes = 1 << 20
     /// Writes that one connection may make. Default 200 a second, 1,000 at once.
     public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
+    /// Writes that one connection may make to one collection; they count for `writes` too. Default: none of its own.
+    public var writesToCollection: RateLimit?
     /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.
     public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
     /// The same of one host, as for ``hostShare``. Default 1,000 a second, 5,000 at once.

@@ -6,8 +6,18 @@ public protocol RoomRules: Sendable {
     ///   - principal: who asks; nil for somebody who is not signed in.
     ///   - room: `chat-lobby`: the type and the id.
     func mayJoin(_ principal: Principal?, _ room: String) -> Bool
-    /// Whether somebody may see which rooms there are, and how many are in them.
-    func mayList(_ principal: Principal?) -> Bool
+    /// Whether somebody may see that a room is there, and how many are in it. Of `chat-`, without an id, whether somebody may
+    /// ask for the rooms of the type at all.
+    func mayList(_ principal: Principal?, _ room: String) -> Bool
+    /// Whether a member may publish to a topic of the room. Default: true.
+    func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool
+    /// How many members a room may have. Default: the server's limit, which is given.
+    func memberLimit(of room: String, _ limit: Int) -> Int
+}
+
+extension RoomRules {
+    public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool { true }
+    public func memberLimit(of room: String, _ limit: Int) -> Int { limit }
 }
 
 /// Everybody joins every room whose name they know, and nobody lists them.
@@ -15,5 +25,5 @@ public struct OpenRooms: RoomRules {
     public init() {}
 
     public func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-    public func mayList(_ principal: Principal?) -> Bool { false }
+    public func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

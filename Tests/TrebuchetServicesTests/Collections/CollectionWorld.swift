@@ -72,8 +72,12 @@ struct CollectionGuest {
         options.reconnect.initialDelay = .milliseconds(2)
         options.reconnect.maximumDelay = .milliseconds(20)
         options.reconnect.retriesFirstConnection = true
-        client = TrebuchetClient(
-            transport: .webSocket(host: address.host, port: address.port), options: options)
+        self.init(
+            TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options))
+    }
+
+    init(_ client: TrebuchetClient) {
+        self.client = client
         backend = TrebuchetBackend(client: client)
     }
 

@@ -144,7 +144,7 @@ import TrebuchetTesting
 
     private struct Listed: RoomRules {
         func mayJoin(_ principal: Principal?, _ room: String) -> Bool { room != "chat-secret" }
-        func mayList(_ principal: Principal?) -> Bool { true }
+        func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
     }
 
     @Test("rooms are joined and listed by whom the rules allow", arguments: [true, false])

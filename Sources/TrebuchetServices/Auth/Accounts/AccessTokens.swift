@@ -40,7 +40,8 @@ struct AccessTokens: Sendable {
     static func principal(_ user: User, session: String) -> Principal {
         var claims = ["session": session]
         claims["email"] = user.email
-        return Principal(id: user.id, roles: [user.isGuest ? "guest" : "user"], claims: claims)
+        let roles = Set(user.roles ?? []).union([user.isGuest ? "guest" : "user"])
+        return Principal(id: user.id, roles: roles, claims: claims)
     }
 
     func grant(_ user: User, _ token: RefreshToken) throws -> SessionGrant {

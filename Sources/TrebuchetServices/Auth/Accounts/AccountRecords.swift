@@ -12,11 +12,13 @@ struct Account: Codable, Equatable {
     var sessions: [String] = []
     /// Who it is at providers, as `Identity.name`; nil when it is at none.
     var identities: [String]?
+    /// What an administrator has granted; nil for nothing.
+    var roles: [String]?
 
     /// Whether nobody could be it again without a session.
     var isGuest: Bool { email == nil && identities?.isEmpty != false }
 
-    func user(id: String) -> User { User(id: id, email: email, isGuest: isGuest) }
+    func user(id: String) -> User { User(id: id, email: email, isGuest: isGuest, roles: roles) }
 }
 
 /// The records of accounts in a store: users by id, ids by address and by identity, sessions by name.
@@ -106,6 +108,26 @@ struct AccountRecords: Sendable {
             return changes
         }
         return count
+    }
+
+    /// Records whose names begin with `prefix`, which the names are given without.
+    func page<Record: Decodable>(
+        _ prefix: String, of type: Record.Type, after: String?, limit: Int
+    ) async throws(AuthError) -> [(name: String, record: Record)] {
+        let page: [StateEntry]
+        do {
+            page = try await store.list(Self.namespace, prefix: prefix, after: after.map { prefix + $0 }, limit: limit)
+        } catch {
+            throw unavailable(error)
+        }
+        var records: [(name: String, record: Record)] = []
+        for entry in page {
+            guard let record = try? JSONDecoder().decode(type, from: Data(entry.value)) else {
+                throw damaged(entry.key.name)
+            }
+            records.append((String(entry.key.name.dropFirst(prefix.count)), record))
+        }
+        return records
     }
 
     private func eachPage<Record: Decodable>(

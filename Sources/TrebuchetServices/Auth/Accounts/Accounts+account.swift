@@ -77,19 +77,30 @@ extension Accounts {
                 log.storeFailed("the data of account \(asked.id) was not deleted: \(error)")
                 throw .notDeleted
             }
-            try await inTurn { () throws(AuthError) in
-                guard let account = try await records.account(asked.id) else { return }
-                var changes = AccountRecords.Changes()
-                for session in account.sessions { try changes.set(nil, session: session) }
-                if let email = account.email { changes.set(owner: nil, ofAddress: email) }
-                for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
-                try changes.set(nil, id: asked.id)
-                try await records.write(changes)
-                accountCount -= 1
-                if connection.session == asked.session { connections.signOut(connection) }
-                for session in account.sessions { connections.end(session, because: .accountDeleted) }
-                log.deleted(asked.id)
-            }
+            _ = try await delete(
+                asked.id, because: .accountDeleted, leaving: connection.session == asked.session ? connection : nil)
+        }
+    }
+
+    /// Deletes what is kept of an account, and ends its sessions; false when there is none.
+    ///
+    /// - Parameter connection: one that goes on as nobody.
+    func delete(
+        _ id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
+    ) async throws(AuthError) -> Bool {
+        try await inTurn { () throws(AuthError) in
+            guard let account = try await records.account(id) else { return false }
+            var changes = AccountRecords.Changes()
+            for session in account.sessions { try changes.set(nil, session: session) }
+            if let email = account.email { changes.set(owner: nil, ofAddress: email) }
+            for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
+            try changes.set(nil, id: id)
+            try await records.write(changes)
+            accountCount -= 1
+            if let connection { connections.signOut(connection) }
+            for session in account.sessions { connections.end(session, because: end) }
+            log.deleted(id)
+            return true
         }
     }
 }

@@ -104,11 +104,11 @@ public actor Accounts {
     public nonisolated var accessPolicy: AccessPolicy {
         var policy = AccessPolicy { [self] request in
             guard let token = request.bearerToken else { return nil }
-            let principal = try tokens.verify(token)
-            guard let session = principal.claims["session"], try await records.family(session) != nil else {
-                throw AccessDenied.unauthenticated("the session has ended")
-            }
-            return principal
+            guard let session = try tokens.verify(token).claims["session"],
+                let family = try await records.family(session), let account = try await records.account(family.account)
+            else { throw AccessDenied.unauthenticated("the session has ended") }
+            // Not the roles of the token, which may have been granted or taken since.
+            return AccessTokens.principal(account.user(id: family.account), session: session)
         }
         policy.onConnect = { [connections] in connections.add($0) }
         return policy

@@ -79,6 +79,8 @@ final class SessionConnections: Sendable {
         }
     }
 
+    func count(of session: String) -> Int { state.withLock { $0.connections[session]?.count ?? 0 } }
+
     /// Why a session has ended, if that was of late.
     func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended.reason(session) ?? .unknown } }
 

@@ -12,6 +12,9 @@ public final class CollectionHost: Sendable {
     }
 
     private struct Contents {
+        var rules: any CollectionRules
+        /// How often others were put in force.
+        var rulesNumber = 0
         /// Those in memory, and those that are being loaded, which are nobody yet.
         var collections: [String: Loaded] = [:]
         /// Those that nobody uses, which others may take the place of.
@@ -21,10 +24,9 @@ public final class CollectionHost: Sendable {
     }
 
     public let limits: CollectionLimits
-    let rules: any CollectionRules
     let clock: CollectionClock
-    private let store: any StateStore
-    private weak let server: TrebuchetServer?
+    let store: any StateStore
+    weak let server: TrebuchetServer?
     private let rates: WriteRates
     let log: CollectionLog
     private let contents: Mutex<Contents>
@@ -35,12 +37,11 @@ public final class CollectionHost: Sendable {
     ) {
         self.server = server
         self.store = store
-        self.rules = rules
         self.limits = limits
         self.clock = clock
         rates = WriteRates(limits)
         log = CollectionLog(server)
-        contents = Mutex(Contents(queries: QueryShares(limits)))
+        contents = Mutex(Contents(rules: rules, queries: QueryShares(limits)))
     }
 
     /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
@@ -68,6 +69,43 @@ public final class CollectionHost: Sendable {
         return host
     }
 
+    /// Those of now.
+    var rules: any CollectionRules { contents.withLock { $0.rules } }
+
+    /// Who somebody is as a reader, nil where all are alike, under which rules.
+    func reading(
+        _ principal: Principal?, in collection: String
+    ) -> (reader: CollectionReader?, rules: any CollectionRules) {
+        let (rules, number) = contents.withLock { ($0.rules, $0.rulesNumber) }
+        return (CollectionReader(principal, in: collection, rules, number: number), rules)
+    }
+
+    /// Puts other rules in force, from the next write on. Who reads what it may not read any more is shown the rest, and who
+    /// may read more is shown that: their queries are evaluated anew.
+    public func use(_ rules: any CollectionRules) {
+        let before = contents.withLock { contents in
+            contents.rulesNumber += 1
+            defer { contents.rules = rules }
+            return contents.rules
+        }
+        _ = before
+        eachCollection { $0.rulesChanged() }
+    }
+
+    /// Collections that are in use now, by their names.
+    var live: [String: DocumentCollection] { contents.withLock { $0.collections.compactMapValues(\.collection) } }
+
+    /// Somebody else is signed in over a connection, or with other roles.
+    private func principalChanged(of visitor: CollectionVisitor) { eachCollection { $0.rightsChanged(of: visitor) } }
+
+    /// Each in its own time.
+    private func eachCollection(_ body: @escaping @Sendable (isolated DocumentCollection) -> Void) {
+        for loaded in contents.withLock({ Array($0.collections.values) }) {
+            guard let collection = loaded.collection else { continue }
+            Task { await collection.whenLocal(body) }
+        }
+    }
+
     /// Collections that are in use now.
     public var collectionCount: Int { contents.withLock { $0.collections.count } }
     /// Different queries that are open now.
@@ -82,7 +120,7 @@ public final class CollectionHost: Sendable {
         let stored = StoredCollection(name, in: store)
         do throws(CollectionError) {
             guard let server else { throw .closed }
-            let table = try await stored.load(limits, at: server, now: clock.now())
+            let table = try await stored.load(rules.limits(of: name, limits), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             contents.withLock { $0.collections[name]?.collection = collection }
             return collection
@@ -154,6 +192,7 @@ public final class CollectionHost: Sendable {
     func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
+        let rules = rules
         if action == .read, rules.readersAreAlike(in: collection) { return true }
         return rules.may(principal, action, document, in: collection)
     }
@@ -167,7 +206,12 @@ public final class CollectionHost: Sendable {
             contents.visitors[connection] = visitor
             return (visitor, true)
         }
-        if isNew { connection.onClose { [weak self, weak connection] in self?.forget(connection) } }
+        if isNew {
+            connection.onClose { [weak self, weak connection] in self?.forget(connection) }
+            connection.onPrincipalChange { [weak self, weak visitor] in
+                if let visitor { self?.principalChanged(of: visitor) }
+            }
+        }
         return visitor
     }
 

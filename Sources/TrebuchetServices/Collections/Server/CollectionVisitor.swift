@@ -8,7 +8,22 @@ final class CollectionVisitor: Sendable {
         var queries = 0
         var writes: TokenBucket
         var reads: TokenBucket
+        /// Of collections with a rate of their own, by their names.
+        var collections: [String: (limit: RateLimit, bucket: TokenBucket)] = [:]
+
+        mutating func takeWrites(_ count: Int, to collection: String, _ limit: RateLimit, at now: UInt64) -> Int? {
+            if collections.count > CollectionVisitor.bucketsKept, collections[collection] == nil {
+                collections = collections.filter { !$0.value.bucket.isFull(at: now) }
+            }
+            if collections[collection]?.limit != limit {
+                collections[collection] = (limit, TokenBucket(limit, now: now))
+            }
+            return collections[collection]?.bucket.take(count, at: now)
+        }
     }
+
+    /// Beyond that many, full buckets are let go: they are as new ones.
+    private static let bucketsKept = 64
 
     let connection: CallerConnection
     let host: CallerHost?
@@ -27,9 +42,15 @@ final class CollectionVisitor: Sendable {
 
     /// Nil when so many writes may be made; else the time to wait for that, in milliseconds. The connection first: who is over its
     /// own rate takes nothing from others.
-    func takeWrites(_ count: Int) -> Int? {
+    ///
+    /// - Parameter limit: that of the collection, if it has one of its own.
+    func takeWrites(_ count: Int, to collection: String, _ limit: RateLimit?) -> Int? {
         let now = MonotonicClock.now
-        if let wait = usage.withLock({ $0.writes.take(count, at: now) }) { return wait }
+        let wait = usage.withLock { usage in
+            if let limit, let wait = usage.takeWrites(count, to: collection, limit, at: now) { return wait }
+            return usage.writes.take(count, at: now)
+        }
+        if let wait { return wait }
         return all.take(count, connection.principal?.id, host, at: now)
     }
 

@@ -11,7 +11,8 @@ distributed actor DocumentCollection {
     private struct Waiting {
         let continuation: Waiter
         /// Who writes.
-        let connection: CallerConnection
+        /// Nil for an administrator.
+        let connection: CallerConnection?
     }
 
     /// Looks at documents that have expired, at most so many in one turn.
@@ -75,6 +76,7 @@ distributed actor DocumentCollection {
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         let principal = visitor.connection.principal
+        table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
             read = try self.read(mutations, of: visitor)
@@ -86,7 +88,7 @@ distributed actor DocumentCollection {
         let isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
         let found = try await stored.documents(targets)
-        let (host, name, now) = (host, name, host.clock.now())
+        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
         }
@@ -97,7 +99,8 @@ distributed actor DocumentCollection {
                 outcomes.append(
                     table.apply(
                         mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
-                        at: now, isThere: { there[$0] != nil }
+                        at: now, isThere: { there[$0] != nil },
+                        check: { change throws(CollectionError) in try rules.check(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) })
             case .refused(let outcome): outcomes.append(outcome)
             }
@@ -140,11 +143,11 @@ distributed actor DocumentCollection {
     ) throws(CollectionError) -> [ReadMutation] {
         var read: [ReadMutation] = []
         for encoded in mutations {
-            if let wait = visitor.takeWrites(1) {
+            if let wait = visitor.takeWrites(1, to: name, table.limits.writesToCollection) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }
-            let limit = max(CollectionLimits.mutationBytes, 2 * host.limits.documentBytes)
+            let limit = max(CollectionLimits.mutationBytes, 2 * table.limits.documentBytes)
             guard encoded.byteCount <= limit else {
                 throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
             }
@@ -166,7 +169,9 @@ distributed actor DocumentCollection {
                 continue
             }
             // Each command is a write.
-            if mutation.writes.count > 1, let wait = visitor.takeWrites(mutation.writes.count - 1) {
+            if mutation.writes.count > 1,
+                let wait = visitor.takeWrites(mutation.writes.count - 1, to: name, table.limits.writesToCollection)
+            {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }
@@ -229,7 +234,7 @@ distributed actor DocumentCollection {
     }
 
     /// Returns when all that was done up to now is in the store and with the readers.
-    private func written(for connection: CallerConnection) async throws(CollectionError) {
+    private func written(for connection: CallerConnection?) async throws(CollectionError) {
         guard table.hasUnwritten || isWriting else { return }
         let result = await withCheckedContinuation { continuation in
             waiting.append(Waiting(continuation: continuation, connection: connection))
@@ -254,7 +259,8 @@ distributed actor DocumentCollection {
                 revision = batch.revision
                 queries.show(table.endWrite(batch), revision: revision)
             } catch {
-                let writers = written.first.map { " by \(CollectionLog.name($0.connection))" } ?? ""
+                let writers =
+                    written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
                 let others = Set(written.map(\.connection)).count - 1
                 host.log.failure(
                     "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
@@ -278,6 +284,32 @@ distributed actor DocumentCollection {
         closeIfUnused()
     }
 
+    // MARK: Administration
+
+    /// Changes documents past the rules; returns when that is in the store and shown to readers, as far as it was done.
+    func change<Outcome: Sendable>(
+        _ body: @Sendable (inout DocumentTable, _ now: Int) -> Outcome
+    ) async throws(CollectionError) -> Outcome {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        table.limits = host.rules.limits(of: name, host.limits)
+        let outcome = body(&table, host.clock.now())
+        showExpired()
+        watchForExpiry()
+        try await written(for: nil)
+        return outcome
+    }
+
+    /// All documents as they are in the store at one moment.
+    func contents() throws(CollectionError) -> [Document] {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        let now = host.clock.now()
+        return table.documents.values.filter { !$0.isExpired(at: now) }
+    }
+
     // MARK: Queries
 
     /// Begins to keep the result of a query up to date for the calling connection, until that closes it or goes.
@@ -296,6 +328,10 @@ distributed actor DocumentCollection {
         defer { queries.reading -= 1 }
         while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
         guard !isClosed else { throw .closed }
+        // Opened as somebody else, with other roles, or under other rules.
+        for other in queries.queries(of: visitor) where other.key.query == query && other.key != key {
+            end(other, visitor)
+        }
         let opened = try queries.open(key, for: visitor, mayRead: mayRead)
         if opened.isFirstOfConnection {
             visitor.connection.onClose { [weak self, weak visitor] in
@@ -321,7 +357,9 @@ distributed actor DocumentCollection {
         while !query.isRemoved, !queries.goOn(query.list) { await Task.yield() }
         guard !query.isRemoved else { return }
         let view = queries.begin(query, revision: revision) { result in
-            actorSystem.living(with: id) { CollectionView(result, actorSystem: actorSystem) }
+            actorSystem.living(with: id) {
+                CollectionView(result, of: query.key.reader, in: name, host, actorSystem: actorSystem)
+            }
         }
         await host.expose(view, as: query.name)
         query.isReady = true
@@ -370,16 +408,31 @@ distributed actor DocumentCollection {
 
     /// A query as a caller has sent it: looked at after its caller's rate and its size.
     private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
-        query: CollectionQuery, reader: MatchList.Reader?, mayRead: @Sendable (Document) -> Bool
+        query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
         try visitor.takeRead()
         let query = try CollectionQuery(sent: query).canonical
-        let (rules, name, principal) = (host.rules, name, visitor.connection.principal)
-        guard !rules.readersAreAlike(in: name) else { return (query, nil, { _ in true }) }
-        return (
-            query, MatchList.Reader(id: principal.map { ByteText($0.id) }),
-            { rules.may(principal, .read, $0, in: name) }
-        )
+        let (name, principal) = (name, visitor.connection.principal)
+        let (reader, rules) = host.reading(principal, in: name)
+        guard let reader else { return (query, nil, { _ in true }) }
+        return (query, reader, { rules.may(principal, .read, $0, in: name) })
+    }
+
+    /// What somebody may not read any more, or reads as somebody else from now on, ends: its client opens it anew.
+    func rightsChanged(of visitor: CollectionVisitor) {
+        let (reader, _) = host.reading(visitor.connection.principal, in: name)
+        for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
+        closeIfUnused()
+    }
+
+    func rulesChanged() {
+        table.limits = host.rules.limits(of: name, host.limits)
+        for visitor in queries.visitors { rightsChanged(of: visitor) }
+    }
+
+    private func end(_ query: OpenQuery, _ visitor: CollectionVisitor) {
+        visitor.connection.endStreams(ofActor: query.name, CollectionView.otherRights)
+        release(query, visitor)
     }
 
     private func left(_ visitor: CollectionVisitor) {

@@ -5,7 +5,7 @@ internal import TrebuchetWire
 /// A collection in the store: a namespace with its documents, what is remembered of its clients, and the count of its writes.
 struct StoredCollection: Sendable {
     private static let pageSize = 1_000
-    private static let documents = "document/"
+    static let documents = "document/"
     private static let clients = "client/"
     /// The key of what `Head` is.
     private static let head = "revision"
@@ -43,7 +43,7 @@ struct StoredCollection: Sendable {
         self.name = name
     }
 
-    private static func namespace(_ collection: String) -> String { "collection.\(collection)" }
+    static func namespace(_ collection: String) -> String { "collection.\(collection)" }
 
     /// - Parameter now: milliseconds since 1970: documents that have expired by then are not there.
     func load(

@@ -58,7 +58,9 @@ distributed actor Room {
         guard !isClosed else { throw .roomClosed }
         try guest.take(.join)
         let principal = guest.connection.principal
-        guard host.rules.mayJoin(principal, host.shortName(name)) else { throw .forbidden }
+        let (rules, shortName) = (host.rules, host.shortName(name))
+        guard rules.mayJoin(principal, shortName), !host.isKeptOut(guest, of: name) else { throw .forbidden }
+        membership.limit = rules.memberLimit(of: shortName, host.limits.membersPerRoom)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.session(of: guest)) != nil
         if !isHere { try guest.enter() }
@@ -136,6 +138,8 @@ distributed actor Room {
             throw .payloadTooLarge(bytes: bytes, limit: host.limits.payloadBytes)
         }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
+        let principal = try host.guest().connection.principal
+        guard host.rules.mayPublish(principal, topic, in: host.shortName(name)) else { throw .forbidden }
         let event = history.append(topic: topic, peer: session, payload: payload)
         $events.send(event)
         return event.number
@@ -153,6 +157,27 @@ distributed actor Room {
             $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
         }
         return Array(found.suffix(max(0, limit ?? .max)))
+    }
+
+    // MARK: Administration
+
+    /// Who is there, by the bytes of their sessions.
+    func members() -> [RoomMemberSummary] {
+        membership.all.map { member in
+            RoomMemberSummary(
+                session: member.session, principal: member.principal,
+                host: member.guest?.connection.remoteAddress?.host,
+                isConnected: member.guest != nil, presence: showing.wanted(member.session, in: roster))
+        }.sorted { $0.session.precedesInBytes($1.session) }
+    }
+
+    /// Ends a session, and keeps its client out for a time; false when there is no such session.
+    func kick(_ session: String, for time: Duration) -> Bool {
+        guard let member = membership.all.first(where: { $0.session.isSameBytes(as: session) }) else { return false }
+        host.keepOut(member.principal, member.guest?.connection, of: name, for: time)
+        end(member.session)
+        closeIfEmpty()
+        return true
     }
 
     // MARK: Inside

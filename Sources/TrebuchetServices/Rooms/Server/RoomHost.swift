@@ -1,3 +1,4 @@
+internal import Networking
 internal import Synchronization
 public import Trebuchet
 
@@ -13,26 +14,28 @@ public final class RoomHost: Sendable {
     }
 
     private struct Contents {
+        var rules: any RoomRules
         /// By the names of their actors.
         var rooms: [ByteText: Entry] = [:]
         /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
         var listed = RoomNames()
         var guests: [CallerConnection: RoomGuest] = [:]
+        var keptOut = KeptOut()
         /// Of rooms that somebody is in.
         var shares: HolderShares
     }
 
     public let limits: RoomLimits
-    let rules: any RoomRules
     private weak let server: TrebuchetServer?
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.server = server
-        self.rules = rules
         self.limits = limits
         contents = Mutex(
-            Contents(shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)))
+            Contents(
+                rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
+            ))
     }
 
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
@@ -52,6 +55,18 @@ public final class RoomHost: Sendable {
         return host
     }
 
+    /// Those of now.
+    var rules: any RoomRules { contents.withLock { $0.rules } }
+
+    /// Puts other rules in force, from the next call on. Who is in a room stays there.
+    public func use(_ rules: any RoomRules) {
+        let before = contents.withLock { contents in
+            defer { contents.rules = rules }
+            return contents.rules
+        }
+        _ = before
+    }
+
     /// Rooms that there are now.
     public var roomCount: Int { contents.withLock { $0.rooms.count } }
 
@@ -59,6 +74,21 @@ public final class RoomHost: Sendable {
     func shortName(_ name: String) -> String { name.dropFirst(bytes: Self.name.utf8.count + 1) }
 
     func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
+
+    /// Keeps somebody from joining a room: the principal, or where nobody is signed in the connection.
+    func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
+        guard let who = KeptOut.Person(principal, connection) else { return }
+        let now = MonotonicClock.now
+        contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
+    }
+
+    func isKeptOut(_ guest: RoomGuest, of room: String) -> Bool {
+        contents.withLock { contents in
+            guard !contents.keptOut.isEmpty, let who = KeptOut.Person(guest.connection.principal?.id, guest.connection)
+            else { return false }
+            return contents.keptOut.has(who, of: room, at: MonotonicClock.now)
+        }
+    }
 
     func didChange(_ name: String, members: Int) {
         contents.withLock { contents in
@@ -70,7 +100,21 @@ public final class RoomHost: Sendable {
         }
     }
 
-    func summaries(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
+    /// - Parameter isShown: asked for as many as are needed.
+    func summaries(
+        prefix: String, after: String?, limit: Int, _ isShown: (_ room: String) -> Bool = { _ in true }
+    ) -> [RoomSummary] {
+        var (summaries, last): ([RoomSummary], String?) = ([], after)
+        while summaries.count < limit {
+            let page = page(prefix: prefix, after: last, limit: limit)
+            summaries += page.lazy.filter { isShown($0.name) }.prefix(limit - summaries.count)
+            guard page.count == limit else { break }
+            last = page.last?.name
+        }
+        return summaries
+    }
+
+    private func page(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
         contents.withLock { contents in
             let all = "\(Self.name)/"
             let names = contents.listed.page(prefix: all + prefix, after: after.map { all + $0 }, limit: limit)

@@ -1,10 +1,10 @@
 internal import Trebuchet
 
 /// A room, as it is listed.
-struct RoomSummary: Codable, Sendable, Equatable {
+package struct RoomSummary: Codable, Sendable, Equatable {
     /// `chat-lobby`
-    let name: String
-    let members: Int
+    package let name: String
+    package let members: Int
 }
 
 /// `room-lists/<type>`: which rooms of a type there are, for those who may know.
@@ -31,7 +31,10 @@ distributed actor RoomList {
     distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
         let guest = try host.guest()
         try guest.take(.join)
-        guard host.rules.mayList(guest.connection.principal) else { throw .forbidden }
-        return host.summaries(prefix: prefix, after: after, limit: min(max(0, limit ?? .max), Self.longestPage))
+        let (rules, principal) = (host.rules, guest.connection.principal)
+        guard rules.mayList(principal, prefix) else { throw .forbidden }
+        let limit = min(max(0, limit ?? .max), Self.longestPage)
+        // Those of type `chat-secret` begin like those of `chat`.
+        return host.summaries(prefix: prefix, after: after, limit: limit) { rules.mayList(principal, $0) }
     }
 }

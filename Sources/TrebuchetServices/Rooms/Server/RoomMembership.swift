@@ -30,7 +30,8 @@ struct RoomMembership<Guest: Hashable> {
         var leavesAt: UInt64?
     }
 
-    let limit: Int
+    /// Of sessions; those that are there when it is lowered stay.
+    var limit: Int
     let grace: UInt64
     private var shares: HolderShares
     private var sessions: [String: Session] = [:]
@@ -63,6 +64,11 @@ struct RoomMembership<Guest: Hashable> {
     func session(of guest: Guest) throws(RoomError) -> String {
         guard let session = sessionsByGuest[guest] else { throw .notJoined }
         return session
+    }
+
+    /// All sessions, in no order.
+    var all: [(session: String, principal: String?, guest: Guest?)] {
+        sessions.values.map { ($0.identity.session, $0.principal, $0.guest) }
     }
 
     /// Who is signed in over the connection of a session.

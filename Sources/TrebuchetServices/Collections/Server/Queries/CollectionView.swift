@@ -7,7 +7,18 @@ internal import Trebuchet
 distributed actor CollectionView {
     @StreamedState var result: QueryResult = QueryResult()
 
-    init(_ result: QueryResult, actorSystem: TrebuchetActorSystem) {
+    /// Who may read it; nil for everybody.
+    private let reader: CollectionReader?
+    private let collection: String
+    private let host: CollectionHost
+
+    init(
+        _ result: QueryResult, of reader: CollectionReader?, in collection: String, _ host: CollectionHost,
+        actorSystem: TrebuchetActorSystem
+    ) {
+        self.reader = reader
+        self.collection = collection
+        self.host = host
         self.actorSystem = actorSystem
         self.result = result
     }
@@ -15,5 +26,17 @@ distributed actor CollectionView {
     /// Called on the reactor of both.
     nonisolated func apply(_ change: ResultChange, revision: Int) {
         assumeIsolated { $0.result.apply(change, revision: revision) }
+    }
+}
+
+extension CollectionView {
+    static let otherRights = TrebuchetError(.unauthorized, "the rights to read this have changed; open the query again")
+
+    static var _looksAtObservers: Bool { true }
+
+    /// Its name is for those who may open the query, and is not enough for others, nor for those who may not any more.
+    func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
+        guard let reader else { return nil }
+        return host.reading(connection?.principal, in: collection).reader == reader ? nil : Self.otherRights
     }
 }

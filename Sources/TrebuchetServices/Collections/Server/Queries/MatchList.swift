@@ -9,18 +9,13 @@ final class MatchList {
         let conditions: [QueryCondition]
         let order: [QueryOrder]
         /// Who reads, where readers are not alike.
-        let reader: Reader?
+        let reader: CollectionReader?
 
-        init(_ query: CollectionQuery, for reader: Reader?) {
+        init(_ query: CollectionQuery, for reader: CollectionReader?) {
             conditions = query.conditions
             order = query.order
             self.reader = reader
         }
-    }
-
-    struct Reader: Hashable {
-        /// Nil for those who are not signed in.
-        let id: ByteText?
     }
 
     /// What a change did: where a row stood, and where one stands after that was taken out.

@@ -123,6 +123,9 @@ struct OpenQueries {
 
     func queries(of visitor: CollectionVisitor) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
 
+    /// The connections that read.
+    var visitors: [CollectionVisitor] { byReader.values.map(\.visitor) }
+
     /// What the open queries of a connection show, by their numbers.
     func shown(to visitor: CollectionVisitor) -> [String: Int]? {
         guard let queries = byReader[visitor.connection]?.queries else { return nil }

@@ -8,7 +8,7 @@ final class OpenQuery {
         /// In its canonical form.
         let query: CollectionQuery
         /// Nil where all readers are alike.
-        let reader: MatchList.Reader?
+        let reader: CollectionReader?
     }
 
     let key: Key

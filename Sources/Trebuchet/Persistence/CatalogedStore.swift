@@ -1,0 +1,43 @@
+/// A store that can tell what it has, for those who administrate a server. Not every store need be one.
+public protocol CatalogedStore: StateStore {
+    /// The namespaces that have entries and whose names begin with `prefix`, in the order of their bytes.
+    ///
+    /// - Parameters:
+    ///   - after: only names behind this one: the last of the page before.
+    ///   - limit: at most so many; fewer come only when there are no more.
+    func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String]
+
+    /// How much a namespace has of entries whose names begin with `prefix`.
+    func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage
+}
+
+/// How much a store has of something.
+public struct StoreUsage: Equatable, Sendable {
+    public var entries: Int
+    /// Of their values.
+    public var bytes: Int
+
+    public init(entries: Int, bytes: Int) {
+        self.entries = entries
+        self.bytes = bytes
+    }
+}
+
+extension MemoryStore: CatalogedStore {
+    public func namespaces(
+        prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [String] {
+        // By their bytes: two that look alike are two.
+        let found = Set(keys.lazy.map { Array($0.namespace.utf8) }).filter { namespace in
+            namespace.starts(with: prefix.utf8)
+                && after.map { $0.utf8.lexicographicallyPrecedes(namespace) } ?? true
+        }
+        return found.sorted { $0.lexicographicallyPrecedes($1) }.prefix(max(0, limit))
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
+        let entries = try await list(namespace, prefix: prefix, after: nil, limit: .max)
+        return StoreUsage(entries: entries.count, bytes: entries.reduce(0) { $0 + $1.value.count })
+    }
+}

@@ -1,0 +1,99 @@
+import Bytes
+import TrebuchetServices
+import TrebuchetWire
+
+/// Accounts, their sessions and roles.
+extension AdminCommand {
+    private static func date(_ milliseconds: Int64) -> String {
+        var text = ByteBuffer()
+        ISO8601.append(seconds: milliseconds / 1000, milliseconds: nil, to: &text)
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+
+    static let accounts = CommandSpec(
+        name: "admin accounts", summary: "list accounts", options: AdminListing<AccountSummary>.options,
+        discussion: "  trebuchet admin accounts --data chat.db",
+        run: { arguments in
+            try await AdminListing(
+                columns: ["ACCOUNT", "ADDRESS", "ROLES", "SESSIONS", "CONNECTIONS"],
+                page: { .accounts(after: $0, limit: $1) },
+                entries: { if case .accounts(let found) = $0 { found } else { nil } }, name: { $0.id },
+                cells: { account in
+                    [
+                        account.id, account.email ?? "guest",
+                        account.roles.isEmpty ? "-" : account.roles.joined(separator: ","), "\(account.sessions)",
+                        "\(account.connections)",
+                    ]
+                }
+            ).print(arguments)
+        })
+
+    static let sessions = CommandSpec(
+        name: "admin sessions", summary: "list sessions, of an account or of all", operands: "[account]",
+        operandCount: 0...1, options: AdminListing<SessionSummary>.options,
+        discussion: "  trebuchet admin sessions ada@example.org --data chat.db",
+        run: { arguments in
+            let account = arguments.operands.first
+            try await AdminListing(
+                columns: ["SESSION", "ACCOUNT", "RENEWED", "ENDS", "CONNECTIONS", "LABEL"],
+                page: { .sessions(account: account, after: $0, limit: $1) },
+                entries: { if case .sessions(let found) = $0 { found } else { nil } }, name: { $0.name },
+                cells: { session in
+                    [
+                        session.name, session.account, date(session.renewedAt), date(session.expiry),
+                        "\(session.connections)", session.label ?? "-",
+                    ]
+                }
+            ).print(arguments)
+        })
+
+    static let grant = CommandSpec(
+        name: "admin grant", summary: "grant a role to an account", operands: "<account> <role>", operandCount: 2...2,
+        options: AdminClient.options,
+        discussion: """
+            An account is named by its id or its mail address. The role counts at once, also for connections that there are:
+              trebuchet admin grant ada@example.org editor --data chat.db
+            """,
+        run: { arguments in
+            let (account, role) = (arguments.operands[0], arguments.operands[1])
+            let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: true))
+            try done(answer, else: "'\(account)' has role '\(role)' already")
+            print("granted role '\(role)' to '\(account)'")
+        })
+
+    static let take = CommandSpec(
+        name: "admin take", summary: "take a role from an account", operands: "<account> <role>", operandCount: 2...2,
+        options: AdminClient.options + [Confirmation.option],
+        discussion: "  trebuchet admin take ada@example.org editor --data chat.db --yes",
+        run: { arguments in
+            let (account, role) = (arguments.operands[0], arguments.operands[1])
+            try Confirmation.ask("take role '\(role)' from '\(account)'?", arguments)
+            let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: false))
+            try done(answer, else: "'\(account)' has no role '\(role)'")
+            print("took role '\(role)' from '\(account)'")
+        })
+
+    static let removeAccount = CommandSpec(
+        name: "admin remove-account", summary: "remove an account and end its sessions; its documents stay",
+        operands: "<account>", operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        discussion: "  trebuchet admin remove-account ada@example.org --data chat.db",
+        run: { arguments in
+            let account = arguments.operands[0]
+            try Confirmation.ask("remove account '\(account)' and end its sessions?", arguments)
+            let answer = try await AdminClient(arguments).ask(.removeAccount(name: account))
+            try done(answer, else: "there is no account '\(account)'")
+            print("removed account '\(account)'")
+        })
+
+    static let endSession = CommandSpec(
+        name: "admin end-session", summary: "end a session: its connections are signed out", operands: "<session>",
+        operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        discussion: "  trebuchet admin end-session 3vQ0b2cX --data chat.db --yes",
+        run: { arguments in
+            let session = arguments.operands[0]
+            try Confirmation.ask("end session '\(session)'?", arguments)
+            let answer = try await AdminClient(arguments).ask(.endSession(name: session))
+            try done(answer, else: "there is no session '\(session)'")
+            print("ended session '\(session)'")
+        })
+}

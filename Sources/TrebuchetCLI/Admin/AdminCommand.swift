@@ -1,0 +1,157 @@
+import TrebuchetServices
+
+/// `trebuchet admin`: looks after a running server, over a Unix socket beside its data.
+enum AdminCommand {
+    static let spec = CommandSpec(
+        name: "admin",
+        summary: "look after a running server on this machine: documents, rooms, accounts, roles",
+        subcommands: [
+            collections, documents, removeDocument, removeCollection, export, importing, rooms, members, kick, accounts,
+            sessions, grant, take, removeAccount, endSession,
+        ],
+        discussion: """
+            It speaks to a Unix socket that the server's own user and root can open, never over the network. Rules do not hold for it.
+            The server is named by the file of its --data, or by its --admin-socket:
+              trebuchet serve --data chat.db
+              trebuchet admin collections --data chat.db
+            Operands that begin with a dash stand behind --:
+              trebuchet admin end-session --data chat.db --yes -- -Xa3
+            See Docs/Admin.md.
+            """,
+        run: { _ in })
+
+    private static func example(_ text: String) -> String { "  trebuchet admin " + text }
+
+    // MARK: Collections
+
+    private static let collections = CommandSpec(
+        name: "admin collections", summary: "list the collections that have documents",
+        options: AdminListing<CollectionSummary>.options, discussion: example("collections --data chat.db"),
+        run: { arguments in
+            try await AdminListing(
+                columns: ["COLLECTION", "DOCUMENTS", "BYTES"], page: { .collections(after: $0, limit: $1) },
+                entries: { if case .collections(let found) = $0 { found } else { nil } }, name: { $0.name },
+                cells: { [$0.name, "\($0.documents)", "\($0.bytes)"] }
+            ).print(arguments)
+        })
+
+    private static let documents = CommandSpec(
+        name: "admin documents", summary: "list the documents of a collection", operands: "<collection>",
+        operandCount: 1...1, options: AdminListing<Document>.options,
+        discussion: example("documents messages --data chat.db --limit 20"),
+        run: { arguments in
+            let name = arguments.operands[0]
+            try await AdminListing(
+                columns: ["ID", "CREATOR", "FIELDS"],
+                page: { .documents(collection: name, after: $0, limit: $1) },
+                entries: { if case .documents(let found) = $0 { found } else { nil } }, name: { $0.id.text },
+                cells: { [$0.id.text, $0.creator ?? "-", shortened(JSONArgument.text($0.value))] }
+            ).print(arguments)
+        })
+
+    private static func shortened(_ text: String) -> String { text.count > 100 ? text.prefix(99) + "…" : text }
+
+    private static let removeDocument = CommandSpec(
+        name: "admin remove-document", summary: "remove a document, whoever created it", operands: "<collection> <id>",
+        operandCount: 2...2, options: AdminClient.options + [Confirmation.option],
+        discussion: example("remove-document messages 17 --data chat.db"),
+        run: { arguments in
+            let (name, id) = (arguments.operands[0], arguments.operands[1])
+            try Confirmation.ask("remove document '\(id)' of collection '\(name)'?", arguments)
+            let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: [DocumentID(id)]))
+            guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
+            guard count > 0 else { throw AdminClient.Refused(description: "there is no document '\(id)' in '\(name)'") }
+            print("removed document '\(id)' of collection '\(name)'")
+        })
+
+    private static let removeCollection = CommandSpec(
+        name: "admin remove-collection", summary: "remove all documents of a collection", operands: "<collection>",
+        operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        discussion: example("remove-collection drafts --data chat.db --yes"),
+        run: { arguments in
+            let name = arguments.operands[0]
+            try Confirmation.ask("remove collection '\(name)' with all its documents?", arguments)
+            let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: nil))
+            guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
+            guard count > 0 else { throw AdminClient.Refused(description: "there is nothing in collection '\(name)'") }
+            print("removed collection '\(name)' with \(count) documents")
+        })
+
+    private static let export = CommandSpec(
+        name: "admin export", summary: "print the documents of a collection, or of all, as JSON lines",
+        operands: "[collection]", operandCount: 0...1, options: AdminClient.options,
+        discussion: """
+            Each collection as it is at one moment, with the ids of the creators:
+              trebuchet admin export --data chat.db > chat.jsonl
+              trebuchet admin export messages --data chat.db
+            Standard error says how far it is. Control-C ends it, with exit code 130.
+            """,
+        run: { try await DocumentExport.run($0) })
+
+    private static let importing = CommandSpec(
+        name: "admin import", summary: "put documents back that were exported", operands: "[file]", operandCount: 0...1,
+        options: AdminClient.options + [
+            OptionSpec("--replace", nil, "documents that are there are replaced"),
+            OptionSpec("--skip", nil, "documents that are there stay as they are (the default)"),
+            OptionSpec("--into", "COLLECTION", "put all into this collection; lines may be plain documents then"),
+        ],
+        discussion: """
+            Without a file, or from -, it reads standard input. It ends at the first line that is no good, and says which; what stands
+            before it is there, and doing all of it again changes nothing of that:
+              trebuchet admin import chat.jsonl --data chat.db --replace
+              echo '{"id":"1","title":"Milk"}' | trebuchet admin import --into todos --data chat.db
+            """,
+        run: { try await DocumentImport.run($0) })
+
+    // MARK: Rooms
+
+    private static let rooms = CommandSpec(
+        name: "admin rooms", summary: "list the rooms that somebody is in", options: AdminListing<RoomSummary>.options,
+        discussion: example("rooms --data chat.db"),
+        run: { arguments in
+            try await AdminListing(
+                columns: ["ROOM", "MEMBERS"], page: { .rooms(after: $0, limit: $1) },
+                entries: { if case .rooms(let found) = $0 { found } else { nil } }, name: { $0.name },
+                cells: { [$0.name, "\($0.members)"] }
+            ).print(arguments)
+        })
+
+    private static let members = CommandSpec(
+        name: "admin members", summary: "list who is in a room", operands: "<room>", operandCount: 1...1,
+        options: AdminListing<RoomMemberSummary>.options, discussion: example("members chat-lobby --data chat.db"),
+        run: { arguments in
+            let room = arguments.operands[0]
+            try await AdminListing(
+                columns: ["MEMBER", "ACCOUNT", "HOST", "PRESENCE"],
+                page: { .members(room: room, after: $0, limit: $1) },
+                entries: { if case .members(let found) = $0 { found } else { nil } }, name: { $0.session },
+                cells: { member in
+                    [
+                        member.session, member.principal ?? "-", member.host ?? (member.isConnected ? "-" : "away"),
+                        member.presence.map { shortened(JSONArgument.text($0)) } ?? "-",
+                    ]
+                }
+            ).print(arguments)
+        })
+
+    private static let kick = CommandSpec(
+        name: "admin kick", summary: "send a member out of a room", operands: "<room> <member>", operandCount: 2...2,
+        options: AdminClient.options + [
+            OptionSpec("--for", "SECONDS", "how long the account, or the connection, may not come back (60)"),
+            Confirmation.option,
+        ],
+        discussion: example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
+        run: { arguments in
+            let (room, member) = (arguments.operands[0], arguments.operands[1])
+            let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
+            try Confirmation.ask("kick '\(member)' out of room '\(room)'?", arguments)
+            let answer = try await AdminClient(arguments).ask(.kick(session: member, room: room, seconds: seconds))
+            try done(answer, else: "there is no member '\(member)' in room '\(room)'")
+            print("kicked '\(member)' out of room '\(room)' for \(seconds) s")
+        })
+
+    static func done(_ answer: AdminAnswer, else problem: String) throws {
+        guard case .done(let isDone) = answer else { throw AdminClient.unexpected(answer) }
+        guard isDone else { throw AdminClient.Refused(description: problem) }
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+import TrebuchetServices
+
+/// One list of an administrator's: asked for in pages, printed as a table or as a line of JSON for each entry.
+struct AdminListing<Entry: Encodable> {
+    static var options: [OptionSpec] {
+        AdminClient.options + [
+            OptionSpec("--limit", "N", "at most N entries (1000)"),
+            OptionSpec("--after", "NAME", "those behind this one: the last of the list before"),
+            OptionSpec("--json", nil, "print one JSON line for each instead of a table"),
+        ]
+    }
+
+    let columns: [String]
+    let page: (_ after: String?, _ limit: Int) -> AdminRequest
+    let entries: (AdminAnswer) -> [Entry]?
+    /// What the list is ordered by.
+    let name: (Entry) -> String
+    let cells: (Entry) -> [String]
+
+    func print(_ arguments: ParsedArguments) async throws {
+        let limit = try arguments.int("--limit", in: 1...1_000_000) ?? 1_000
+        let client = try AdminClient(arguments)
+        var table = TextTable(columns)
+        var count = 0
+        var last = arguments.string("--after")
+        var hasMore = true
+        while hasMore, count < limit {
+            // One more tells whether there is one.
+            let size = min(500, limit - count + 1)
+            let answer = try await client.ask(page(last, size))
+            guard let found = entries(answer) else { throw AdminClient.unexpected(answer) }
+            hasMore = found.count == size
+            for entry in found.prefix(limit - count) {
+                last = name(entry)
+                count += 1
+                if arguments.has("--json") {
+                    Swift.print(JSONArgument.text(try JSONValue(encoding: entry)))
+                } else {
+                    table.add(cells(entry))
+                }
+            }
+            if found.count > limit { break }
+        }
+        if !arguments.has("--json"), count > 0 { for line in table.lines { Swift.print(line) } }
+        if hasMore, let last { Console.error("there are more: --after '\(last)'") }
+    }
+}

@@ -1,0 +1,78 @@
+import Glibc
+import Synchronization
+import Trebuchet
+import TrebuchetServices
+
+/// One line of what is exported.
+struct ExportedDocument: Codable {
+    let collection: String
+    let document: Document
+}
+
+/// Ends long work at SIGINT and SIGTERM: the connection is cut, and what waits for it goes on with that.
+final class Interruption: Sendable {
+    private let isSet = Atomic<Bool>(false)
+    private let signals = ShutdownSignals()
+
+    init(_ link: AdminLink) {
+        signals.onFirst { [isSet = self] in
+            isSet.isSet.store(true, ordering: .sequentiallyConsistent)
+            link.cut()
+        }
+    }
+
+    var hasCome: Bool { isSet.load(ordering: .sequentiallyConsistent) }
+
+    /// As a shell tells of a program that was interrupted.
+    static let status: Int32 = 130
+}
+
+/// `trebuchet admin export`
+enum DocumentExport {
+    private static let step = 10_000
+
+    static func run(_ arguments: ParsedArguments) async throws {
+        let client = try AdminClient(arguments)
+        let interruption = Interruption(client.link)
+        var count = 0
+        do {
+            if let name = arguments.operands.first {
+                try await export(name, client, &count)
+            } else {
+                var last: String?
+                while true {
+                    let answer = try await client.ask(.collections(after: last, limit: 500))
+                    guard case .collections(let page) = answer else { throw AdminClient.unexpected(answer) }
+                    for collection in page { try await export(collection.name, client, &count) }
+                    guard page.count == 500 else { break }
+                    last = page.last?.name
+                }
+            }
+        } catch {
+            guard interruption.hasCome else { throw error }
+            Console.error("trebuchet admin export: ended after \(count) documents; these are not all")
+            exit(Interruption.status)
+        }
+    }
+
+    private static func export(_ name: String, _ client: AdminClient, _ total: inout Int) async throws {
+        try await client.send(.export(collection: name))
+        var count = 0
+        while true {
+            switch try await client.answer() {
+            case .document(let document):
+                print(
+                    JSONArgument.text(try JSONValue(encoding: ExportedDocument(collection: name, document: document))))
+                count += 1
+                total += 1
+                if count % step == 0 { Console.error("trebuchet admin export: \(count) documents of '\(name)' so far") }
+            case .end(let all):
+                guard all == count else {
+                    throw AdminClient.Refused(description: "\(all - count) documents are missing")
+                }
+                return Console.error("trebuchet admin export: \(count) documents of '\(name)'")
+            case let other: throw AdminClient.unexpected(other)
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+internal import Trebuchet
+
+/// Does what administrators ask for, with the services of a server. Clients never come here.
+struct AdminDesk: Sendable {
+    /// Entries of a page, at most.
+    static let longestPage = 1_000
+
+    let server: TrebuchetServer
+    let collections: CollectionHost?
+    let rooms: RoomHost?
+    let accounts: Accounts?
+
+    struct Refusal: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// - Parameters:
+    ///   - uid: who asks.
+    ///   - send: hands an answer on; throws when nobody takes it any more.
+    func answer(
+        _ request: AdminRequest, by uid: UInt32, _ send: (AdminAnswer) async throws -> Void
+    ) async throws {
+        server.log("admin: uid \(uid): \(request.text)")
+        let answer: AdminAnswer
+        do {
+            if case .export(let name) = request { return try await export(name, send) }
+            answer = try await self.answer(request)
+        } catch let error as AdminLink.Broken {
+            throw error
+        } catch {
+            server.log("admin: uid \(uid): not done: \(error)")
+            answer = .failed("\(error)")
+        }
+        try await send(answer)
+    }
+
+    private func export(_ name: String, _ send: (AdminAnswer) async throws -> Void) async throws {
+        let documents = try await hosted(collections, CollectionHost.name).documents(of: name)
+        for document in documents { try await send(.document(document)) }
+        try await send(.end(documents.count))
+    }
+
+    private func answer(_ request: AdminRequest) async throws -> AdminAnswer {
+        switch request {
+        case .collections(let after, let limit):
+            let host = try hosted(collections, CollectionHost.name)
+            return .collections(try await host.summaries(after: after, limit: try page(limit)))
+        case .documents(let name, let after, let limit):
+            let all = try await hosted(collections, CollectionHost.name).documents(of: name)
+            return .documents(part(of: all, after, try page(limit)) { $0.id.text })
+        case .removeDocuments(let name, let ids):
+            return .removed(try await hosted(collections, CollectionHost.name).remove(ids, from: name))
+        case .restore(let name, let documents, let replaces):
+            let host = try hosted(collections, CollectionHost.name)
+            return .restored(try await host.restore(documents, in: name, replaces: replaces))
+        case .rooms(let after, let limit):
+            let host = try hosted(rooms, RoomHost.name)
+            return .rooms(host.summaries(prefix: "", after: after, limit: try page(limit)))
+        case .members(let room, let after, let limit):
+            guard let members = await (try hosted(rooms, RoomHost.name)).members(of: room) else {
+                throw Refusal("there is no room '\(room)'")
+            }
+            return .members(part(of: members, after, try page(limit)) { $0.session })
+        case .kick(let session, let room, let seconds):
+            let host = try hosted(rooms, RoomHost.name)
+            guard (0...86_400).contains(seconds) else { throw Refusal("somebody is kept out for 0 to 86400 seconds") }
+            return .done(await host.kick(session, from: room, for: .seconds(seconds)))
+        case .export: return .end(0)
+        case .accounts, .account, .sessions, .setRole, .removeAccount, .endSession:
+            return try await answer(request, with: hosted(accounts, AuthService.name))
+        }
+    }
+
+    private func answer(_ request: AdminRequest, with accounts: Accounts) async throws -> AdminAnswer {
+        switch request {
+        case .accounts(let after, let limit):
+            return .accounts(try await accounts.summaries(after: after, limit: try page(limit)))
+        case .account(let name):
+            return .accounts([try await accounts.summary(of: name)].compactMap(\.self))
+        case .sessions(let account, let after, let limit):
+            if let account, try await accounts.summary(of: account) == nil { throw noAccount(account) }
+            return .sessions(try await accounts.sessions(of: account, after: after, limit: try page(limit)))
+        case .setRole(let role, let account, let isGranted):
+            guard CollectionLimits.isName(role), !RoleSet.words.contains(role) else {
+                throw Refusal("'\(role)' is no role that can be granted: a name of letters, digits, -, _ and .")
+            }
+            guard let isChanged = try await accounts.setRole(role, of: account, isGranted: isGranted) else {
+                throw noAccount(account)
+            }
+            return .done(isChanged)
+        case .removeAccount(let name): return .done(try await accounts.removeAccount(name))
+        case .endSession(let name): return .done(try await accounts.endSession(name))
+        default: throw Refusal("this is not about accounts")
+        }
+    }
+
+    private func noAccount(_ name: String) -> Refusal { Refusal("there is no account '\(name)'") }
+
+    private func hosted<Host>(_ host: Host?, _ name: String) throws -> Host {
+        guard let host else { throw Refusal("the server hosts no \(name)") }
+        return host
+    }
+
+    private func page(_ limit: Int) throws -> Int {
+        guard (1...Self.longestPage).contains(limit) else {
+            throw Refusal("a page has 1 to \(Self.longestPage) entries")
+        }
+        return limit
+    }
+
+    private func part<Entry>(
+        of all: [Entry], _ after: String?, _ limit: Int, _ name: (Entry) -> String
+    ) -> [Entry] {
+        let rest = all.filter { after?.precedesInBytes(name($0)) ?? true }
+        return Array(rest.sorted { name($0).precedesInBytes(name($1)) }.prefix(limit))
+    }
+}

@@ -1,0 +1,67 @@
+/// What an administrator asks a server for: a line of JSON each, over a socket that is for the server's own user alone.
+package enum AdminRequest: Codable, Sendable {
+    case collections(after: String?, limit: Int)
+    /// By the bytes of their ids.
+    case documents(collection: String, after: String?, limit: Int)
+    /// Without ids: all.
+    case removeDocuments(collection: String, ids: [DocumentID]?)
+    /// All documents at one moment: answered with a line for each, and with `end`.
+    case export(collection: String)
+    case restore(collection: String, documents: [Document], replaces: Bool)
+    case rooms(after: String?, limit: Int)
+    /// By the bytes of their sessions.
+    case members(room: String, after: String?, limit: Int)
+    case kick(session: String, room: String, seconds: Int)
+    case accounts(after: String?, limit: Int)
+    /// Accounts are named by their ids or mail addresses.
+    case account(name: String)
+    case sessions(account: String?, after: String?, limit: Int)
+    case setRole(role: String, account: String, isGranted: Bool)
+    case removeAccount(name: String)
+    case endSession(name: String)
+
+    /// For the log.
+    var text: String {
+        switch self {
+        case .collections: "list collections"
+        case .documents(let collection, _, _): "list documents of '\(collection)'"
+        case .removeDocuments(let collection, let ids?):
+            "remove \(ids.map { "'\($0)'" }.joined(separator: ", ")) from collection '\(collection)'"
+        case .removeDocuments(let collection, nil): "remove collection '\(collection)'"
+        case .export(let collection): "export collection '\(collection)'"
+        case .restore(let collection, let documents, let replaces):
+            "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") those that are there"
+        case .rooms: "list rooms"
+        case .members(let room, _, _): "list members of '\(room)'"
+        case .kick(let session, let room, let seconds): "kick '\(session)' out of '\(room)' for \(seconds) s"
+        case .accounts: "list accounts"
+        case .account(let name): "look at account '\(name)'"
+        case .sessions(let account, _, _): "list sessions\(account.map { " of '\($0)'" } ?? "")"
+        case .setRole(let role, let account, true): "grant role '\(role)' to '\(account)'"
+        case .setRole(let role, let account, false): "take role '\(role)' from '\(account)'"
+        case .removeAccount(let name): "remove account '\(name)'"
+        case .endSession(let name): "end session '\(name)'"
+        }
+    }
+}
+
+/// The answer to a request, a line of JSON.
+package enum AdminAnswer: Codable, Sendable {
+    case collections([CollectionSummary])
+    case documents([Document])
+    /// How many were removed.
+    case removed(Int)
+    /// One of those that are exported.
+    case document(Document)
+    /// So many were exported.
+    case end(Int)
+    case restored(ImportOutcome)
+    case rooms([RoomSummary])
+    case members([RoomMemberSummary])
+    case accounts([AccountSummary])
+    case sessions([SessionSummary])
+    /// Whether anything was changed.
+    case done(Bool)
+    /// Why it was not done.
+    case failed(String)
+}

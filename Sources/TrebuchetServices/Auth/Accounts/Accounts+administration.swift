@@ -1,0 +1,122 @@
+internal import Trebuchet
+
+/// What an administrator does with accounts and sessions.
+extension Accounts {
+    /// Accounts by the bytes of their ids.
+    func summaries(after: String?, limit: Int) async throws(AuthError) -> [AccountSummary] {
+        try await records.page("account/", of: Account.self, after: after, limit: limit).map { id, account in
+            AccountSummary(id: id, account, connections)
+        }
+    }
+
+    /// The account of an id or a mail address; nil when there is none.
+    func summary(of name: String) async throws(AuthError) -> AccountSummary? {
+        guard let id = try await id(of: name), let account = try await records.account(id) else { return nil }
+        return AccountSummary(id: id, account, connections)
+    }
+
+    /// Sessions of an account, or of all, by the bytes of their names.
+    func sessions(of name: String?, after: String?, limit: Int) async throws(AuthError) -> [SessionSummary] {
+        guard let name else {
+            return try await records.page("session/", of: TokenFamily.self, after: after, limit: limit).map {
+                SessionSummary(name: $0.name, $0.record, connections)
+            }
+        }
+        guard let id = try await id(of: name), let account = try await records.account(id) else { return [] }
+        var sessions: [SessionSummary] = []
+        for session in account.sessions.sorted(by: { $0.precedesInBytes($1) }) where sessions.count < limit {
+            guard after?.precedesInBytes(session) ?? true, let family = try await records.family(session) else {
+                continue
+            }
+            sessions.append(SessionSummary(name: session, family, connections))
+        }
+        return sessions
+    }
+
+    /// Grants a role, or takes it: for the connections that there are at once, and for those that come.
+    ///
+    /// - Returns: nil when there is no such account; else whether anything has changed.
+    func setRole(_ role: String, of name: String, isGranted: Bool) async throws(AuthError) -> Bool? {
+        try await inTurn { () throws(AuthError) in
+            guard let id = try await id(of: name), var account = try await records.account(id) else { return nil }
+            var roles = Set(account.roles ?? [])
+            let isChanged = isGranted ? roles.insert(role).inserted : roles.remove(role) != nil
+            guard isChanged else { return false }
+            account.roles = roles.isEmpty ? nil : roles.sorted { $0.precedesInBytes($1) }
+            var changes = AccountRecords.Changes()
+            try changes.set(account, id: id)
+            try await records.write(changes)
+            for session in account.sessions {
+                connections.update(session, to: AccessTokens.principal(account.user(id: id), session: session))
+            }
+            return true
+        }
+    }
+
+    /// Deletes an account with its address, as its user can, and what the app keeps of it; false when there is none.
+    func removeAccount(_ name: String) async throws(AuthError) -> Bool {
+        guard let id = try await id(of: name), let account = try await records.account(id) else { return false }
+        do {
+            try await deletionHook?(account.user(id: id))
+        } catch {
+            log.storeFailed("the data of account \(id) was not deleted: \(error)")
+            throw .notDeleted
+        }
+        return try await delete(id, because: .accountDeleted)
+    }
+
+    /// Ends a session; false when there is none of the name.
+    func endSession(_ session: String) async throws(AuthError) -> Bool {
+        try await inTurn { () throws(AuthError) in
+            guard let family = try await records.family(session) else { return false }
+            try await end([session], of: family.account, because: .administrator)
+            return true
+        }
+    }
+
+    private func id(of name: String) async throws(AuthError) -> String? {
+        guard name.contains("@") else { return name }
+        guard let address = try? MailAddress(name) else { return nil }
+        return try await records.owner(ofAddress: address.text)
+    }
+}
+
+/// An account, as it is listed.
+package struct AccountSummary: Codable, Sendable, Equatable {
+    package let id: String
+    /// Nil for a guest.
+    package let email: String?
+    /// Those that were granted.
+    package let roles: [String]
+    package let sessions: Int
+    /// That are signed in now.
+    package let connections: Int
+
+    init(id: String, _ account: Account, _ connections: SessionConnections) {
+        self.id = id
+        email = account.email
+        roles = account.roles ?? []
+        sessions = account.sessions.count
+        self.connections = account.sessions.reduce(0) { $0 + connections.count(of: $1) }
+    }
+}
+
+/// A session of an account, as it is listed.
+package struct SessionSummary: Codable, Sendable, Equatable {
+    package let name: String
+    package let account: String
+    /// What its client calls it; nil for nothing.
+    package let label: String?
+    /// Milliseconds since 1970.
+    package let renewedAt: Int64
+    package let expiry: Int64
+    package let connections: Int
+
+    init(name: String, _ family: TokenFamily, _ connections: SessionConnections) {
+        self.name = name
+        account = family.account
+        label = family.label
+        (renewedAt, expiry) = (family.renewedAt, family.expiry)
+        self.connections = connections.count(of: name)
+    }
+}

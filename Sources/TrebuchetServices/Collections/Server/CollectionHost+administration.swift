@@ -1,0 +1,132 @@
+internal import Trebuchet
+
+/// What an administrator does with the collections of a server.
+extension CollectionHost {
+    /// Collections that have documents, by the bytes of their names. Of a store that cannot tell what it has, those that are in
+    /// use.
+    func summaries(after: String?, limit: Int) async throws -> [CollectionSummary] {
+        guard let store = store as? any CatalogedStore else {
+            return try await liveSummaries(after: after, limit: limit)
+        }
+        let prefix = StoredCollection.namespace("")
+        var summaries: [CollectionSummary] = []
+        var last = after.map { StoredCollection.namespace($0) }
+        while summaries.count < limit {
+            let page = try await store.namespaces(prefix: prefix, after: last, limit: limit)
+            for namespace in page where summaries.count < limit {
+                last = namespace
+                let usage = try await store.usage(of: namespace, prefix: StoredCollection.documents)
+                guard usage.entries > 0 else { continue }
+                let name = String(namespace.dropFirst(prefix.count))
+                summaries.append(CollectionSummary(name: name, documents: usage.entries, bytes: usage.bytes))
+            }
+            guard page.count == limit else { break }
+        }
+        return summaries
+    }
+
+    private func liveSummaries(after: String?, limit: Int) async throws -> [CollectionSummary] {
+        var summaries: [CollectionSummary] = []
+        for (name, collection) in live.sorted(by: { $0.key.precedesInBytes($1.key) }) {
+            guard after?.precedesInBytes(name) ?? true, summaries.count < limit else { continue }
+            let documents = await collection.whenLocal { try? $0.contents() } ?? nil
+            guard let documents, !documents.isEmpty else { continue }
+            let bytes = documents.reduce(0) { $0 + $1.byteCount }
+            summaries.append(CollectionSummary(name: name, documents: documents.count, bytes: bytes))
+        }
+        return summaries
+    }
+
+    /// All documents at one moment, in the order in which they were created.
+    func documents(of name: String) async throws -> [Document] {
+        try await withCollection(name) { try $0.contents() }.sorted { $0.created < $1.created }
+    }
+
+    /// - Returns: how many there were.
+    func remove(_ ids: [DocumentID]?, from name: String) async throws -> Int {
+        try await withCollection(name) { collection in
+            let outcome = try await collection.change { table, now in
+                Result { () throws(CollectionError) in
+                    var count = 0
+                    for id in ids ?? table.ids where try table.delete(id, at: now) { count += 1 }
+                    return count
+                }
+            }
+            return try outcome.get()
+        }
+    }
+
+    /// Puts documents back, in their order, up to the first that cannot be.
+    func restore(_ documents: [Document], in name: String, replaces: Bool) async throws -> ImportOutcome {
+        try await withCollection(name) { collection in
+            try await collection.change { table, now in
+                var outcome = ImportOutcome()
+                for document in documents {
+                    do throws(CollectionError) {
+                        outcome.count(try table.restore(document, replaces: replaces, at: now))
+                    } catch {
+                        outcome.problem = "\(error)"
+                        break
+                    }
+                }
+                return outcome
+            }
+        }
+    }
+
+    /// One that is just going is made anew.
+    private func withCollection<Outcome: Sendable>(
+        _ name: String, _ body: @Sendable (isolated DocumentCollection) async throws -> Outcome
+    ) async throws -> Outcome {
+        guard CollectionLimits.isName(name) else { throw CollectionError.invalidName }
+        while true {
+            guard let server,
+                let collection = try await server.actor(DocumentCollection.self, named: "\(Self.name)/\(name)")
+            else { throw CollectionError.closed }
+            do {
+                guard let outcome = try await collection.whenLocal(body) else { throw CollectionError.closed }
+                return outcome
+            } catch CollectionError.closed where server.status == .serving {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+}
+
+/// A collection, as it is listed.
+package struct CollectionSummary: Codable, Sendable, Equatable {
+    package let name: String
+    package let documents: Int
+    /// As they are stored.
+    package let bytes: Int
+}
+
+/// What became of documents that were put back.
+package struct ImportOutcome: Codable, Sendable, Equatable {
+    package var created = 0
+    package var replaced = 0
+    /// They were there already.
+    package var skipped = 0
+    /// Why the next one could not be put back; nil when all were.
+    package var problem: String?
+
+    package init() {}
+
+    /// How many were looked at without a problem.
+    package var done: Int { created + replaced + skipped }
+
+    mutating func count(_ restored: DocumentTable.Restored) {
+        switch restored {
+        case .created: created += 1
+        case .replaced: replaced += 1
+        case .skipped: skipped += 1
+        }
+    }
+
+    package mutating func add(_ other: ImportOutcome) {
+        created += other.created
+        replaced += other.replaced
+        skipped += other.skipped
+        problem = other.problem
+    }
+}

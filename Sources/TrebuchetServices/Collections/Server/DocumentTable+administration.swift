@@ -1,0 +1,46 @@
+/// What an administrator does with documents, past the rules.
+extension DocumentTable {
+    /// What became of a document that was to be put back.
+    enum Restored: String, Sendable {
+        case created, replaced, skipped
+    }
+
+    /// Puts a document back as it was, with its creator. One that is there is replaced or stays; one that is the same stays in
+    /// any case, and one that has expired by now is left out. It keeps its place in the order of creation; a new one comes last.
+    ///
+    /// - Parameter now: milliseconds since 1970.
+    mutating func restore(
+        _ document: Document, replaces: Bool, at now: Int
+    ) throws(CollectionError) -> Restored {
+        let id = document.id
+        guard (1...CollectionLimits.longestName).contains(id.byteCount) else {
+            throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
+        }
+        guard Document.id(document.fields["id"]) == id else {
+            throw .invalidDocument("its member 'id' is not '\(id)'")
+        }
+        guard !document.isExpired(at: now) else { return .skipped }
+        let before = self.document(id)
+        if let before, !replaces || before.isLike(document) { return .skipped }
+        var restored = Document(
+            id: id, fields: document.fields, creator: document.creator, created: before?.created ?? revision + 1,
+            createdAt: document.createdAt == 0 ? now : document.createdAt, expiresAt: document.expiresAt)
+        restored.origin = before?.origin
+        try replace(id, with: restored, at: now)
+        return before == nil ? .created : .replaced
+    }
+
+    /// Deletes a document; false when there is none.
+    mutating func delete(_ id: DocumentID, at now: Int) throws(CollectionError) -> Bool {
+        guard document(id) != nil else { return false }
+        try replace(id, with: nil, at: now)
+        return true
+    }
+}
+
+extension Document {
+    fileprivate func isLike(_ other: Document) -> Bool {
+        fields == other.fields && expiresAt == other.expiresAt
+            && creator.map { ByteText($0) } == other.creator.map { ByteText($0) }
+    }
+}

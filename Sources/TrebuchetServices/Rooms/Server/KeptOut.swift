@@ -1,0 +1,47 @@
+internal import Trebuchet
+
+/// Who was sent out of a room and may not join it for a time. Pure: times are nanoseconds.
+struct KeptOut {
+    enum Person: Hashable {
+        case principal(ByteText)
+        case connection(CallerConnection)
+
+        /// Nil for somebody who is gone and was never signed in.
+        init?(_ principal: String?, _ connection: CallerConnection?) {
+            if let principal {
+                self = .principal(ByteText(principal))
+            } else if let connection {
+                self = .connection(connection)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private struct Place: Hashable {
+        let person: Person
+        let room: ByteText
+    }
+
+    /// Those whose time is over are forgotten when there are so many, then those whose time is over first.
+    static let most = 10_000
+
+    private var ends: [Place: UInt64] = [:]
+
+    var isEmpty: Bool { ends.isEmpty }
+    var count: Int { ends.count }
+
+    mutating func add(_ person: Person, of room: String, until end: UInt64, at now: UInt64) {
+        if ends.count >= Self.most {
+            ends = ends.filter { $0.value > now }
+            for (place, _) in ends.sorted(by: { $0.value < $1.value }).prefix(max(0, ends.count - Self.most * 9 / 10)) {
+                ends[place] = nil
+            }
+        }
+        ends[Place(person: person, room: ByteText(room))] = end
+    }
+
+    func has(_ person: Person, of room: String, at now: UInt64) -> Bool {
+        ends[Place(person: person, room: ByteText(room))].map { now < $0 } ?? false
+    }
+}

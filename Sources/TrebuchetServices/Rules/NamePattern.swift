@@ -1,0 +1,32 @@
+/// A name, or many: `*` stands for any characters, also for none.
+struct NamePattern: Sendable, Hashable {
+    let text: String
+    private let parts: [[UInt8]]
+
+    init(_ text: String) {
+        self.text = text
+        parts = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    /// Whether it is one name.
+    var isName: Bool { parts.count == 1 }
+
+    /// How much of a name it says: of two patterns that match, the one that says more counts.
+    var precision: Int { isName ? .max : text.utf8.count - (parts.count - 1) }
+
+    func matches(_ name: String) -> Bool {
+        guard !isName else { return name.utf8.elementsEqual(parts[0]) }
+        var rest = Array(name.utf8)[...]
+        guard rest.starts(with: parts[0]) else { return false }
+        rest = rest.dropFirst(parts[0].count)
+        guard let last = parts.last, rest.count >= last.count, rest.suffix(last.count).elementsEqual(last) else {
+            return false
+        }
+        rest = rest.dropLast(last.count)
+        for part in parts.dropFirst().dropLast() where !part.isEmpty {
+            guard let found = rest.firstRange(of: part) else { return false }
+            rest = rest[found.upperBound...]
+        }
+        return true
+    }
+}

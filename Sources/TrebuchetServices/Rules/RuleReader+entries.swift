@@ -1,0 +1,96 @@
+/// Entries of collections and rooms.
+extension RuleReader {
+    mutating func collection(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> CollectionEntry {
+        var entry = CollectionEntry(pattern)
+        let known = ["read", "create", "update", "delete", "fields", "otherFields", "limits"]
+        let members = members(of: value, path, known)
+        for action in CollectionAction.allCases {
+            let rule = "\(path).\(action)"
+            let roles = roles(members[action.rawValue], rule, isOfDocument: action != .create)
+            entry.permissions[action] = roles.map { CollectionEntry.Permission(roles: $0, rule: rule) }
+        }
+        if let value = members["fields"] { entry.fields = fields(value, "\(path).fields") }
+        entry.allowsOtherFields = bool(members["otherFields"], "\(path).otherFields")
+        if entry.allowsOtherFields == false { entry.closedBy = "\(path).otherFields" }
+        if let value = members["limits"] { readLimits(value, "\(path).limits", &entry) }
+        return entry
+    }
+
+    private mutating func readLimits(_ value: LocatedJSON, _ path: String, _ entry: inout CollectionEntry) {
+        let known = ["documents", "bytes", "documentBytes", "writesPerSecond", "writesAtOnce"]
+        let members = members(of: value, path, known)
+        entry.documents = count(members["documents"], "\(path).documents")
+        entry.bytes = count(members["bytes"], "\(path).bytes")
+        entry.documentBytes = count(members["documentBytes"], "\(path).documentBytes")
+        entry.writesPerSecond = rate(members["writesPerSecond"], "\(path).writesPerSecond")
+        entry.writesAtOnce = count(members["writesAtOnce"], "\(path).writesAtOnce")
+    }
+
+    private mutating func fields(_ value: LocatedJSON, _ path: String) -> [FieldRule] {
+        guard case .object(let all) = value.content else {
+            note(value.offset, path, "must be an object")
+            return []
+        }
+        // Names of fields are any text; that one is there twice is found here.
+        let names = members(of: value, path, all.map(\.name))
+        return names.map { name, value in field(name, value, "\(path).\(name)") }.sorted {
+            $0.name.precedesInBytes($1.name)
+        }
+    }
+
+    private mutating func field(_ name: String, _ value: LocatedJSON, _ path: String) -> FieldRule {
+        var field = FieldRule(path, name: name)
+        let known = ["type", "required", "immutable", "maxLength", "enum", "write"]
+        let members = members(of: value, path, known)
+        if let kind = members["type"] { field.kind = fieldKind(kind, "\(path).type") }
+        field.isRequired = bool(members["required"], "\(path).required") ?? false
+        field.isImmutable = bool(members["immutable"], "\(path).immutable") ?? false
+        field.longest = count(members["maxLength"], "\(path).maxLength", from: 0)
+        field.writers = roles(members["write"], "\(path).write", isOfDocument: true)
+        if let length = members["maxLength"], let kind = field.kind, kind != .string, kind != .array {
+            note(length.offset, "\(path).maxLength", "is for strings and arrays, and this is \(kind.text)")
+        }
+        if let values = members["enum"] { field.values = fieldValues(values, field.kind, "\(path).enum") }
+        return field
+    }
+
+    private mutating func fieldKind(_ value: LocatedJSON, _ path: String) -> FieldRule.Kind? {
+        let known = FieldRule.Kind.allCases.map(\.rawValue)
+        guard case .scalar(.string(let name)) = value.content, let kind = FieldRule.Kind(rawValue: name) else {
+            var hint = "types are \(known.joined(separator: ", "))"
+            var what = "must be the name of a type"
+            if case .scalar(.string(let name)) = value.content {
+                what = "'\(name)' is no type"
+                if let nearest = NearestMatch.find(name, in: known) { hint = "did you mean '\(nearest)'?" }
+            }
+            note(value.offset, path, "\(what); \(hint)")
+            return nil
+        }
+        return kind
+    }
+
+    private mutating func fieldValues(_ value: LocatedJSON, _ kind: FieldRule.Kind?, _ path: String) -> [JSONValue]? {
+        guard case .array(let elements) = value.content, !elements.isEmpty else {
+            note(value.offset, path, "must be an array of the values that are allowed")
+            return nil
+        }
+        for element in elements {
+            if element.value == .null {
+                note(element.offset, path, "null is no value: a field that may be missing is not required")
+            } else if let kind, !kind.includes(element.value) {
+                note(element.offset, path, "has a value that is not \(kind.text)")
+            }
+        }
+        return elements.map(\.value)
+    }
+
+    mutating func room(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> RoomEntry {
+        var entry = RoomEntry(pattern)
+        let members = members(of: value, path, ["join", "list", "publish", "members"])
+        entry.join = roles(members["join"], "\(path).join", isOfDocument: false)
+        entry.list = roles(members["list"], "\(path).list", isOfDocument: false)
+        entry.publish = roles(members["publish"], "\(path).publish", isOfDocument: false)
+        entry.members = count(members["members"], "\(path).members")
+        return entry
+    }
+}

@@ -1,0 +1,182 @@
+/// Makes rules of a file's JSON, and notes all that is wrong with it.
+struct RuleReader {
+    private let file: String
+    private let text: [UInt8]
+    private var found: [(offset: Int, member: String, message: String)] = []
+    private var roles: [String] = []
+
+    init(_ text: [UInt8], file: String) {
+        self.text = text
+        self.file = file
+    }
+
+    // MARK: Problems
+
+    mutating func note(_ offset: Int, _ member: String, _ message: String) { found.append((offset, member, message)) }
+
+    private func line(_ offset: Int) -> Int { 1 + text.prefix(offset).count { $0 == UInt8(ascii: "\n") } }
+
+    private func problem(_ error: LocatedJSON.SyntaxError) -> RuleProblem {
+        let offset = min(error.offset, text.count)
+        let start = text.prefix(offset).lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        let column = 1 + String(decoding: text[start..<offset], as: UTF8.self).unicodeScalars.count
+        return RuleProblem(file: file, line: line(offset), column: column, member: nil, message: error.message)
+    }
+
+    mutating func book() throws(RuleBookError) -> RuleBook {
+        let root: LocatedJSON
+        do throws(LocatedJSON.SyntaxError) {
+            if let wrong = Self.firstNoText(text) {
+                throw LocatedJSON.SyntaxError(offset: wrong, message: "this is not UTF-8")
+            }
+            root = try LocatedJSON(text: text)
+        } catch {
+            throw RuleBookError(problems: [problem(error)])
+        }
+        let book = book(root)
+        guard found.isEmpty else {
+            let problems = found.sorted { $0.offset < $1.offset }.map {
+                RuleProblem(file: file, line: line($0.offset), column: nil, member: $0.member, message: $0.message)
+            }
+            throw RuleBookError(problems: problems)
+        }
+        return book
+    }
+
+    /// Where the text stops being UTF-8; nil when it does not.
+    private static func firstNoText(_ text: [UInt8]) -> Int? {
+        guard String(validating: text, as: UTF8.self) == nil else { return nil }
+        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return lines.first { String(validating: $0, as: UTF8.self) == nil }?.startIndex
+    }
+
+    private mutating func book(_ root: LocatedJSON) -> RuleBook {
+        let members = members(of: root, "", ["roles", "collections", "rooms"])
+        // First: the others speak of them.
+        roles = members["roles"].map { declaredRoles($0) } ?? []
+        let collections = entries(members["collections"], "collections") { $0.collection($1, $2, $3) }
+        let rooms = entries(members["rooms"], "rooms") { $0.room($1, $2, $3) }
+        return RuleBook(collections: collections, rooms: rooms, roles: roles)
+    }
+
+    // MARK: Parts
+
+    /// The members of an object, without those that are not known.
+    mutating func members(of value: LocatedJSON, _ path: String, _ known: [String]) -> [String: LocatedJSON] {
+        var members: [String: LocatedJSON] = [:]
+        for member in allMembers(of: value, path) {
+            guard known.contains(member.name) else {
+                let hint = NearestMatch.find(member.name, in: known).map { "did you mean '\($0)'?" }
+                note(
+                    member.offset, path,
+                    "there is no member '\(member.name)'; \(hint ?? "known are \(known.joined(separator: ", "))")")
+                continue
+            }
+            members[member.name] = member.value
+        }
+        return members
+    }
+
+    private mutating func allMembers(of value: LocatedJSON, _ path: String) -> [LocatedJSON.Member] {
+        guard case .object(let all) = value.content else {
+            note(value.offset, path, "must be an object")
+            return []
+        }
+        var names: Set<ByteText> = []
+        return all.filter { member in
+            let isNew = names.insert(ByteText(member.name)).inserted
+            if !isNew { note(member.offset, path, "'\(member.name)' is there twice") }
+            return isNew
+        }
+    }
+
+    private mutating func entries<Entry>(
+        _ value: LocatedJSON?, _ path: String,
+        _ make: (inout RuleReader, NamePattern, LocatedJSON, _ path: String) -> Entry
+    ) -> [Entry] {
+        guard let value else { return [] }
+        return allMembers(of: value, path).map { member in
+            let isName = CollectionLimits.isName(member.name.filter { $0 != "*" } + "x")
+            if !isName || member.name.isEmpty {
+                note(
+                    member.offset, path,
+                    "'\(member.name)' is no name: it has letters, digits, -, _ and ., and * for any")
+            }
+            return make(&self, NamePattern(member.name), member.value, "\(path).\(member.name)")
+        }
+    }
+
+    private mutating func declaredRoles(_ value: LocatedJSON) -> [String] {
+        guard case .array(let elements) = value.content else {
+            note(value.offset, "roles", "must be an array of names")
+            return []
+        }
+        return elements.compactMap { element in
+            guard case .scalar(.string(let name)) = element.content, CollectionLimits.isName(name) else {
+                note(element.offset, "roles", "a role's name is a text of letters, digits, -, _ and .")
+                return nil
+            }
+            guard !RoleSet.words.contains(name) else {
+                note(element.offset, "roles", "'\(name)' is there without being named")
+                return nil
+            }
+            return name
+        }
+    }
+
+    /// One word, or an array of them.
+    ///
+    /// - Parameter isOfDocument: whether there is a document, whose creator can be meant.
+    mutating func roles(_ value: LocatedJSON?, _ path: String, isOfDocument: Bool) -> RoleSet? {
+        guard let value else { return nil }
+        let elements = if case .array(let elements) = value.content { elements } else { [value] }
+        let known = RoleSet.words + roles
+        var names: [String] = []
+        for element in elements {
+            guard case .scalar(.string(let name)) = element.content else {
+                note(element.offset, path, "must be a role, or an array of roles, as \"user\"")
+                continue
+            }
+            if !known.contains(name) {
+                let hint = NearestMatch.find(name, in: known).map { "did you mean '\($0)'?" }
+                note(
+                    element.offset, path,
+                    "'\(name)' is no role; \(hint ?? "a role of your own stands in 'roles' at the top")")
+            } else if RoleSet.ofDocuments.contains(name), !isOfDocument {
+                note(
+                    element.offset, path,
+                    "'\(name)' says nothing here, where no document is there yet; use '\(RoleSet.signedIn)'")
+            } else if name == RoleSet.nobody, elements.count > 1 {
+                note(element.offset, path, "'nobody' stands alone")
+            }
+            names.append(name)
+        }
+        if elements.isEmpty { note(value.offset, path, "is empty; write \"nobody\"") }
+        return RoleSet(names)
+    }
+
+    mutating func bool(_ value: LocatedJSON?, _ path: String) -> Bool? {
+        guard let value else { return nil }
+        if case .scalar(.bool(let bool)) = value.content { return bool }
+        note(value.offset, path, "must be true or false")
+        return nil
+    }
+
+    mutating func count(_ value: LocatedJSON?, _ path: String, from least: Int = 1) -> Int? {
+        guard let value else { return nil }
+        if case .scalar(.integer(let number)) = value.content, number >= least, number <= 1 << 40 { return Int(number) }
+        note(value.offset, path, "must be a whole number from \(least) on")
+        return nil
+    }
+
+    mutating func rate(_ value: LocatedJSON?, _ path: String) -> Double? {
+        guard let value else { return nil }
+        switch value.content {
+        case .scalar(.integer(let number)) where number > 0 && number <= 1 << 40: return Double(number)
+        case .scalar(.number(let number)) where number > 0 && number <= 0x1p40: return number
+        default:
+            note(value.offset, path, "must be a number above 0")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+import TrebuchetServices
+import TrebuchetTesting
+
+/// Rules from a file, with the executable as a user runs it.
+@Suite(.timeLimit(.minutes(1))) struct RulesCommandTests {
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path
+
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        var rules: String { path + "/rules.json" }
+        func write(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: rules)) }
+    }
+
+    private func trebuchet(_ arguments: [String]) async throws -> ChildProcess.Outcome {
+        try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
+    }
+
+    private func create(_ url: String, _ collection: String, _ document: String) async throws -> ChildProcess.Outcome {
+        try await trebuchet(["collection", "create", "--url", url, collection, document])
+    }
+
+    @Test("rules check says what is right and what is wrong, line by line")
+    func check() async throws {
+        let folder = try Folder()
+        try folder.write("{\"roles\": [\"editor\"],\n\"collections\": {\"a\": {\"read\": \"editor\"}, \"*\": {}}}")
+        let right = try await trebuchet(["rules", "check", folder.rules])
+        #expect(right.status == 0 && right.error.isEmpty)
+        #expect(right.output == "\(folder.rules) is right: 2 of collections, 0 of rooms, 1 roles\n")
+        try folder.write("{\"collections\": {\"a\": {\n\"read\": \"usr\",\n\"reed\": 1}}}")
+        let wrong = try await trebuchet(["rules", "check", folder.rules])
+        #expect(wrong.status == 1 && wrong.output.isEmpty)
+        #expect(
+            wrong.error == """
+                \(folder.rules):2: collections.a.read: 'usr' is no role; did you mean 'user'?
+                \(folder.rules):3: collections.a: there is no member 'reed'; did you mean 'read'?
+                trebuchet rules check: 2 problems
+
+                """)
+    }
+
+    @Test("rules show prints the defaults as a file that is right")
+    func show() async throws {
+        let folder = try Folder()
+        let shown = try await trebuchet(["rules", "show"])
+        #expect(shown.status == 0 && shown.output == RuleBook.defaults + "\n")
+        try folder.write(shown.output)
+        #expect(try await trebuchet(["rules", "check", folder.rules]).status == 0)
+    }
+
+    @Test("serve does not begin with a bad file, nor with rules for what it does not host")
+    func badFile() async throws {
+        let folder = try Folder()
+        try folder.write("{\n\"collections\": []}")
+        let data = folder.path + "/chat.db"
+        let bad = try await trebuchet(["serve", "--port", "0", "--data", data, "--rules", folder.rules])
+        #expect(bad.status == 1 && bad.output.isEmpty)
+        #expect(bad.error == "trebuchet serve: \(folder.rules):2: collections: must be an object\n")
+        #expect(!FileManager.default.fileExists(atPath: data), "nothing was begun")
+        try folder.write("{}")
+        let none = try await trebuchet(["serve", "--port", "0", "--services", "auth", "--rules", folder.rules])
+        #expect(none.status == 2 && none.error.contains("--rules belongs to --services collections,rooms"))
+    }
+
+    @Test("SIGHUP puts the file in force again; a bad one leaves the old rules, and the log says what is wrong")
+    func hangUp() async throws {
+        let folder = try Folder()
+        try folder.write(#"{"collections":{"*":{"create":"nobody"}}}"#)
+        let server = try ChildProcess(
+            ServeProcess.tool, ["serve", "--port", "0", "--rules", folder.rules], error: .merged)
+        func line(_ text: String) async -> String? {
+            while let line = await server.nextLine() { if line.contains(text) { return line } }
+            return nil
+        }
+        let first = try #require(await line("trebuchet serves"))
+        let url = String(try #require(first.firstMatch(of: /ws:\/\/[0-9.:]+/)).output)
+        let refused = try await create(url, "todos", #"{"id":"1"}"#)
+        #expect(
+            refused.status == 1 && refused.error.contains("only: nobody (collections.*.create)"), "\(refused.error)")
+
+        try folder.write("{\n\n\"collections\": {\"*\": {\"create\": \"anyon\"}}}")
+        server.signal(SIGHUP)
+        #expect(
+            await line("goes on with the old rules")
+                == "trebuchet serve: goes on with the old rules: \(folder.rules):3: collections.*.create: 'anyon' is no role; "
+                + "did you mean 'anyone'?")
+        #expect(try await create(url, "todos", #"{"id":"1"}"#).status == 1)
+
+        try folder.write("{}")
+        server.signal(SIGHUP)
+        #expect(await line("rules read again") != nil)
+        #expect(try await create(url, "todos", #"{"id":"1"}"#).status == 0)
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
+    }
+
+    @Test("the file and the commands of the page do what it says")
+    func page() async throws {
+        let page = try DocumentedPage("Rules.md")
+        let folder = try Folder()
+        try folder.write(try #require(page.blocks("json").first))
+        let commands = try #require(page.blocks("sh").first).split(separator: "\n").map {
+            $0.split(separator: " ").dropFirst().map(String.init)
+        }
+        #expect(commands.count == 2)
+        func filledIn(_ words: [String]) -> [String] {
+            words.map { word in
+                switch word {
+                case "rules.json": folder.rules
+                case "chat.db": folder.path + "/chat.db"
+                default: word
+                }
+            }
+        }
+        let check = try await trebuchet(filledIn(commands[0]))
+        #expect(check.status == 0 && check.output.contains("3 of collections, 2 of rooms, 1 roles"))
+        let server = try await ServeProcess(
+            command: [commands[1][0]], arguments: filledIn(Array(commands[1].dropFirst())))
+        let message = #"{"id":"1","from":"Ada","text":"Hello"}"#
+        let nobody = try await create(server.url, "messages", message)
+        #expect(
+            nobody.status == 1 && nobody.error.contains("only: user (collections.messages.create)"), "\(nobody.error)")
+        let other = try await create(server.url, "others", message)
+        #expect(other.status == 1 && other.error.contains("only: nobody (collections.*.create)"))
+        let room = try ChildProcess(
+            ServeProcess.tool, ["presence", "join", "--url", server.url, "game", "1", "{}"], error: .merged)
+        #expect(await room.nextLine()?.contains("the rules of the server do not allow it") == true)
+        room.signal(SIGINT)
+        _ = await room.finish()
+        #expect(await server.stop() == 0)
+    }
+}

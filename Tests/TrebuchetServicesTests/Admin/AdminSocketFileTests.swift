@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct AdminSocketFileTests {
+    private func mode(_ path: String) -> mode_t? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode : nil
+    }
+
+    private func problem(_ path: String) -> String? {
+        do throws(AdminSocketError) {
+            let file = try AdminSocketFile(listeningAt: path)
+            file.remove()
+            close(file.descriptor)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test("the socket is for its owner alone, and goes with its server")
+    func mode() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        let file = try AdminSocketFile(listeningAt: path)
+        #expect(mode(path) == S_IFSOCK | 0o600)
+        file.remove()
+        #expect(mode(path) == nil)
+        close(file.descriptor)
+    }
+
+    @Test("what a dead server has left is replaced; a living one's stays, and so does whatever else is there")
+    func present() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        let dead = try AdminSocketFile(listeningAt: path)
+        close(dead.descriptor)
+        #expect(mode(path) != nil, "it has left its socket behind")
+        let file = try AdminSocketFile(listeningAt: path)
+        #expect(problem(path) == "another server listens at \(file.path)")
+        // The socket is another one by now.
+        dead.remove()
+        #expect(mode(path) == S_IFSOCK | 0o600)
+        #expect(problem(path) == "another server listens at \(file.path)")
+        file.remove()
+        close(file.descriptor)
+
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(problem(path)?.contains("is there and is no socket") == true)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
+    }
+
+    @Test("a link is refused, wherever it leads")
+    func links() throws {
+        let folder = try TemporaryFolder()
+        let dead = try AdminSocketFile(listeningAt: folder.path + "/dead")
+        close(dead.descriptor)
+        for target in ["/nowhere", folder.path + "/dead"] {
+            let path = folder.path + "/link"
+            symlink(target, path)
+            #expect(problem(path)?.contains("is there and is no socket") == true)
+            #expect(mode(path).map { $0 & S_IFMT } == S_IFLNK)
+            unlink(path)
+        }
+        #expect(mode(folder.path + "/dead") != nil)
+    }
+
+    @Test("another user's socket is refused", .enabled(if: geteuid() == 0, "only root can give a file away"))
+    func otherOwner() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        let dead = try AdminSocketFile(listeningAt: path)
+        close(dead.descriptor)
+        chown(path, 65_534, 65_534)
+        #expect(problem(path)?.hasSuffix("is another user's socket") == true)
+    }
+
+    @Test("a path that is too long, or none, or in no folder, is an error that says so")
+    func paths() throws {
+        let folder = try TemporaryFolder()
+        let long = folder.path + "/" + String(repeating: "x", count: 107 - folder.path.utf8.count)
+        #expect(problem(long)?.hasSuffix("has 108; name a shorter one with --admin-socket") == true)
+        #expect(problem(String(long.dropLast())) == nil, "107 bytes fit")
+        for path in ["", folder.path + "/", folder.path + "/..", "a\u{0}b"] {
+            #expect(problem(path)?.hasSuffix("is no path of a socket") == true, "\(path)")
+        }
+        #expect(problem(folder.path + "/none/a")?.hasSuffix("No such file or directory") == true)
+    }
+
+    @Test("who is neither the server's user nor root may not talk")
+    func users() {
+        #expect(AdminSocketFile.mayTalk(1000, 1000) && AdminSocketFile.mayTalk(0, 1000))
+        #expect(!AdminSocketFile.mayTalk(1001, 1000) && !AdminSocketFile.mayTalk(1000, 0))
+    }
+
+    @Test("who connects is told when nobody is there")
+    func nobody() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        let none = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
+        #expect(none?.description.hasPrefix("there is no \(path)") == true)
+        let dead = try AdminSocketFile(listeningAt: path)
+        close(dead.descriptor)
+        let ended = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
+        #expect(ended?.description == "nobody listens at \(path): its server has ended")
+    }
+}

@@ -1,0 +1,352 @@
+import Foundation
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What administrators do with a server, over its socket.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct AdminSocketTests {
+    private func todo(_ id: String, title: String = "", creator: String? = nil) throws -> Document {
+        let fields = try JSONValue(encoding: Todo(id: id, title: title)).decode(JSONObject.self)
+        return Document(id: DocumentID(id), fields: fields, creator: creator)
+    }
+
+    // MARK: Collections
+
+    @Test("documents are put back, listed and removed, and who reads the collection sees it at once")
+    func documents() async throws {
+        try await AdminWorld.run { world in
+            let admin = try world.admin()
+            let todos = try await world.guest().todos()
+            await shows(todos) { !$0.isLoading }
+            let both = [try todo("1", creator: "ada"), try todo("2")]
+            let first = try await admin.restore(both, replaces: false)
+            #expect(first?.created == 2 && first?.done == 2 && first?.problem == nil)
+            await shows(todos) { $0.items.ids == ["1", "2"] }
+            #expect(try await admin.documents("todos").map(\.creator) == ["ada", nil])
+            #expect(try await admin.documents("todos", after: "1").map(\.id) == ["2"])
+            #expect(try await admin.documents("todos", limit: 1).map(\.id) == ["1"])
+            await #expect(throws: CollectionError.forbidden(.delete, id: "1")) { try await todos.delete("1") }
+            guard case .removed(1) = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1", "none"]))
+            else {
+                Issue.record("it was not removed")
+                return
+            }
+            await shows(todos) { $0.items.ids == ["2"] }
+            guard case .removed(1) = try await admin.ask(.removeDocuments(collection: "todos", ids: nil)) else {
+                Issue.record("they were not removed")
+                return
+            }
+            await shows(todos) { $0.items.isEmpty && !$0.isLoading }
+            #expect(try await admin.documents("todos").isEmpty)
+        }
+    }
+
+    @Test("the same again changes nothing; one that is there is replaced or stays; the first that is no good ends it")
+    func restoring() async throws {
+        try await AdminWorld.run { world in
+            let admin = try world.admin()
+            let old = try todo("1", title: "old", creator: "ada")
+            let new = try todo("1", title: "new", creator: "eve")
+            #expect(try await admin.restore([old], replaces: true)?.created == 1)
+            #expect(try await admin.restore([old], replaces: true)?.skipped == 1)
+            #expect(try await admin.restore([new], replaces: false)?.skipped == 1)
+            #expect(try await admin.documents("todos").first?.creator == "ada")
+            #expect(try await admin.restore([new], replaces: true)?.replaced == 1)
+            let document = try await admin.documents("todos").first
+            #expect(document?.creator == "eve" && document?.fields["title"] == .string("new"))
+
+            let wrong = Document(id: "3", fields: ["id": .string("4")])
+            let part = try await admin.restore([try todo("2"), wrong, try todo("5")], replaces: true)
+            #expect(part?.done == 1 && part?.problem?.contains("its member 'id' is not '3'") == true)
+            #expect(try await admin.documents("todos").map(\.id) == ["1", "2"])
+            await #expect(throws: Admin.Failed.self) { try await admin.restore([old], replaces: true, in: "a/b") }
+        }
+    }
+
+    @Test("an export is of one moment, though documents are changed while it is read")
+    func export() async throws {
+        try await AdminWorld.run { world in
+            let (admin, other) = (try world.admin(), try world.admin())
+            // More than fits into the connection, so that the end of it leaves later.
+            let text = String(repeating: "x", count: 20_000)
+            let all = try (100..<300).map { try todo("\($0)", title: text) }
+            for part in stride(from: 0, to: 200, by: 50) {
+                #expect(try await admin.restore(Array(all[part..<part + 50]), replaces: false)?.created == 50)
+            }
+            try await admin.link.write(AdminRequest.export(collection: "todos"))
+            try await admin.link.flush()
+            guard case .document(let first) = try await admin.answer() else {
+                Issue.record("there is no first document")
+                return
+            }
+            _ = try await other.ask(.removeDocuments(collection: "todos", ids: nil))
+            var ids = [first.id]
+            var count: Int?
+            while count == nil {
+                switch try await admin.answer() {
+                case .document(let document): ids.append(document.id)
+                case .end(let all): count = all
+                case let answer: Issue.record("\(answer)")
+                }
+            }
+            #expect(count == 200 && ids == all.map(\.id))
+        }
+    }
+
+    @Test("collections are listed in pages, those of the store too that nobody uses", arguments: [true, false])
+    func collections(isCataloged: Bool) async throws {
+        let memory = MemoryStore()
+        let store: any StateStore = isCataloged ? memory : TestStore(memory: memory, part: StateRelay(.working))
+        try await AdminWorld.run(store: store) { world in
+            let admin = try world.admin()
+            for name in ["a", "b", "c", "d"] {
+                _ = try await admin.restore([try todo("1"), try todo("2")], replaces: false, in: name)
+            }
+            _ = try await admin.ask(.removeDocuments(collection: "b", ids: nil))
+            func names(_ after: String?, _ limit: Int) async throws -> [String] {
+                guard case .collections(let found) = try await admin.ask(.collections(after: after, limit: limit))
+                else {
+                    return []
+                }
+                #expect(found.allSatisfy { $0.documents == 2 && $0.bytes > 20 })
+                return found.map(\.name)
+            }
+            #expect(try await names(nil, 10) == ["a", "c", "d"])
+            #expect(try await names(nil, 2) == ["a", "c"])
+            #expect(try await names("a", 2) == ["c", "d"])
+            #expect(try await names("d", 2) == [])
+        }
+    }
+
+    // MARK: Rooms
+
+    @Test("who is kicked is out at once, and does not come back for a time")
+    func kick() async throws {
+        try await AdminWorld.run { world in
+            let admin = try world.admin()
+            let (ada, bob) = (try await world.guest(), try await world.guest())
+            let auth = ada.backend.scope { Shared(.trebuchetAuth) }
+            let user = try await auth.signInAsGuest()
+            let (adas, bobs) = (
+                try ada.client.resolve(Room.self, id: "rooms/chat-a"),
+                try bob.client.resolve(Room.self, id: "rooms/chat-a")
+            )
+            let ticket = try await adas.join(presence: .integer(1), token: nil, attempt: nil)
+            let other = try await bobs.join(presence: nil, token: nil, attempt: nil)
+            guard case .rooms(let rooms) = try await admin.ask(.rooms(after: nil, limit: 10)),
+                case .members(let members) = try await admin.ask(.members(room: "chat-a", after: nil, limit: 10))
+            else {
+                Issue.record("nothing is listed")
+                return
+            }
+            #expect(rooms == [RoomSummary(name: "chat-a", members: 2)])
+            #expect(Set(members.map(\.session)) == [ticket.session, other.session])
+            let listed = try #require(members.first { $0.session == ticket.session })
+            #expect(listed.principal == user.id && listed.host == "127.0.0.1" && listed.isConnected)
+            #expect(listed.presence == .integer(1))
+
+            let kick = AdminRequest.kick(session: ticket.session, room: "chat-a", seconds: 3_600)
+            #expect(try await admin.isDone(kick) == true)
+            #expect(try await admin.isDone(kick) == false)
+            await #expect(throws: RoomError.forbidden) {
+                try await adas.join(presence: nil, token: ticket.token, attempt: nil)
+            }
+            _ = try await ada.client.resolve(Room.self, id: "rooms/chat-b").join(
+                presence: nil, token: nil, attempt: nil)
+            #expect(try await admin.isDone(.kick(session: other.session, room: "chat-a", seconds: 0)) == true)
+            _ = try await bobs.join(presence: nil, token: nil, attempt: nil)
+            await #expect(throws: Admin.Failed(reason: "there is no room 'none'")) {
+                try await admin.ask(.members(room: "none", after: nil, limit: 10))
+            }
+        }
+    }
+
+    // MARK: Accounts
+
+    @Test("a role counts at once for the connections that there are, and for those that come; so does its loss")
+    func roles() async throws {
+        try await AdminWorld.run { world in
+            let doorman = Doorman(actorSystem: world.server.actorSystem)
+            await world.server.expose(doorman, as: Doorman.name)
+            let admin = try world.admin()
+            let credentials = InMemoryCredentialStore()
+            func backend() -> TrebuchetBackend {
+                TrebuchetBackend(
+                    transport: .webSocket(host: world.address.host, port: world.address.port), credentials: credentials)
+            }
+            let first = backend()
+            try await first.client.connect()
+            let auth = first.scope { Shared(.trebuchetAuth) }
+            let user = try await auth.signInAsGuest()
+            func roles(_ backend: TrebuchetBackend) async throws -> Set<String> {
+                try await backend.client.resolve(Doorman.self, id: Doorman.name).roles()
+            }
+            #expect(try await roles(first) == ["guest"])
+            let grant = AdminRequest.setRole(role: "editor", account: user.id, isGranted: true)
+            #expect(try await admin.isDone(grant) == true)
+            #expect(try await admin.isDone(grant) == false, "it has it already")
+            #expect(try await roles(first) == ["guest", "editor"])
+            // Its access token was made before.
+            let second = backend()
+            try await second.client.connect()
+            #expect(try await roles(second) == ["guest", "editor"])
+            guard case .accounts(let accounts) = try await admin.ask(.accounts(after: nil, limit: 10)) else {
+                Issue.record("no accounts")
+                return
+            }
+            #expect(accounts.map(\.id) == [user.id] && accounts.first?.roles == ["editor"])
+            #expect(accounts.first?.email == nil && accounts.first?.sessions == 1)
+
+            let take = AdminRequest.setRole(role: "editor", account: user.id, isGranted: false)
+            #expect(try await admin.isDone(take) == true)
+            #expect(try await admin.isDone(take) == false)
+            #expect(try await roles(first) == ["guest"])
+            #expect(try await roles(second) == ["guest"])
+            let third = backend()
+            try await third.client.connect()
+            #expect(try await roles(third) == ["guest"])
+            for backend in [first, second, third] { await backend.client.close() }
+            for role in ["user", "anyone", "creator", "a b", ""] {
+                await #expect(throws: Admin.Failed.self) {
+                    try await admin.ask(.setRole(role: role, account: user.id, isGranted: true))
+                }
+            }
+            await #expect(throws: Admin.Failed(reason: "there is no account 'x@b.c'")) {
+                try await admin.ask(.setRole(role: "editor", account: "x@b.c", isGranted: true))
+            }
+        }
+    }
+
+    @Test("a session that is ended, and an account that is removed, are so for their connections at once")
+    func sessions() async throws {
+        let store = MemoryStore()
+        try await AdminWorld.run(store: store) { world in
+            let admin = try world.admin()
+            let (ada, bob) = (try await world.guest(), try await world.guest())
+            var ids: [String] = []
+            for guest in [ada, bob] {
+                ids.append(try await guest.backend.scope { Shared(.trebuchetAuth) }.signInAsGuest().id)
+            }
+            guard case .sessions(let all) = try await admin.ask(.sessions(account: nil, after: nil, limit: 10)),
+                case .sessions(let own) = try await admin.ask(.sessions(account: ids[0], after: nil, limit: 10))
+            else {
+                Issue.record("no sessions")
+                return
+            }
+            #expect(Set(all.map(\.account)) == Set(ids) && own.map(\.account) == [ids[0]])
+            #expect(own.first?.connections == 1 && own.first.map { $0.expiry > $0.renewedAt } == true)
+            let session = try #require(own.first).name
+            #expect(try await admin.isDone(.endSession(name: session)) == true)
+            #expect(try await admin.isDone(.endSession(name: session)) == false)
+            #expect(world.accounts.connections.count == 1)
+            #expect(try await admin.isDone(.removeAccount(name: ids[1])) == true)
+            #expect(try await admin.isDone(.removeAccount(name: ids[1])) == false)
+            #expect(world.accounts.connections.count == 0)
+            #expect(try await store.list("auth", prefix: "account/").isEmpty)
+            #expect(try await store.list("auth", prefix: "session/").isEmpty)
+            #expect(await world.accounts.accountCount == 0)
+        }
+    }
+
+    // MARK: The socket
+
+    @Test("what is done, and by whom, stands in the server's log, in one line each")
+    func log() async throws {
+        try await AdminWorld.run { world in
+            let admin = try world.admin()
+            _ = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1\nforged"]))
+            _ = try? await admin.ask(.setRole(role: "editor", account: "nobody", isGranted: true))
+            let uid = geteuid()
+            #expect(
+                world.log.lines == [
+                    "admin: uid \(uid): remove '1\\nforged' from collection 'todos'",
+                    "admin: uid \(uid): grant role 'editor' to 'nobody'",
+                    "admin: uid \(uid): not done: there is no account 'nobody'",
+                ])
+        }
+    }
+
+    @Test("no more than four administer a server at once, and one that leaves makes room")
+    func connections() async throws {
+        try await AdminWorld.run { world in
+            var admins: [Admin] = []
+            for _ in 1...4 {
+                let admin = try world.admin()
+                _ = try await admin.ask(.rooms(after: nil, limit: 1))
+                admins.append(admin)
+            }
+            let fifth = try world.admin()
+            await #expect(throws: Admin.Failed(reason: "4 others administrate the server already")) {
+                try await fifth.answer()
+            }
+            admins.removeLast()
+            let isFree = await eventually {
+                guard let admin = try? world.admin() else { return false }
+                return (try? await admin.ask(.rooms(after: nil, limit: 1))) != nil
+            }
+            #expect(isFree)
+        }
+    }
+
+    @Test("a line that is no request, or too long, ends its connection with a reason, and no other")
+    func garbage() async throws {
+        try await AdminWorld.run { world in
+            let other = try world.admin()
+            for (request, reason) in [
+                (#"{"rooms":{}}"#, "this is no message"), ("nonsense", "this is no message"),
+                (#"{"obliterate":{}}"#, "this is no message"),
+            ] {
+                let admin = try world.admin()
+                try await admin.link.write(raw: Array((request + "\n").utf8))
+                let failed = await #expect(throws: Admin.Failed.self) { try await admin.answer() }
+                #expect(failed?.reason.hasPrefix(reason) == true, "\(String(describing: failed))")
+                #expect(try await admin.link.next(AdminAnswer.self) == nil)
+            }
+            let long = try world.admin()
+            // The server may have closed before all of it is sent.
+            try? await long.link.write(raw: Array(repeating: 0x20, count: AdminLink.longestLine + (256 << 10)))
+            do {
+                let answer = try await long.answer()
+                Issue.record("\(answer)")
+            } catch let failed as Admin.Failed {
+                #expect(failed.reason.hasPrefix("a line has more than"))
+            } catch {
+                // Cut, with what was not read still in it.
+            }
+            #expect(await eventually { world.log.lines.contains { $0.contains("a line has more than 4194304 bytes") } })
+            _ = try await other.ask(.rooms(after: nil, limit: 1))
+            await #expect(throws: Admin.Failed(reason: "a page has 1 to 1000 entries")) {
+                try await other.ask(.rooms(after: nil, limit: 1_001))
+            }
+        }
+    }
+
+    @Test("a service that is not hosted is not administrated, and a socket that is closed is gone")
+    func closing() async throws {
+        let folder = try TemporaryFolder()
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0)) { _ in }
+        try await server.start()
+        let socket = try AdminSocket.open(on: server, at: folder.path + "/a")
+        let admin = Admin(link: try AdminLink.connect(to: socket.path))
+        for (request, service) in [
+            (AdminRequest.rooms(after: nil, limit: 1), "rooms"), (.collections(after: nil, limit: 1), "collections"),
+            (.export(collection: "a"), "collections"), (.accounts(after: nil, limit: 1), "auth"),
+        ] {
+            await #expect(throws: Admin.Failed(reason: "the server hosts no \(service)")) {
+                try await admin.ask(request)
+            }
+        }
+        socket.close()
+        #expect(try await admin.link.next(AdminAnswer.self) == nil)
+        #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: socket.path) }
+        let next = try AdminSocket.open(on: server, at: folder.path + "/a")
+        // The one before does not take the socket of the next away.
+        socket.close()
+        _ = try AdminLink.connect(to: next.path)
+        next.close()
+        await server.shutdown(drain: .zero)
+    }
+}

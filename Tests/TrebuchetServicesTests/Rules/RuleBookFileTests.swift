@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct RuleBookFileTests {
+    private func problems(_ text: String) -> [String] {
+        do throws(RuleBookError) {
+            _ = try RuleBook(json: Array(text.utf8), file: "rules.json")
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    @Test(
+        "what is no JSON is told with line and column",
+        arguments: [
+            ("", "rules.json:1:1: the text ends where a value is expected"),
+            ("{\n  \"collections\": {}\n  \"rooms\": {}\n}", "rules.json:3:3: expected ',' or '}'"),
+            ("{\"collections\": {},\n}", "rules.json:2:1: expected '\"'"),
+            ("{}\n{}", "rules.json:2:1: text after the end of the message"),
+            ("{\"é\": // no comments\n1}", "rules.json:1:7: expected a value"),
+        ])
+    func syntax(text: String, problem: String) { #expect(problems(text) == [problem]) }
+
+    @Test("text that is not UTF-8 is told with its line")
+    func notUTF8() throws {
+        let error = try #require(throws: RuleBookError.self) {
+            try RuleBook(json: Array("{\n\"".utf8) + [0xFF] + Array("\": 1}".utf8), file: "f")
+        }
+        #expect(error.description == "f:2:1: this is not UTF-8")
+    }
+
+    /// One problem for each line of it.
+    private static let wrong = #"""
+        {
+          "roles": ["editor", "user", "a b"],
+          "colections": {},
+          "collections": {
+            "todos": {
+              "update": "usr",
+              "create": "creator",
+              "delete": ["nobody", "editor"],
+              "read": 1,
+              "reed": "anyone",
+              "fields": {
+                "title": { "type": "strng" },
+                "done": { "type": "boolean", "maxLength": 3 },
+                "state": { "type": "string", "enum": ["open", 1] },
+                "tags": { "type": "array", "maxLength": -1, "required": true },
+                "kind": { "enum": [] },
+                "kind": {},
+                "by": { "write": "somebody", "immutable": true }
+              },
+              "otherFields": "no",
+              "limits": { "documents": 0, "bytes": 10,
+                "writesPerSecond": -2,
+                "writesAtOnce": 1.5 }
+            },
+            "a/b": {},
+            "log-*": []
+          },
+          "rooms": {
+            "chat": { "join": "no-creator",
+              "publish": [],
+              "members": 0 }
+          }
+        }
+        """#
+
+    @Test("every problem is told with its line, its member and what to do")
+    func members() {
+        #expect(
+            problems(Self.wrong) == [
+                "rules.json:2: roles: 'user' is there without being named",
+                "rules.json:2: roles: a role's name is a text of letters, digits, -, _ and .",
+                "rules.json:3: there is no member 'colections'; did you mean 'collections'?",
+                "rules.json:6: collections.todos.update: 'usr' is no role; did you mean 'user'?",
+                "rules.json:7: collections.todos.create: 'creator' says nothing here, where no document is there yet; "
+                    + "use 'signed-in'",
+                "rules.json:8: collections.todos.delete: 'nobody' stands alone",
+                "rules.json:9: collections.todos.read: must be a role, or an array of roles, as \"user\"",
+                "rules.json:10: collections.todos: there is no member 'reed'; did you mean 'read'?",
+                "rules.json:12: collections.todos.fields.title.type: 'strng' is no type; did you mean 'string'?",
+                "rules.json:13: collections.todos.fields.done.maxLength: is for strings and arrays, and this is a boolean",
+                "rules.json:14: collections.todos.fields.state.enum: has a value that is not a string",
+                "rules.json:15: collections.todos.fields.tags.maxLength: must be a whole number from 0 on",
+                "rules.json:16: collections.todos.fields.kind.enum: must be an array of the values that are allowed",
+                "rules.json:17: collections.todos.fields: 'kind' is there twice",
+                "rules.json:18: collections.todos.fields.by.write: 'somebody' is no role; a role of your own stands in 'roles' at the "
+                    + "top",
+                "rules.json:20: collections.todos.otherFields: must be true or false",
+                "rules.json:21: collections.todos.limits.documents: must be a whole number from 1 on",
+                "rules.json:22: collections.todos.limits.writesPerSecond: must be a number above 0",
+                "rules.json:23: collections.todos.limits.writesAtOnce: must be a whole number from 1 on",
+                "rules.json:25: collections: 'a/b' is no name: it has letters, digits, -, _ and ., and * for any",
+                "rules.json:26: collections.log-*: must be an object",
+                "rules.json:29: rooms.chat.join: 'no-creator' says nothing here, where no document is there yet; "
+                    + "use 'signed-in'",
+                "rules.json:30: rooms.chat.publish: is empty; write \"nobody\"",
+                "rules.json:31: rooms.chat.members: must be a whole number from 1 on",
+            ])
+    }
+
+    @Test("a file that is not there, is a folder or is too large is a problem of the file")
+    func files() throws {
+        let folder = try TemporaryFolder()
+        for (path, problem) in [
+            (folder.path + "/none.json", "cannot be read (No such file or directory)"),
+            (folder.path, "cannot be read (Is a directory)"),
+        ] {
+            let error = try #require(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path) }
+            #expect(error.description == "\(path): \(problem)")
+        }
+        let large = folder.path + "/large.json"
+        try Data(repeating: 0x20, count: RuleBook.longestFile + 1).write(to: URL(fileURLWithPath: large))
+        let error = try #require(throws: RuleBookError.self) { try RuleBook(contentsOfFile: large) }
+        #expect(error.description == "\(large): has more than 1048576 bytes")
+    }
+
+    @Test("the defaults are a file that says what counts without one")
+    func defaults() throws {
+        let book = try RuleBook(json: Array(RuleBook.defaults.utf8))
+        let documents = [Document(id: "a", fields: [:], creator: "ada"), Document(id: "b", fields: [:])]
+        for principal in [nil, Principal(id: "ada"), Principal(id: "eve", roles: ["user"])] {
+            for document in documents {
+                for action in CollectionAction.allCases {
+                    let without = CreatorRules().may(principal, action, document, in: "todos")
+                    #expect(book.may(principal, action, document, in: "todos") == without)
+                    #expect(RuleBook().may(principal, action, document, in: "todos") == without)
+                }
+            }
+            for book in [book, RuleBook()] {
+                #expect(book.readers(like: principal, in: "todos") == .everybody)
+                #expect(book.mayJoin(principal, "chat-lobby") && book.mayPublish(principal, "t", in: "chat-lobby"))
+                #expect(!book.mayList(principal, "chat-"))
+                #expect(book.memberLimit(of: "chat-lobby", 7) == 7)
+            }
+        }
+        let limits = book.limits(of: "todos", CollectionLimits())
+        #expect(limits.documentsPerCollection == 10_000 && limits.writesToCollection == nil)
+    }
+}

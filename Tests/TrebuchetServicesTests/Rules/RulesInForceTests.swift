@@ -1,0 +1,208 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Rules at a server, as clients meet them.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct RulesInForceTests {
+    private static let secret = "0123456789abcdef"
+
+    private func book(_ text: String) throws -> RuleBook { try RuleBook(json: Array(text.utf8)) }
+
+    private func run(
+        _ rules: any CollectionRules, _ limits: CollectionLimits = CollectionLimits(),
+        _ body: (CollectionWorld) async throws -> Void
+    ) async throws {
+        try await CollectionWorld.run(rules: rules, limits: limits) { world in
+            let doorman = Doorman(actorSystem: world.server.actorSystem)
+            await world.server.expose(doorman, as: Doorman.name)
+            try await body(world)
+        }
+    }
+
+    private func mutations(_ commands: [DocumentCommand], from first: Int = 1) -> [DocumentMutation] {
+        commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }
+    }
+
+    private func fields(_ todo: Todo) throws -> JSONObject { try JSONValue(encoding: todo).decode(JSONObject.self) }
+
+    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
+        let guest = world.guest(name)
+        try await guest.client.connect()
+        return guest
+    }
+
+    private func become(_ guest: CollectionGuest, _ id: String?, _ roles: Set<String> = []) async throws {
+        try await guest.client.resolve(Doorman.self, id: Doorman.name).become(id, roles)
+    }
+
+    @Test("a document is not handed to somebody else, nor made to what it may not be, by updates and links")
+    func updates() async throws {
+        let rules = try book(
+            #"{"collections":{"todos":{"update":"signed-in","fields":{"owner":{"immutable":true},"#
+                + #""tags":{"type":"array","maxLength":1},"done":{"type":"boolean"}}}}}"#)
+        try await run(rules) { world in
+            let ada = try await connected(world, "ada")
+            let commands: [DocumentCommand] = [
+                .add("a", ["owner": .string("ada"), "tags": .array([])]),
+                .update(id: "a", fields: ["owner": .string("eve")]), .update(id: "a", fields: ["done": .integer(1)]),
+                .link(id: "a", field: "tags", target: .string("x")),
+                .link(id: "a", field: "tags", target: .string("y")),
+                .link(id: "a", field: "done", target: .string("y")), .update(id: "a", fields: ["done": .bool(true)]),
+            ]
+            let errors = try await ada.collection().commit(mutations(commands), from: Self.secret).map(\.error)
+            let rule = "collections.todos.fields"
+            #expect(
+                errors == [
+                    nil,
+                    .forbidden(.update, id: "a", reason: "field 'owner' stays as it was set (\(rule).owner.immutable)"),
+                    .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
+                    .invalidDocument("field 'tags' has 2 elements; 1 are allowed (\(rule).tags.maxLength)"),
+                    .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
+                ])
+        }
+    }
+
+    @Test("closures see who writes and the document before and after, and who is shown which document")
+    func closures() async throws {
+        let rules = ClosureRules { principal, change, collection throws(CollectionError) in
+            guard collection == "todos", change.after?.fields["creator"] == change.before?.fields["creator"] else {
+                throw change.forbidden("it stays whose it is")
+            }
+            guard change.before == nil || principal?.id == change.document.creator else { throw change.forbidden() }
+        } read: { principal, document, _ in
+            document.creator == principal?.id || document.fields["isDone"] == .bool(true)
+        }
+        try await run(rules) { world in
+            let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
+            let commands: [DocumentCommand] = [
+                .add("a", try fields(Todo(id: "a", isDone: true))), .add("b", try fields(Todo(id: "b"))),
+                .update(id: "b", fields: ["creator": .string("eve")]),
+            ]
+            let errors = try await ada.collection().commit(mutations(commands), from: Self.secret).map(\.error)
+            #expect(errors == [nil, nil, .forbidden(.update, id: "b", reason: "it stays whose it is")])
+            let other = try await eve.collection().commit(mutations([.delete(id: "a")]), from: "eve's own secret")
+            #expect(other.map(\.error) == [.forbidden(.delete, id: "a")])
+            let elsewhere = try await eve.collection("x").commit(mutations([.add("a")]), from: "eve's own secret")
+            #expect(elsewhere.map(\.error) == [.forbidden(.create, id: "a", reason: "it stays whose it is")])
+            await shows(eve.todos()) { $0.items.ids == ["a"] }
+            await shows(ada.todos()) { $0.items.ids == ["a", "b"] }
+        }
+    }
+
+    @Test("own documents alone are shown; with a role of one's own all of them")
+    func ownDocuments() async throws {
+        try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":["creator","editor"]}}}"#)) {
+            world in
+            let (ada, eve) = (world.guest("ada"), world.guest("eve"))
+            try await ada.todos().create(Todo(id: "ada's"))
+            let eves = eve.todos()
+            try await eves.create(Todo(id: "eve's"))
+            await shows(eves) { $0.items.ids == ["eve's"] }
+            await shows(world.guest().todos()) { !$0.isLoading && $0.items.isEmpty }
+            let editor = try await connected(world)
+            try await become(editor, "ed", ["editor"])
+            await shows(editor.todos()) { $0.items.ids == ["ada's", "eve's"] }
+        }
+    }
+
+    @Test("who gets a role sees more at once, and who loses it sees it no longer, with the queries that are open")
+    func principalChanges() async throws {
+        try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)) { world in
+            let writer = try await connected(world, "ada")
+            _ = try await writer.collection().commit(
+                mutations([.add("a", try fields(Todo(id: "a")))]), from: Self.secret)
+            let guest = try await connected(world)
+            let todos = guest.todos()
+            await shows(todos) { !$0.isLoading }
+            #expect(todos.wrappedValue.items.isEmpty)
+            try await become(guest, "ed", ["editor"])
+            await shows(todos) { $0.items.ids == ["a"] }
+            // The name of the view is known to the client, and no good to it any more.
+            let ticket = try await guest.collection().open(.all)
+            try await become(guest, "ed", ["user"])
+            await shows(todos) { $0.items.isEmpty }
+            let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
+            var results = await view.observeResult().makeAsyncIterator()
+            #expect(await results.next() == nil)
+            #expect(await eventually { world.host.queryCount <= 2 })
+        }
+    }
+
+    @Test("rules that are put in force at a running server count for the next write, and for what is shown")
+    func otherRules() async throws {
+        try await run(CreatorRules()) { world in
+            let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
+            let (adas, eves) = (ada.todos(), eve.todos())
+            try await adas.create(Todo(id: "a"))
+            await shows(eves) { $0.items.ids == ["a"] }
+            world.host.use(
+                try book(
+                    #"{"collections":{"*":{"read":"creator","create":"nobody","limits":{"documentBytes":1}}}}"#))
+            await shows(eves) { $0.items.isEmpty }
+            await shows(adas) { $0.items.ids == ["a"] }
+            await #expect(
+                throws: CollectionError.forbidden(.create, id: "b", reason: "only: nobody (collections.*.create)")
+            ) {
+                try await eves.create(Todo(id: "b"))
+            }
+            let large = try await ada.collection().commit(
+                mutations([.update(id: "a", fields: ["title": .string("x")])]), from: Self.secret)
+            guard case .documentTooLarge("a", _, limit: 1)? = large[0].error else {
+                Issue.record("\(large)")
+                return
+            }
+            world.host.use(CreatorRules())
+            await shows(eves) { $0.items.ids == ["a"] }
+            try await eves.create(Todo(id: "b"))
+            await shows(adas) { $0.items.ids == ["a", "b"] }
+        }
+    }
+
+    @Test("a collection has limits of its own, for documents, bytes and the writes of a connection")
+    func limits() async throws {
+        let rules = try book(
+            #"""
+            {"collections": {
+              "few": {"limits": {"documents": 1}}, "small": {"limits": {"bytes": 60}},
+              "slow": {"limits": {"writesPerSecond": 0.001, "writesAtOnce": 2}}
+            }}
+            """#)
+        try await run(rules) { world in
+            let ada = try await connected(world, "ada")
+            func commit(_ name: String) async throws -> [CollectionError?] {
+                try await ada.collection(name).commit(
+                    mutations([.add("a"), .add("b"), .add("c"), .add("d"), .add("e"), .add("f")]), from: Self.secret
+                ).map(\.error)
+            }
+            #expect(try await commit("few").dropFirst() == Array(repeating: .tooManyDocuments(limit: 1), count: 5)[...])
+            #expect(try await commit("small").last == .collectionTooLarge(limit: 60))
+            #expect(try await commit("slow") == [nil, nil], "the others are not taken")
+            let other = mutations([.add("c")], from: 3)
+            let error = await #expect(throws: CollectionError.self) {
+                _ = try await ada.collection("slow").commit(other, from: Self.secret)
+            }
+            guard case .rateLimited? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(try await commit("free") == Array(repeating: nil, count: 6))
+            let bob = try await connected(world, "bob")
+            #expect(try await bob.collection("slow").commit(other, from: "another's secret").count == 1)
+        }
+    }
+
+    @Test("an error of an older server, which gives no reason, is understood, and the other way round")
+    func oldErrors() throws {
+        let old = #"{"forbidden":{"_0":"update","id":"a"}}"#
+        let error = CollectionError.forbidden(.update, id: "a")
+        #expect(try JSONValue(json: Array(old.utf8)).decode(CollectionError.self) == error)
+        #expect(try String(decoding: JSONValue(encoding: error).json, as: UTF8.self) == old)
+        #expect("\(error)" == "the rules of the collection do not let you update document 'a'")
+        #expect(
+            "\(CollectionError.forbidden(.update, id: "a", reason: "r"))"
+                == "the rules of the collection do not let you update document 'a': r")
+    }
+}
