@@ -46,7 +46,7 @@ final class CollectionVisitor: Sendable {
     /// - Parameter limit: that of the collection, if it has one of its own.
     func takeWrites(_ count: Int, to collection: String, _ limit: RateLimit?) -> Int? {
         let now = MonotonicClock.now
-        let wait = usage.withLock { usage in
+        let wait = usage.withLock { usage -> Int? in
             if let limit, let wait = usage.takeWrites(count, to: collection, limit, at: now) { return wait }
             return usage.writes.take(count, at: now)
         }

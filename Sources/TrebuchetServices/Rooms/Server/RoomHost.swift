@@ -106,9 +106,9 @@ public final class RoomHost: Sendable {
     ) -> [RoomSummary] {
         var (summaries, last): ([RoomSummary], String?) = ([], after)
         while summaries.count < limit {
-            let page = page(prefix: prefix, after: last, limit: limit)
-            summaries += page.lazy.filter { isShown($0.name) }.prefix(limit - summaries.count)
-            guard page.count == limit else { break }
+            let page = page(prefix: prefix, after: last, limit: RoomList.longestPage)
+            summaries += page.filter { isShown($0.name) }.prefix(limit - summaries.count)
+            guard page.count == RoomList.longestPage else { break }
             last = page.last?.name
         }
         return summaries
