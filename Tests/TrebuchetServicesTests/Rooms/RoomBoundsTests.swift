@@ -141,7 +141,7 @@ import TrebuchetTesting
     func listed() async throws {
         struct Everybody: RoomRules {
             func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-            func mayList(_ principal: Principal?) -> Bool { true }
+            func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
         }
         try await RoomWorld.run(rules: Everybody()) { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
