@@ -65,6 +65,7 @@ class Connection:
 
     def __init__(self, socket):
         self.socket, self.count = socket, 0
+        self.is_refused = False
         self.calls, self.beginning, self.streams = {}, {}, {}
         self.reader = asyncio.create_task(self.read())
 
@@ -167,6 +168,10 @@ class Connection:
             case "goAway":
                 # What it has received it still answers, and then it closes.
                 pass
+            case "error" if payload["code"] == "unauthenticated":
+                # The session has ended; the next connection asks why.
+                self.is_refused = True
+                self.socket.transport.abort()
             case "error":
                 raise AssertionError(f"the server does not understand: {payload}")
 
@@ -276,6 +281,8 @@ class Backend:
                     await self.connection.ended()
                 finally:
                     self.is_connected.clear()
+                    if self.connection.is_refused:
+                        self.access = None
                     await self.stop()
             await asyncio.sleep(min(delay(failures), 0.5))
             failures += 1
