@@ -90,7 +90,7 @@ private struct ServicesHost {
     /// Who is signed in may ask which rooms there are.
     private struct Rules: RoomRules {
         func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-        func mayList(_ principal: Principal?) -> Bool { principal != nil }
+        func mayList(_ principal: Principal?, _ room: String) -> Bool { principal != nil }
     }
 
     let url: String

@@ -8,7 +8,7 @@ struct Options: Sendable {
     var limit = Duration.seconds(180)
     /// Guests of the services instead of players of games.
     var services = false
-    var rounds = 15
+    var rounds = 30
 
     static let help = """
         usage: Consistency [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
@@ -19,7 +19,7 @@ struct Options: Sendable {
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
           --services        two clients of the services in Swift and one in Python
-          --rounds N        what each of these does, three writes and an event for each room at once (15)
+          --rounds N        what each of these does, three writes and an event for each room at once (30)
           --limit SECONDS   how long a seed may take before it is said what hangs (180)
 
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use

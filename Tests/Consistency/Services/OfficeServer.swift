@@ -43,5 +43,5 @@ struct OfficeRules: CollectionRules, RoomRules {
     func readersAreAlike(in collection: String) -> Bool { collection != Note.diary }
 
     func mayJoin(_ principal: Principal?, _ room: String) -> Bool { principal != nil && room != "office-locked" }
-    func mayList(_ principal: Principal?) -> Bool { false }
+    func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

@@ -146,7 +146,7 @@ final class ServicesJudge {
     private static func faults(_ random: inout RandomSource) -> FaultyLink.Faults {
         if Int.random(in: 0..<4, using: &random) == 0 { return .mild }
         var faults = FaultyLink.Faults()
-        faults.cutAfterBytes = 4_000...60_000
+        faults.cutAfterBytes = 3_000...40_000
         faults.resets = 0.25
         faults.halfOpens = 0.25
         faults.lates = 0.25
@@ -161,7 +161,7 @@ final class ServicesJudge {
     private static func cut(_ links: [FaultyLink], _ seed: UInt64) async {
         var random = RandomSource(seed: seed &+ 1 << 20)
         while !Task.isCancelled {
-            try? await Task.sleep(for: .milliseconds(Int.random(in: 50...500, using: &random)))
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 20...250, using: &random)))
             let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
             let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
             let link = links[Int.random(in: 0..<links.count, using: &random)]

@@ -141,6 +141,8 @@ class Guest:
             await asyncio.sleep(0.1)
             try:
                 connection = await Connection.open(self.backend.url, self.backend.access)
+                # It has none while it comes back to a room that has gone.
+                token = next(iter(self.rooms.values())).token or "0" * 26
                 for room in foreign:
                     for stream in ("observeRoster", "observeEvents"):
                         values = await connection.observe(room, stream)
@@ -148,7 +150,7 @@ class Guest:
                     for call in (
                         ("history(topic:after:limit:)", None, None, None), ("publish(topic:payload:)", "talk", "spy.0.0"),
                         ("setPresence(_:)", {"name": "spy", "room": "0", "mood": ""}),
-                        ("join(presence:token:attempt:)", None, next(iter(self.rooms.values())).token, None),
+                        ("join(presence:token:attempt:)", None, token, None),
                     ):
                         await self.expect_refusal(connection.call(room, *call), f"{call[0]} of {room}")
                 await self.expect_refusal(

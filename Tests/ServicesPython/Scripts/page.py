@@ -20,6 +20,7 @@ class Names:
         self.values = {}
         # Streams, and their numbers: of one section of the page.
         self.streams = {}
+        self.queries = {}
 
     def fill(self, value, stream=None, name=None):
         """A message of the page, as it is sent."""
@@ -43,9 +44,15 @@ class Names:
         if isinstance(wanted, dict):
             if not isinstance(real, dict):
                 wrong(f"is {real!r} and no object")
+            if name == "shown":
+                wanted = {str(self.queries.get(int(number), number)): value for number, value in wanted.items()}
             if set(wanted) != set(real):
                 wrong(f"has the members {sorted(real)} and not {sorted(wanted)}")
             stream = wanted.get("streamID", stream)
+            if "view" in wanted:
+                # Queries have any numbers.
+                self.queries[wanted["number"]] = real["number"]
+                wanted = {**wanted, "number": real["number"]}
             for each in wanted:
                 self.expect(wanted[each], real[each], f"{where}/{each}", stream, each)
         elif isinstance(wanted, list):

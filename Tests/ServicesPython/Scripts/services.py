@@ -65,6 +65,7 @@ class Connection:
 
     def __init__(self, socket):
         self.socket, self.count = socket, 0
+        self.is_refused = False
         self.calls, self.beginning, self.streams = {}, {}, {}
         self.reader = asyncio.create_task(self.read())
 
@@ -167,6 +168,10 @@ class Connection:
             case "goAway":
                 # What it has received it still answers, and then it closes.
                 pass
+            case "error" if payload["code"] == "unauthenticated":
+                # The session has ended; the next connection asks why.
+                self.is_refused = True
+                self.socket.transport.abort()
             case "error":
                 raise AssertionError(f"the server does not understand: {payload}")
 
@@ -276,6 +281,8 @@ class Backend:
                     await self.connection.ended()
                 finally:
                     self.is_connected.clear()
+                    if self.connection.is_refused:
+                        self.access = None
                     await self.stop()
             await asyncio.sleep(min(delay(failures), 0.5))
             failures += 1
@@ -480,6 +487,30 @@ class Write:
 class Query:
     def __init__(self, query, on_result):
         self.query, self.on_result, self.result = query, on_result, None
+        self.view = self.number = None
+        # What the server has said: the result shows all up to `sure`; when it is at the first of `expected`, up to the second.
+        self.sure, self.expected = -1, None
+
+    @property
+    def seen(self):
+        return max(self.result["revision"], self.sure) if self.result else -1
+
+    def opened(self, ticket):
+        if self.view != ticket["view"]:
+            self.sure, self.expected = -1, None
+        self.view, self.number = ticket["view"], ticket["number"]
+        self.told(ticket["shown"], ticket["revision"])
+
+    def told(self, shown, through):
+        if self.result and self.result["revision"] >= shown:
+            self.sure = max(self.sure, through)
+        elif not self.expected or self.expected[0] <= shown:
+            self.expected = (shown, through)
+
+    def came(self, result):
+        self.result = result
+        if self.expected and self.expected[0] <= result["revision"]:
+            self.sure, self.expected = max(self.sure, self.expected[1]), None
 
 class Collection:
     def __init__(self, name):
@@ -538,6 +569,11 @@ class Collection:
                     failures += 1
                     continue
                 outcomes = [{"number": write.number, "revision": 0, "error": {refused.case or refused.code: {}}} for write in batch]
+            through = max((outcome["revision"] for outcome in outcomes), default=0)
+            for number, shown in (outcomes[-1].get("shown") or {}).items() if outcomes else ():
+                for query in self.queries:
+                    if query.number == int(number):
+                        query.told(shown, through)
             self.settle({outcome["number"]: outcome for outcome in outcomes})
 
     def settle(self, outcomes):
@@ -574,13 +610,17 @@ class Collection:
         while True:
             try:
                 ticket = await connection.call(self.name, "open(_:)", query.query)
+                if query.view != ticket["view"]:
+                    # Another one, perhaps of a server that has begun anew.
+                    query.result = None
+                query.opened(ticket)
                 results = await connection.observe(ticket["view"], "observeResult")
                 while True:
                     result = await results.get()
                     if isinstance(result, Exception):
                         raise result
                     failures = 0
-                    query.result = result
+                    query.came(result)
                     self.show()
             except Refused as refused:
                 # The view has gone; others are for good.
@@ -591,17 +631,17 @@ class Collection:
 
     def show(self):
         # Kept until all results have it.
-        seen = min((query.result["revision"] if query.result else -1 for query in self.queries), default=None)
+        seen = min((query.seen for query in self.queries), default=None)
         self.writes = [write for write in self.writes if write.revision is None or seen is not None and write.revision > seen]
         for query in self.queries:
             if query.result:
-                query.on_result(self.over(query.result))
+                query.on_result(self.over(query))
 
-    def over(self, result):
+    def over(self, query):
         """The documents of a result, with the writes that are not in it."""
-        documents = {document["id"]: document["fields"] for document in result["documents"]}
+        documents = {document["id"]: document["fields"] for document in query.result["documents"]}
         for write in self.writes:
-            if write.revision is None or write.revision > result["revision"]:
+            if write.revision is None or write.revision > query.seen:
                 perform(write.command, documents)
         return documents
 
