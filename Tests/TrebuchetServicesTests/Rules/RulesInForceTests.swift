@@ -170,7 +170,10 @@ import TrebuchetTesting
               "slow": {"limits": {"writesPerSecond": 0.001, "writesAtOnce": 2}}
             }}
             """#)
-        try await run(rules) { world in
+        var limits = CollectionLimits()
+        // All of it is for one.
+        limits.principalShare = 1
+        try await run(rules, limits) { world in
             let ada = try await connected(world, "ada")
             func commit(_ name: String) async throws -> [CollectionError?] {
                 try await ada.collection(name).commit(

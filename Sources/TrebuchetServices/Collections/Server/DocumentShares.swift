@@ -69,7 +69,8 @@ struct DocumentShares: Sendable {
         }
     }
 
+    /// One at least: else nobody could have a part of what is only one.
     private static func most(_ limit: Int, _ part: Int, free: Int) -> Int {
-        part > 1 ? max(limit / part, free) : limit
+        part > 1 ? max(limit / part, free, 1) : limit
     }
 }
