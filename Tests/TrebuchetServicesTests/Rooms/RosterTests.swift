@@ -111,4 +111,23 @@ import TrebuchetWire
         batch.bring(into: &roster, at: 2_000)
         #expect(roster.members.map(\.id) == ["b"])
     }
+
+    @Test("there is nothing to tell when all show again what they showed")
+    func nothingToTell() {
+        var batch = PresenceBatch(limit: 10_000, interval: 50)
+        var roster = Roster()
+        batch.show(.integer(1), of: "a", principal: nil)
+        var isToTell = [batch.isToTell(roster, at: 1_000)]
+        batch.bring(into: &roster, at: 1_000)
+        batch.show(.integer(2), of: "a", principal: nil)
+        batch.show(.integer(1), of: "a", principal: nil)
+        batch.show(nil, of: "b", principal: nil)
+        var waits = [batch.timeToWait(at: 1_010), batch.timeToWait(at: 1_010)]
+        isToTell.append(batch.isToTell(roster, at: 1_050))
+        batch.show(.integer(1), of: "a", principal: "ada")
+        waits.append(batch.timeToWait(at: 1_060))
+        #expect(waits == [40, nil, 40], "nobody waits any more behind the second")
+        isToTell.append(batch.isToTell(roster, at: 1_100))
+        #expect(isToTell == [true, false, true], "who it is has changed at last")
+    }
 }

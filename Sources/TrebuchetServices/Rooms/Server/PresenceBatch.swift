@@ -53,10 +53,16 @@ struct PresenceBatch {
         return next - now
     }
 
-    /// A session that shows again what it showed before changes nothing.
+    /// Whether there is anything to tell; if not, all has been told. A session that shows again what it showed before changes
+    /// nothing.
+    mutating func isToTell(_ roster: Roster, at now: UInt64) -> Bool {
+        changes = changes.filter { !roster.shows($1.presence, of: $0, $1.principal) }
+        if changes.isEmpty { (isAwaited, lastTime) = (false, now) }
+        return !changes.isEmpty
+    }
+
     mutating func bring(into roster: inout Roster, at now: UInt64) {
-        isAwaited = false
-        lastTime = now
+        (isAwaited, lastTime) = (false, now)
         for (session, change) in changes where !roster.shows(change.presence, of: session, change.principal) {
             roster.set(change.presence, of: session, principal: change.principal)
         }

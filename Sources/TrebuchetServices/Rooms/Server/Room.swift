@@ -217,7 +217,12 @@ distributed actor Room {
     }
 
     /// Shows what waits for the interval to be over.
-    func showAll() { showing.bring(into: &roster, at: MonotonicClock.now) }
+    func showAll() {
+        let now = MonotonicClock.now
+        // To touch the state is to send it.
+        guard showing.isToTell(roster, at: now) else { return }
+        showing.bring(into: &roster, at: now)
+    }
 
     /// Whose share of all rooms a session uses; nil when it has ended.
     private func holds(_ session: String, _ holder: Holder?) {
