@@ -169,7 +169,7 @@ import TrebuchetTesting
             try await todos.create(Todo(id: "0"))
             let link = try #require(todos.wrappedValue.link)
             let query = CollectionQuery(where: [.equal("isDone", .bool(true))])
-            for number in 1...200 {
+            for number in 1...100 {
                 let ticket = try await link.open(query, again: false)
                 link.close(query)
                 #expect(try await link.open(query, again: false) == ticket)

@@ -154,4 +154,23 @@ import Trebuchet
         plan.show(quiet)
         #expect(plan.next(hasEvents: true) == .publish)
     }
+
+    @Test("a presence that was refused is not sent again, unless it is to be shown anew")
+    func refusedAgain() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.show(.integer(1))
+        plan.connected()
+        let joining = plan.next(hasEvents: false)
+        plan.joined(
+            RoomTicket(session: "s", token: "t", events: EventPosition(epoch: "e", last: 0)), showing: .integer(1))
+        plan.show(.integer(2))
+        let first = plan.next(hasEvents: false)
+        _ = plan.failed(first, with: RoomError.presenceTooLarge(bytes: 2, limit: 1))
+        let behind = plan.next(hasEvents: false)
+        plan.show(.integer(2))
+        let again = plan.next(hasEvents: false)
+        #expect(joining == .join(presence: .integer(1), token: nil))
+        #expect([first, behind, again] == [.set(.integer(2)), .wait, .set(.integer(2))])
+    }
 }

@@ -70,7 +70,11 @@ struct RoomPlan {
     /// Whether a presence has come to its end: it is shown, or refused.
     func isSettled(_ presence: JSONValue?) -> Bool { shown == .known(presence) && isJoined }
 
-    mutating func show(_ presence: JSONValue?) { self.presence = presence }
+    /// What was refused is tried once more when it is to be shown again: whoever asks for that waits for an answer.
+    mutating func show(_ presence: JSONValue?) {
+        if presence == refused { refused = nil }
+        self.presence = presence
+    }
 
     // MARK: The connection
 
