@@ -77,6 +77,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     private let activity = Atomic<UInt>(0)
     /// How far its clock is ahead of the machine's, in nanoseconds: tests turn it on.
     private let ahead = Atomic<UInt64>(0)
+    private let timeHolds = Atomic<Int>(0)
     private let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
 
     package init(name: String) throws(TransportError) {
@@ -155,6 +156,14 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
         ahead.add(nanoseconds, ordering: .relaxed)
         execute {}
     }
+
+    /// What takes the machine's time begins: an attempt to connect, an actor that goes. A test's clock stands still until it
+    /// ends, lest a limit pass only because the test turned the clock on. From anywhere.
+    package func holdTime() { timeHolds.add(1, ordering: .relaxed) }
+
+    package func releaseTime() { timeHolds.subtract(1, ordering: .relaxed) }
+
+    package var isTimeHeld: Bool { timeHolds.load(ordering: .relaxed) > 0 }
 
     /// When the next timer fires; on the reactor.
     package var nextDeadline: UInt64? {

@@ -43,11 +43,15 @@ public final class TestClock: Sendable {
 
     /// Turns the clock on. What falls due meanwhile happens at its time, one after the other: when a ping is due, and then the
     /// time for its answer, the answer may come between. When this returns, timers have fired; tasks that they started may still run.
+    ///
+    /// An attempt to connect and an actor's `deactivate()` take the machine's time: the clock stands still until they end, though no
+    /// longer than 5 s in all.
     public func advance(by time: Duration) async {
         var rest = time.nanoseconds
         // However many timers there are, it does not take long.
         let least = max(1, rest / 1_000)
-        await settle()
+        let patience = ContinuousClock.now + .seconds(5)
+        await settle(until: patience)
         while rest > 0 {
             var step = rest
             for reactor in reactors {
@@ -59,15 +63,20 @@ public final class TestClock: Sendable {
             }
             rest -= step
             for reactor in reactors { reactor.advance(by: step) }
-            await settle()
+            await settle(until: patience)
         }
     }
 
-    /// Some turns of each, in which messages go to the other side and back.
-    private func settle() async {
-        for _ in 0..<4 {
-            for reactor in reactors { await reactor.perform {} }
-        }
+    /// Some turns of each, in which messages go to the other side and back, and as many more as what holds the clock needs.
+    private func settle(until patience: ContinuousClock.Instant) async {
+        repeat {
+            for _ in 0..<4 {
+                for reactor in reactors { await reactor.perform {} }
+            }
+            guard reactors.contains(where: \.isTimeHeld) else { return }
+            // The thread that it waits for may need this one's processor.
+            await Task.yield()
+        } while ContinuousClock.now < patience
     }
 }
 

@@ -109,12 +109,15 @@ private distributed actor Oracle {
 
     @Test("a client tries again when its wait is over")
     func backoff() async throws {
-        try await withTestServer(clock: clock) { [journal] server in
+        // A machine that is busy may not answer a ping in the moment that an hour lasts here.
+        var limits = ServerLimits()
+        limits.pingInterval = nil
+        try await withTestServer(limits: limits, clock: clock) { [journal] server in
             await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { test in
             var options = TrebuchetClient.Options()
             (options.reconnect.initialDelay, options.reconnect.maximumDelay) = (.seconds(3_600), .seconds(3_600))
-            options.callTimeout = nil
+            (options.callTimeout, options.pingInterval) = (nil, nil)
             let client = try await test.connect(options)
             let oracle = try client.resolve(Oracle.self, id: "oracle")
             #expect(try await oracle.answer() == 1)
@@ -125,6 +128,27 @@ private distributed actor Oracle {
             #expect(client.connectionState.currentValue != .connected)
             await clock.advance(by: .seconds(3_600))
             #expect(try await call.value == 1)
+        }
+    }
+
+    @Test("an attempt to connect has the machine's time, however far the clock goes on")
+    func attempt() async throws {
+        var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
+        (limits.pingInterval, options.pingInterval) = (nil, nil)
+        try await withTestServer(limits: limits, clock: clock) { [journal] server in
+            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+        } body: { [options] test in
+            var faults = FaultyLink.Faults()
+            faults.delay = .milliseconds(100)...(.milliseconds(100))
+            let link = try FaultyLink(to: test.address, seed: 1, faults: faults)
+            let client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options, clock: clock)
+            let connection = Task { try await client.connect() }
+            #expect(await eventually { client.connectionState.currentValue != .disconnected(nil) })
+            await clock.advance(by: .seconds(3_600))
+            try await connection.value
+            await client.close()
+            await link.close()
         }
     }
 

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Networking
 
-@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .apartFromOthers)
+@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ChannelInputTests {
     @Test("no more is read at once than it is told, nor than the reactor's buffer holds")
     func mostRead() async throws {

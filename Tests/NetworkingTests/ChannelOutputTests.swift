@@ -5,7 +5,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("What a channel sends and keeps", .timeLimit(.minutes(1)), .apartFromOthers)
+@Suite("What a channel sends and keeps", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ChannelOutputTests {
     @Test("a channel is writable up to the high mark, and again from the low mark on")
     func marks() async throws {

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Networking
 
-@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(1)), .apartFromOthers)
+@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ReactorWorkTests {
     /// Notes what was done, in order.
     private final class Log: Sendable {
@@ -129,6 +129,57 @@ struct ReactorWorkTests {
         await reactor.perform {}
         await reactor.perform {}
         #expect(log.all == ["0", "1", "2", "3", "4"])
+    }
+
+    private static func burn() {
+        let end = MonotonicClock.now + 50_000
+        while MonotonicClock.now < end {}
+    }
+
+    /// Stands in line again so often, and then says so.
+    ///
+    /// `@unchecked Sendable`: used on its reactor alone.
+    private final class Long: InLine, @unchecked Sendable {
+        let reactor: Reactor
+        let done: Journal
+        var rounds = 200
+        init(_ reactor: Reactor, _ done: Journal) {
+            self.reactor = reactor
+            self.done = done
+        }
+        func goOn() {
+            ReactorWorkTests.burn()
+            rounds -= 1
+            if rounds > 0 { reactor.standInLine(self) } else { done.note("done") }
+        }
+    }
+
+    @Test(
+        "what is more than a turn has time for goes on by itself, though nobody wakes the reactor",
+        arguments: [
+            "sent", "jobs", "line", "end",
+        ])
+    func goesOn(part: String) async throws {
+        let reactor = try Reactor(name: "test-goes-on")
+        let done = Journal()
+        // All of it is there before any of it runs.
+        reactor.execute {
+            for number in 1...200 {
+                let isLast = number == 200
+                let work: @Sendable () -> Void = {
+                    Self.burn()
+                    if isLast { done.note("done") }
+                }
+                switch part {
+                case "sent": reactor.execute(work)
+                case "jobs": Task(executorPreference: reactor.tasks) { work() }
+                case "line": if isLast { reactor.standInLine(Long(reactor, done)) }
+                // In a turn that has ended, so for the next one.
+                default: if isLast { reactor.atEndOfTurn(Chore { reactor.standInLine(Chore { done.note("done") }) }) }
+                }
+            }
+        }
+        #expect(await eventually(within: .seconds(10)) { done.entries == ["done"] })
     }
 
     @Test("a reactor that has nothing to do waits, also with a paused connection that has something to read")

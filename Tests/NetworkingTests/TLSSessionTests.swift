@@ -69,7 +69,7 @@ private struct TLSPair {
     }
 }
 
-@Suite("A TLS session over a pair of sockets", .apartFromOthers)
+@Suite("A TLS session over a pair of sockets")
 struct TLSSessionTests {
     @Test("a client begins, a server waits, and both know when hands are shaken")
     func handshake() throws {
@@ -338,7 +338,7 @@ struct TLSSessionTests {
     }
 }
 
-@Suite("What a TLS context holds connections to", .apartFromOthers)
+@Suite("What a TLS context holds connections to")
 struct TLSContextTests {
     @Test("TLS 1.2 at least, no compression, no renegotiation, memory released when idle", arguments: [true, false])
     func options(isServer: Bool) throws {
@@ -395,12 +395,16 @@ struct TLSContextTests {
         let context = SSL_CTX_new(TLS_client_method())
         defer { SSL_CTX_free(context) }
         #expect(SSL_CTX_set_alpn_protos(context, offers, UInt32(offers.count)) == 0)
+        return try chosen(by: try #require(SSL_new(context)))
+    }
+
+    /// The same for a connection, which is freed.
+    private static func chosen(by ssl: OpaquePointer) throws -> String? {
         let pair = try TLSPair()
         defer { pair.close() }
-        let ssl = try #require(SSL_new(context))
         defer { SSL_free(ssl) }
         SSL_set_fd(ssl, pair.there.descriptor)
-        for _ in 0..<10 {
+        for _ in 0..<5 {
             _ = SSL_connect(ssl)
             _ = pair.receive(pair.server)
         }
@@ -409,6 +413,13 @@ struct TLSContextTests {
         var count: UInt32 = 0
         SSL_get0_alpn_selected(ssl, &text, &count)
         return String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+    }
+
+    @Test("a client says that it speaks HTTP/1.1")
+    func offered() throws {
+        let ssl = try TLSPair.client { $0.trust = .insecure }.makeConnection(to: "offered.example")
+        // It keeps what it gets with the session that it was made for, which this one has not.
+        #expect(try Self.chosen(by: ssl) == "http/1.1")
     }
 
     @Test(

@@ -114,4 +114,19 @@ struct HTTPRequestHeadTests {
             #expect(parse(text) == nil)
         }
     }
+
+    @Test(
+        "names of fields are tokens, from their first letter on, and values have no control characters",
+        arguments: [
+            ("!x: y", nil), ("#$%&'*+-.^_`|~09azAZ: y", nil), (" x: y", 400), ("\tx: y", 400), ("x : y", 400),
+            (": y", 400), ("x", 400),
+            ("x(: y", 400), ("x\u{7f}: y", 400), ("x\u{e9}: y", 400), ("x: \ty\t z", nil), ("x: \u{1f}", 400),
+            ("x: \u{7f}", 400),
+            ("x: \u{80}", nil), ("x: ~", nil), ("x:y", nil), ("x: y: z", nil), ("x\"y: z", 400), ("x{y: z", 400),
+            ("x/y: z", 400),
+            ("x:\u{0}", 400),
+        ] as [(String, Int?)])
+    func fieldNames(line: String, refused: Int?) {
+        #expect(status("GET / HTTP/1.1\r\nHost: h\r\n\(line)\r\n\r\n") == refused)
+    }
 }

@@ -164,7 +164,9 @@ final class ClientConnection: @unchecked Sendable {
 
     private func start(_ number: Int) {
         guard let opener else { return }
+        reactor.holdTime()
         attempt = Task(executorPreference: reactor.tasks) { [reactor, hasTokenProvider] in
+            defer { reactor.releaseTime() }
             do {
                 try await opener(number)
             } catch {

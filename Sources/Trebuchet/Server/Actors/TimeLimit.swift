@@ -9,7 +9,9 @@ enum TimeLimit {
     ) async throws {
         try await withCheckedThrowingContinuation { continuation in
             let race = Race(continuation)
+            reactor.holdTime()
             let task = Task {
+                defer { reactor.releaseTime() }
                 do {
                     try await work()
                     race.end(.success(()))

@@ -1,0 +1,141 @@
+import Relays
+import Testing
+import TrebuchetWire
+
+@testable import Trebuchet
+
+/// What else may happen to the streams of a client.
+@Suite struct StreamRegistryEdgesTests {
+    private var registry = StreamRegistry()
+
+    private func sink(_ stream: RemoteStream) -> StreamSink { StreamSink(of: stream) }
+
+    private func stream(_ reading: StreamReading = .latest, filter: StreamFilter? = nil) -> RemoteStream {
+        RemoteStream(reading: reading, filter: filter, userInfo: [:]) {}
+    }
+
+    private func value(_ stream: RemoteStream) -> String? {
+        stream.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @discardableResult
+    private mutating func data(_ id: String, _ sequence: UInt64, _ text: String) -> Bool {
+        Array(text.utf8).withUnsafeBytes { registry.handleStreamData(streamID: id, sequence: sequence, data: $0) }
+    }
+
+    private mutating func begin(_ number: UInt64, _ stream: RemoteStream, id: String? = nil, epoch: String = "e") {
+        registry.createRemoteStream(
+            callNumber: number, target: StreamTarget(actorID: "a", name: "observeState"), sink: sink(stream))
+        if let id { _ = registry.handleStreamStart(callNumber: number, streamID: id, epoch: epoch) }
+    }
+
+    @Test("streams are counted, and those that have not begun")
+    mutating func counts() {
+        let streams = [stream(), stream()]
+        #expect(registry.count == 0 && registry.beginningCount == 0)
+        begin(1, streams[0])
+        begin(2, streams[1], id: "s2")
+        #expect(registry.count == 2 && registry.beginningCount == 1)
+        let unknown = registry.handleStreamStart(callNumber: 9, streamID: "s9", epoch: "e")
+        #expect(unknown == "s9")
+        #expect(registry.count == 2 && registry.beginningCount == 1)
+        let notBegun = registry.remove(callNumber: 1)
+        let begun = registry.remove(callNumber: 2)
+        let gone = registry.remove(callNumber: 2)
+        #expect(notBegun == nil && begun == "s2" && gone == nil)
+        #expect(registry.count == 0 && registry.beginningCount == 0)
+    }
+
+    @Test("values count when they are newer, of the same epoch; another epoch begins anew")
+    mutating func sequences() {
+        let stream = stream()
+        begin(1, stream, id: "s")
+        for (sequence, text, isTaken) in [(3, "1", true), (3, "2", false), (2, "3", false), (4, "4", true)]
+            as [(UInt64, String, Bool)]
+        {
+            let wasTaken = data("s", sequence, text)
+            #expect(wasTaken == isTaken)
+        }
+        #expect(value(stream) == "4")
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e")
+        let late = data("s", 4, "5")
+        #expect(!late)
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "f")
+        let fresh = data("s", 1, "6")
+        #expect(fresh && value(stream) == "6")
+        let unknown = data("t", 9, "7")
+        #expect(!unknown)
+    }
+
+    @Test("events come one after the other, from the position on; one that is missing ends the stream")
+    mutating func events() {
+        let stream = stream(.events(buffer: 10))
+        registry.createRemoteStream(
+            callNumber: 1, target: StreamTarget(actorID: "a", name: "observeEvents"), sink: sink(stream))
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 5)
+        let early = data("s", 5, "1")
+        let first = data("s", 6, "2")
+        #expect(!early && first)
+        let gap = data("s", 9, "3")
+        #expect(!gap)
+        #expect(
+            stream.relay.currentValue.outcome
+                == .failed(TrebuchetError(.overflow, "the events 7 to 8 did not come")))
+        #expect(registry.count == 0)
+    }
+
+    @Test("a value that is the one before is left out where the filter says so", arguments: [true, false])
+    mutating func equal(skipsEqual: Bool) throws {
+        let filter = skipsEqual ? StreamFilter.distinct() : .atMost(every: .milliseconds(1))
+        let stream = stream(filter: filter)
+        var target = StreamTarget(actorID: "a", name: "observeState")
+        target.filter = filter
+        registry.createRemoteStream(callNumber: 1, target: target, sink: sink(stream))
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e")
+        data("s", 1, "1")
+        let again = data("s", 2, "1")
+        #expect(again == !skipsEqual)
+        let other = data("s", 3, "2")
+        #expect(other && value(stream) == "2")
+    }
+
+    @Test(
+        "the end of a stream has its reason, and the stream is forgotten unless it goes on elsewhere",
+        arguments: [
+            (StreamEndReason.completed, StreamOutcome.completed), (.clientUnsubscribed, .completed),
+            (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))), (.serverDraining, nil),
+            (.connectionClosed, nil),
+            (StreamEndReason(rawValue: "new"), .failed(TrebuchetError(.unavailable, "the stream ended: new"))),
+        ] as [(StreamEndReason, StreamOutcome?)])
+    mutating func ends(reason: StreamEndReason, outcome: StreamOutcome?) {
+        let stream = stream()
+        begin(1, stream, id: "s")
+        data("s", 1, "1")
+        registry.handleStreamEnd(streamID: "other", reason: reason)
+        #expect(stream.relay.currentValue.outcome == nil)
+        registry.handleStreamEnd(streamID: "s", reason: reason)
+        #expect(stream.relay.currentValue.outcome == outcome)
+        #expect(registry.count == (outcome == nil ? 1 : 0))
+        #expect(registry.beginningCount == registry.count)
+        let late = data("s", 2, "2")
+        #expect(!late && value(stream) == "1")
+    }
+
+    @Test("an error ends the stream, also one of the connection before; a refusal ends what has not begun")
+    mutating func errors() {
+        let (first, second, third) = (stream(), stream(), stream())
+        begin(1, first, id: "s1")
+        begin(2, second, id: "s2")
+        begin(3, third)
+        _ = registry.beginAnew()
+        registry.handleStreamError(streamID: "s1", error: TrebuchetError(.internal, "no"))
+        registry.handleStreamError(streamID: "none", error: TrebuchetError(.internal, "no"))
+        registry.fail(callNumber: 3, error: TrebuchetError(.unauthorized, "no"))
+        #expect(first.relay.currentValue.outcome == .failed(TrebuchetError(.internal, "no")))
+        #expect(third.relay.currentValue.outcome == .failed(TrebuchetError(.unauthorized, "no")))
+        #expect(second.relay.currentValue.outcome == nil && registry.count == 1)
+        registry.removeAll(TrebuchetError(.unavailable, "gone"))
+        #expect(second.relay.currentValue.outcome == .failed(TrebuchetError(.unavailable, "gone")))
+        #expect(registry.count == 0 && registry.beginAnew().isEmpty)
+    }
+}

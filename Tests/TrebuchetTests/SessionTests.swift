@@ -1,0 +1,453 @@
+import Bytes
+import Networking
+import Testing
+import TrebuchetTesting
+import TrebuchetWire
+import WebSockets
+
+@testable import Trebuchet
+
+/// What a server answers over a connection that notes it, by a clock that the test turns.
+@Suite(.timeLimit(.minutes(1)), .serialized) struct SessionTests {
+    /// Notes what is sent.
+    ///
+    /// `@unchecked Sendable`: used on the session's reactor alone.
+    private final class Link: MessageLink, @unchecked Sendable {
+        var texts: [String] = []
+        var isWritable = true
+        var memory: MemoryAccount?
+        var host: AddressKey?
+        var events: [String] = []
+
+        func send(_ body: (inout ByteBuffer) -> Void) {
+            var buffer = ByteBuffer()
+            body(&buffer)
+            texts.append(String(decoding: buffer.bytes, as: UTF8.self))
+        }
+        func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+            var buffer = ByteBuffer()
+            head(&buffer)
+            if buffer.count != headCount { events.append("head of \(buffer.count) bytes") }
+            buffer.append(shared.bytes)
+            texts.append(String(decoding: buffer.bytes, as: UTF8.self))
+        }
+        func inOneWrite(_ body: () -> Void) { body() }
+        func askWhetherHeard() { events.append("asked") }
+        func close(_ code: WebSocketCloseCode, reason: String) { events.append("close \(code) \(reason)") }
+        func abort() { events.append("abort") }
+        func pauseReading() { events.append("pause") }
+        func resumeReading() { events.append("resume") }
+    }
+
+    /// A server with one connection.
+    private final class Rig: Sendable {
+        let clock = TestClock()
+        let server: TrebuchetServer
+        let link = Link()
+        let session: Session
+        let journal = Journal()
+        private var reactor: Reactor { session.shard.reactor }
+
+        init(
+            _ change: (inout ServerLimits) -> Void = { _ in }, version: ProtocolVersion = .v3,
+            largestMessage: Int = .max
+        ) async {
+            var limits = ServerLimits()
+            change(&limits)
+            server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), clock: clock, limits: limits)
+            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+            await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
+            await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
+            let (shard, link) = (server.shards[0], link)
+            session = await shard.reactor.perform {
+                Session(
+                    link, name: shard.newSessionName(), version: version, shard: shard, largestMessage: largestMessage)
+            }
+        }
+
+        func on<Result: Sendable>(_ body: @escaping @Sendable (Session) -> Result) async -> Result {
+            let session = session
+            let result = await reactor.perform { body(session) }
+            await reactor.perform {}
+            return result
+        }
+
+        /// Sends a message; what is said to it at once.
+        @discardableResult
+        func receive(_ text: String) async -> [String] {
+            let link = link
+            return await on { session in
+                link.texts = []
+                Array(text.utf8).withUnsafeBytes { session.receive($0) }
+                return link.texts
+            }
+        }
+
+        func call(_ number: Int, _ actor: String, _ target: String, _ arguments: String, _ more: String = "") async
+            -> [String]
+        {
+            await receive(
+                #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"\#(actor)","targetIdentifier":"\#(target)","#
+                    + #""arguments":[\#(arguments)]\#(more)}}"#)
+        }
+
+        func observe(_ number: Int) async -> [String] {
+            await receive(
+                #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"list","targetIdentifier":"observeState"}}"#
+            )
+        }
+
+        var texts: [String] { get async { let link = link; return await on { _ in link.texts } } }
+        var events: [String] { get async { let link = link; return await on { _ in link.events } } }
+
+        func waitFor(_ text: String) async -> Bool {
+            await eventually { await self.texts.contains { $0.contains(text) } }
+        }
+    }
+
+    private func result(_ number: Int, _ result: String) -> String {
+        #"{"type":"response","payload":{"callID":"\#(number)","result":\#(result)}}"#
+    }
+
+    private func failure(_ number: Int, _ code: String, _ message: String) -> String {
+        #"{"type":"response","payload":{"callID":"\#(number)","error":{"code":"\#(code)","message":"\#(message)"}}}"#
+    }
+
+    @Test("a call is answered with its result, or with what is wrong with it")
+    func calls() async {
+        let rig = await Rig()
+        #expect(await rig.call(1, "calculator", "same(_:)", "5") == [result(1, "5")])
+        #expect(await rig.call(2, "calculator", "nothing()", "") == [#"{"type":"response","payload":{"callID":"2"}}"#])
+        #expect(
+            await rig.call(3, "nobody", "same(_:)", "5") == [
+                failure(3, "actorNotFound", "no actor 'nobody' is exposed")
+            ])
+        let unknown = await rig.call(4, "calculator", "divide(_:)", "5")
+        #expect(unknown.first?.contains("actor 'calculator' has no method 'divide(_:)'; it has ") == true)
+        #expect(unknown.first?.contains(#""code":"methodNotFound""#) == true)
+        #expect(
+            await rig.call(5, "calculator", "same(_:)", "5,6")
+                == [failure(5, "invalidArguments", "same(_:) takes 1 argument(s), got 2")])
+        #expect(
+            await rig.call(6, "calculator", "same(_:)", "5", #","genericSubstitutions":["Si"]"#)
+                == [failure(6, "invalidArguments", "same(_:) takes 0 generic substitution(s), got 1")])
+        // Names with escapes are names too.
+        #expect(await rig.call(7, "calculat\\u006fr", "s\\u0061me(_:)", "8") == [result(7, "8")])
+        #expect(await rig.on { $0.running.isEmpty && $0.load.count == 0 && $0.load.bytes == 0 })
+    }
+
+    @Test("the client is told what its connection is called and what may be sent over it")
+    func hello() async {
+        let rig = await Rig {
+            $0.callsPerConnection = 7
+            $0.pingInterval = .milliseconds(1_500)
+        }
+        let texts = await rig.receive(#"{"type":"hello","payload":{}}"#)
+        let name = await rig.on { $0.shard.answers.names.text($0.name) }
+        #expect(texts.count == 1)
+        #expect(texts.first?.contains(#""session":"\#(name)""#) == true)
+        #expect(texts.first?.contains(#""callsPerConnection":7"#) == true)
+        #expect(texts.first?.contains("1500") == true)
+        #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).count == 1)
+    }
+
+    @Test("messages that make no sense are answered, and so many in a row end the connection")
+    func malformed() async {
+        let rig = await Rig { $0.malformedMessages = 3 }
+        for text in ["no JSON", #"{"type":"streamStart","payload":{}}"#] {
+            let texts = await rig.receive(text)
+            #expect(texts.count == 1 && texts.first?.hasPrefix(#"{"type":"error","#) == true)
+        }
+        // One that does in between begins the row anew.
+        _ = await rig.call(1, "calculator", "nothing()", "")
+        for _ in 0..<2 { await rig.receive("[]") }
+        #expect(await rig.events == [])
+        await rig.receive("{}")
+        #expect(await rig.events == ["close 1008 3 malformed messages in a row"])
+    }
+
+    @Test("a client of an older version is told of them in an answer to no call of its own")
+    func malformedOld() async {
+        let rig = await Rig(version: .v2)
+        let texts = await rig.receive("no JSON")
+        #expect(texts.count == 1 && texts.first?.contains("00000000-0000-0000-0000-000000000000") == true)
+        // And there are kinds of messages that it does not know.
+        #expect(
+            await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains("does not send hello messages") == true
+        )
+    }
+
+    // MARK: Calls that take time
+
+    @Test("a call that takes time counts until it is answered, and may be cancelled")
+    func running() async {
+        let rig = await Rig { $0.callsPerConnection = 2 }
+        for (number, name) in [(1, "a"), (2, "b")] {
+            #expect(await rig.call(number, "waiter", "hold(_:)", "\"\(name)\"") == [])
+        }
+        #expect(await rig.on { [$0.load.count, $0.running.count] } == [2, 2])
+        let full = await rig.call(3, "waiter", "hold(_:)", "\"c\"")
+        #expect(
+            full == [
+                failure(
+                    3, "rateLimited",
+                    "2 calls of this connection are under way already (ServerLimits.callsPerConnection)")
+            ])
+        // What runs in place does not count.
+        #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
+        let again = await rig.call(1, "waiter", "hold(_:)", "\"d\"")
+        #expect(again.first?.contains("callID '1' is in use by a call under way") == true)
+        let cancelled = await rig.receive(#"{"type":"cancel","payload":{"callID":"1"}}"#)
+        #expect(cancelled == [failure(1, "cancelled", "the call was cancelled by its caller")])
+        #expect(await rig.receive(#"{"type":"cancel","payload":{"callID":"1"}}"#) == [])
+        await rig.journal.wait(for: "a was cancelled")
+        #expect(await rig.on { [$0.load.count, $0.running.count] } == [1, 1])
+        rig.journal.note("b go")
+        #expect(await rig.waitFor(result(2, "\"went on\"")))
+        #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.running.count] } == [0, 0, 0])
+    }
+
+    @Test("calls under way have so many bytes, their messages and 4 KiB each")
+    func callBytes() async {
+        let text =
+            #"{"type":"invocation","payload":{"callID":"1","actorID":"waiter","targetIdentifier":"hold(_:)","arguments":["a"]}}"#
+        let each = text.utf8.count + 4_096
+        let rig = await Rig { $0.callBytesPerConnection = 2 * each }
+        for (number, name) in [(1, "a"), (2, "b")] {
+            #expect(await rig.call(number, "waiter", "hold(_:)", "\"\(name)\"") == [])
+        }
+        #expect(await rig.on { $0.load.bytes } == 2 * each)
+        let full = await rig.call(3, "waiter", "hold(_:)", "\"c\"")
+        #expect(
+            full.first?.contains("have \(2 * each) bytes already, of \(2 * each) (ServerLimits.callBytesPerConnection)")
+                == true)
+        for name in ["a", "b"] { rig.journal.note("\(name) go") }
+        #expect(await rig.waitFor(result(1, "\"went on\"")))
+        #expect(await eventually { await rig.on { $0.load.bytes } == 0 })
+        let less = await Rig { $0.callBytesPerConnection = each - 1 }
+        #expect(await less.call(1, "waiter", "hold(_:)", "\"a\"").first?.contains("have 0 bytes already") == true)
+    }
+
+    @Test(
+        "a call ends at the client's limit, or at the server's where that is less",
+        arguments: [
+            (nil, 60), (2_000, 2), (700_000, 600), (0, 0),
+        ] as [(Int?, Int)])
+    func timeouts(asked: Int?, seconds: Int) async {
+        let rig = await Rig()
+        let more = asked.map { #","timeoutMilliseconds":\#($0)"# } ?? ""
+        _ = await rig.call(1, "waiter", "hold(_:)", "\"a\"", more)
+        if seconds >= 60 {
+            await rig.clock.advance(by: .seconds(seconds - 30))
+            #expect(await rig.on { $0.running.count } == 1)
+            await rig.clock.advance(by: .seconds(30))
+        } else {
+            await rig.clock.advance(by: .seconds(seconds))
+        }
+        #expect(await rig.waitFor(failure(1, "timeout", "the call took longer than \(Duration.seconds(seconds))")))
+        await rig.journal.wait(for: "a was cancelled")
+        #expect(await rig.on { $0.load.count } == 0)
+    }
+
+    @Test("what is under way when the connection goes is cancelled, and nothing of it stays")
+    func closed() async {
+        let rig = await Rig()
+        _ = await rig.call(1, "waiter", "hold(_:)", "\"a\"")
+        _ = await rig.observe(2)
+        #expect(await eventually { await rig.on { $0.streams.count } == 1 })
+        #expect(await rig.server.connectionCount == 1)
+        await rig.on { session in
+            session.linkDidClose()
+            session.linkDidClose()
+        }
+        await rig.journal.wait(for: "a was cancelled")
+        #expect(await rig.on { !$0.isOpen && $0.running.isEmpty && $0.streams.isEmpty && $0.load.count == 0 })
+        #expect(await rig.on { $0.shard.sessions.count } == 0)
+        #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
+        #expect(await rig.call(3, "calculator", "same(_:)", "4") == [], "nothing reaches anybody")
+    }
+
+    // MARK: Sizes
+
+    @Test("a result that is larger than the client takes is an error that says whose limit it is", arguments: [0, 1])
+    func largeResult(more: Int) async {
+        let text = String(repeating: "x", count: 100)
+        let whole = result(1, "\"1 \(text)\"")
+        for isServers in [false, true] {
+            let limit = whole.utf8.count - more
+            let rig = await Rig(
+                { if isServers { $0.clientMessageSize = limit } }, largestMessage: isServers ? .max : limit)
+            _ = await rig.call(1, "calculator", "joinLater(_:text:)", "1,\"\(text)\"")
+            if more == 0 {
+                #expect(await rig.waitFor(whole))
+            } else {
+                #expect(await rig.waitFor("internal"))
+                let texts = await rig.texts
+                #expect(
+                    texts.first?.contains(isServers ? "clients are sent \(limit) at most" : "the client takes \(limit)")
+                        == true)
+            }
+        }
+    }
+
+    // MARK: Streams
+
+    @Test("a stream begins with its name and the newest value, follows the state, and ends when its client says so")
+    func streams() async {
+        let rig = await Rig()
+        _ = await rig.observe(1)
+        #expect(await rig.waitFor(#""type":"streamData""#))
+        let begun = await rig.texts
+        #expect(
+            begun.first?.contains(#""type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"list""#)
+                == true)
+        let change = await rig.call(2, "list", "add(title:)", "\"milk\"")
+        // The state first, then the answer.
+        #expect(change.count == 2 && change.first?.contains("milk") == true && change.last == result(2, "1"))
+        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
+        let ended = await rig.receive(
+            #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
+        #expect(
+            ended.first?.contains(#""type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}"#)
+                == true)
+        #expect(
+            await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#) == [])
+        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [0, 0])
+        #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
+        #expect(await rig.call(3, "list", "add(title:)", "\"bread\"") == [result(3, "2")])
+    }
+
+    @Test("a connection has so many streams, and those with a filter")
+    func streamLimits() async {
+        let rig = await Rig {
+            $0.streamsPerConnection = 2
+            $0.filtersPerConnection = 1
+        }
+        func filtered(_ number: Int) async -> [String] {
+            await rig.receive(
+                #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"list","targetIdentifier":"observeState","#
+                    + #""filter":{"path":"/items"}}}"#)
+        }
+        _ = await filtered(1)
+        #expect(await eventually { await rig.on { $0.streams.count } == 1 })
+        let second = await filtered(2)
+        #expect(
+            second.first?.contains(
+                "this connection has 1 streams with a filter already (ServerLimits.filtersPerConnection)") == true)
+        _ = await rig.observe(3)
+        #expect(await eventually { await rig.on { $0.streams.count } == 2 })
+        let third = await rig.observe(4)
+        #expect(
+            third.first?.contains("this connection has 2 streams already (ServerLimits.streamsPerConnection)") == true)
+        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [2, 1])
+        await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
+        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [1, 0])
+        #expect(await rig.on { $0.shard.parts.shares.count(.filters) } == 0)
+    }
+
+    @Test("a stream is taken up where it was, or as far as the server still has it", arguments: [true, false])
+    func resumed(isSameEpoch: Bool) async {
+        let rig = await Rig()
+        _ = await rig.observe(1)
+        #expect(await rig.waitFor(#""type":"streamData""#))
+        _ = await rig.call(2, "list", "add(title:)", "\"milk\"")
+        let epoch = await rig.on { $0.streams.values.first?.node.source.epoch ?? "" }
+        let seen = await rig.on { $0.streams.values.first?.sent ?? 0 }
+        await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
+        let epochNow = isSameEpoch ? epoch : "old"
+        await rig.receive(
+            #"{"type":"streamResume","payload":{"streamID":"s9","callID":"7","actorID":"list","targetIdentifier":"observeState","#
+                + #""epoch":"\#(epochNow)","lastSequence":\#(seen)}}"#)
+        #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s9","callID":"7""#))
+        if isSameEpoch {
+            _ = await rig.call(3, "calculator", "nothing()", "")
+            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "it has that already")
+        } else {
+            #expect(await rig.waitFor("milk"))
+        }
+    }
+
+    @Test(
+        "what cannot be taken up ends as a stream",
+        arguments: [
+            ("nobody", "observeState", "no actor 'nobody' is exposed"),
+            ("list", "observeNothing", "actor 'list' has no stream 'observeNothing'"),
+            ("list", "add(title:)", "actor 'list' has no stream 'add(title:)'"),
+        ])
+    func notResumed(actor: String, target: String, message: String) async {
+        let rig = await Rig()
+        let texts = await rig.receive(
+            #"{"type":"streamResume","payload":{"streamID":"s9","callID":"7","actorID":"\#(actor)","targetIdentifier":"\#(target)","#
+                + #""epoch":"e","lastSequence":3}}"#)
+        #expect(texts.count == 1)
+        #expect(texts.first?.contains(#""type":"streamError","payload":{"streamID":"s9""#) == true)
+        #expect(texts.first?.contains(message) == true)
+        #expect(await rig.on { $0.use.streams } == 0)
+    }
+
+    // MARK: Being sent away
+
+    @Test("a client that is sent away is told so once; what it sends until it knows is taken, then refused")
+    func drained() async {
+        let rig = await Rig()
+        _ = await rig.observe(1)
+        #expect(await rig.waitFor(#""type":"streamData""#))
+        let link = rig.link
+        await rig.on { session in
+            link.texts = []
+            session.drain(reconnectAfterMilliseconds: 250)
+            session.drain(reconnectAfterMilliseconds: 9)
+        }
+        let texts = await rig.texts
+        #expect(texts.count == 2)
+        #expect(texts.first?.contains(#""type":"goAway""#) == true && texts.first?.contains("250") == true)
+        #expect(texts.last?.contains(#""reason":"serverDraining""#) == true)
+        #expect(await rig.events == ["asked"])
+        #expect(await rig.on { $0.isDraining && $0.isLeaving && $0.streams.isEmpty })
+        #expect(await rig.call(2, "calculator", "same(_:)", "4") == [result(2, "4")])
+        let stream = await rig.observe(3)
+        #expect(stream.first?.contains("the server is shutting down and begins no streams") == true)
+        await rig.on { $0.linkDidHear() }
+        #expect(await rig.on { $0.isDraining && !$0.isLeaving })
+        #expect(
+            await rig.call(4, "calculator", "same(_:)", "4") == [
+                failure(4, "unavailable", "the server is shutting down")
+            ])
+    }
+
+    @Test("a client of an older version is not asked, and one that was told nothing hears nothing")
+    func drainedOld() async {
+        let rig = await Rig(version: .v2)
+        await rig.on { session in
+            session.linkDidHear()
+            session.drain(reconnectAfterMilliseconds: 250)
+        }
+        #expect(await rig.texts == [])
+        #expect(await rig.events == [])
+        #expect(await rig.on { $0.isDraining && !$0.isLeaving })
+        let other = await Rig()
+        await other.on { $0.linkDidHear() }
+        #expect(await other.on { !$0.isDraining })
+        #expect(await other.call(1, "calculator", "same(_:)", "4") == [result(1, "4")])
+        await other.on { $0.dismiss() }
+        #expect(await other.call(2, "calculator", "same(_:)", "4").first?.contains("unavailable") == true)
+    }
+
+    // MARK: Rates
+
+    @Test("calls, streams and further hellos that come too fast are refused for a time")
+    func rates() async {
+        let rig = await Rig { $0.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 2) }
+        #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains(#""type":"hello""#) == true)
+        for number in 1...2 { #expect(await rig.call(number, "calculator", "same(_:)", "4") == [result(number, "4")]) }
+        let refused = await rig.call(3, "calculator", "same(_:)", "4")
+        #expect(refused.first?.contains("too many calls of this connection; try again in ") == true)
+        #expect(refused.first?.contains("retryAfterMilliseconds") == true)
+        #expect(await rig.observe(4).first?.contains(#""code":"rateLimited""#) == true)
+        #expect(await rig.call(5, "nobody", "same(_:)", "4").first?.contains(#""code":"rateLimited""#) == true)
+        let hello = await rig.receive(#"{"type":"hello","payload":{}}"#)
+        #expect(hello.count == 1 && hello.first?.hasPrefix(#"{"type":"error""#) == true)
+        await rig.clock.advance(by: .seconds(1_000))
+        #expect(await rig.call(6, "calculator", "same(_:)", "4") == [result(6, "4")])
+    }
+}
