@@ -37,6 +37,13 @@ import TrebuchetTesting
         let lines = list.output.split(separator: "\n")
         #expect(list.status == 0 && lines.count == 2)
         #expect(lines.first?.contains(#""id":"2""#) == true && lines.last?.contains(#""done":false"#) == true)
+        let page = try await run(next, "get", ["--order", "-done", "--limit", "1"]).output.split(separator: "\n")
+        #expect(page.count == 2 && page.first?.contains(#""id":"2""#) == true)
+        let cursor = try #require(page.first { $0.hasPrefix("--after ") }).split(separator: " ")[1]
+        let rest = try await run(next, "get", ["--order", "-done", "--limit", "1", "--after", String(cursor)])
+        #expect(rest.status == 0 && rest.output.contains(#""id":"1""#) && !rest.output.contains("--after"))
+        #expect(try await run(next, "list", ["--where", #"id in "1","2","3""#, "--count"]) == (0, "2\n"))
+        #expect(try await run(next, "list", ["--where", "done!=false", "--where", "id^=2", "--count"]) == (0, "1\n"))
         #expect(try await run(next, "delete", ["1"]).status == 0)
         #expect(try await run(next, "list", ["--where", "done=false"]) == (0, ""))
         #expect(await next.stop() == 0)

@@ -7,7 +7,7 @@ public final class OperationCall<Output: Sendable>: Sendable {
     /// - Parameter settle: Called once, on the main actor.
     @MainActor
     init(
-        _ work: @escaping @Sendable () async throws -> Output,
+        _ work: @escaping @isolated(any) @Sendable () async throws -> Output,
         settle: @escaping @MainActor (Result<Output, any Error>) -> Void
     ) {
         // One task both waits for the work and settles: whatever happens, it comes to its end once.
@@ -35,8 +35,11 @@ public final class OperationCall<Output: Sendable>: Sendable {
     public func cancel() { task.cancel() }
 
     /// What the work comes to, or `CancellationError` as soon as this task is cancelled.
+    ///
+    /// On the main actor from the end of the work on: of two calls whose work ends there, the first to end is the first to settle.
+    @MainActor
     private static func outcome(
-        of work: @escaping @Sendable () async throws -> Output
+        of work: @escaping @isolated(any) @Sendable () async throws -> Output
     ) async -> Result<Output, any Error> {
         guard !Task.isCancelled else { return .failure(CancellationError()) }
         let outcome = StateRelay<Result<Output, any Error>?>(nil)

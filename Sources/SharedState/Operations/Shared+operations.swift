@@ -20,7 +20,7 @@ extension Shared {
         onSuccess: (@MainActor (Output) -> Void)? = nil,
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Output, any Error>) -> Void)? = nil,
-        _ work: @escaping @Sendable () async throws -> Output
+        _ work: @escaping @isolated(any) @Sendable () async throws -> Output
     ) -> OperationCall<Output> {
         let record = reference.operations.record(of: slot.status)
         let number = record.log.begin()

@@ -149,6 +149,6 @@ extension Shared {
                 if error is CancellationError { receipt.withdraw() }
                 onError?(error)
             }, onSettled: onSettled
-        ) { try await receipt.wait() }
+        ) { @MainActor in try await receipt.wait() }
     }
 }

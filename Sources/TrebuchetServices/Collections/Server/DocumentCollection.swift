@@ -475,9 +475,9 @@ distributed actor DocumentCollection {
         timer?.cancel()
         host.didClose(name)
         // So many documents are not taken apart on a reactor.
-        let table = table
+        let (table, lists) = (table, queries.takeApart())
         self.table = DocumentTable(limits: host.limits)
-        Task.detached { withExtendedLifetime(table) {} }
+        Task.detached { withExtendedLifetime((table, lists)) {} }
     }
 
     /// Another collection needs the place.

@@ -5,6 +5,13 @@ struct MatchLists {
     /// Fields by which documents are looked up; other conditions look at all documents.
     private static let mostFields = 16
 
+    /// All that was in them.
+    struct Remains: Sendable {
+        fileprivate let rows: DocumentRows
+        fileprivate let lists: [RowList]
+        fileprivate let fields: [FieldPath: FieldIndex]
+    }
+
     private(set) var rows: DocumentRows
     private var lists: [MatchList.Key: MatchList] = [:]
     private var byNumber: [Int: MatchList] = [:]
@@ -75,13 +82,26 @@ struct MatchLists {
     /// Brings a change into all lists, and calls `body` with those that it touches.
     mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {
         let (before, after) = rows.apply(change)
-        for field in fields.keys { fields[field]!.apply(before, after) }
+        // By index: what is looped over would be copied when it is changed.
+        var place = fields.startIndex
+        while place != fields.endIndex {
+            fields.values[place].apply(before, after)
+            fields.formIndex(after: &place)
+        }
         var touched: Set<Int> = []
         if let before { index.find(before.document, &touched) }
         if let after { index.find(after.document, &touched) }
         for number in touched {
             if let list = byNumber[number], let change = list.apply(before, after) { body(list, change) }
         }
+    }
+
+    /// Nothing is in them any more; what was can be let go of elsewhere, since that takes a while.
+    mutating func takeApart() -> Remains {
+        let all = Remains(rows: rows, lists: lists.values.map(\.rows), fields: fields)
+        (rows, lists, byNumber, fields, fieldUses) = (DocumentRows([]), [:], [:], [:], [:])
+        index = QueryIndex()
+        return all
     }
 
     /// A field that documents can be looked up by, with the values that they have then.

@@ -170,6 +170,12 @@ struct OpenQueries {
         idleLists.removeAll { $0.list == list && $0.left == left }
     }
 
+    /// The collection has closed.
+    mutating func takeApart() -> MatchLists.Remains {
+        idleLists = []
+        return lists.takeApart()
+    }
+
     // MARK: Changes
 
     /// Brings changes into the results that they touch.

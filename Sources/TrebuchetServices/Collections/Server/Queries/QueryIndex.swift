@@ -30,6 +30,16 @@ struct QueryIndex {
         var ranges = ValueRanges()
 
         var isEmpty: Bool { equal.isEmpty && contains.isEmpty && ranges.isEmpty }
+
+        mutating func find(_ value: JSONValue?, _ found: inout Set<Int>) {
+            if !equal.isEmpty, let lists = equal[JSONOrder.identity(value)] { found.formUnion(lists) }
+            if !contains.isEmpty, case .array(let elements)? = value {
+                for element in elements {
+                    if let lists = contains[JSONOrder.identity(element)] { found.formUnion(lists) }
+                }
+            }
+            ranges.find(value) { found.insert($0) }
+        }
     }
 
     private var fields: [FieldPath: Values] = [:]
@@ -71,18 +81,12 @@ struct QueryIndex {
 
     /// The lists in which a document is, or may be.
     mutating func find(_ document: Document, _ found: inout Set<Int>) {
-        for field in fields.keys {
-            let value = field.value(in: document)
-            // In the dictionary itself: a copy would be one of all that is in it.
-            if !fields[field]!.equal.isEmpty, let lists = fields[field]!.equal[JSONOrder.identity(value)] {
-                found.formUnion(lists)
-            }
-            if !fields[field]!.contains.isEmpty, case .array(let elements)? = value {
-                for element in elements {
-                    if let lists = fields[field]!.contains[JSONOrder.identity(element)] { found.formUnion(lists) }
-                }
-            }
-            fields[field]!.ranges.find(value) { found.insert($0) }
+        // By index, and each in its place: what is looped over would be copied when a part of it is looked into for changing.
+        var index = fields.startIndex
+        while index != fields.endIndex {
+            let value = fields.keys[index].value(in: document)
+            fields.values[index].find(value, &found)
+            fields.formIndex(after: &index)
         }
         found.formUnion(others)
     }
