@@ -8,7 +8,7 @@ import Testing
 
     @Test("those that wait are resumed in their order, some at a time; who comes meanwhile is behind them")
     func parts() {
-        let queue = ActorQueue()
+        let queue = ActorQueue(for: Parties(connection: 1, principal: nil, host: nil))
         var resumed: [Int] = []
         for number in 0..<100 { _ = queue.add { _ in resumed.append(number) } }
         #expect(queue.resume(atMost: 32, .failure(Gone())))
@@ -25,7 +25,7 @@ import Testing
     @Test("who has left is not resumed, and what it held is freed at once")
     func leaving() {
         final class Held {}
-        let queue = ActorQueue()
+        let queue = ActorQueue(for: Parties(connection: 1, principal: nil, host: nil))
         var resumed: [Int] = []
         weak var held: Held?
         var waiters: [ActorWaiter] = []

@@ -121,24 +121,26 @@ final class ServerShard: @unchecked Sendable {
         _ name: ActorName, for parties: Parties, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActorWaiter? {
         if let queue = waiting[name] { return queue.add(resume) }
-        let activation: Task<ActorRecord, any Error>
+        let queue = ActorQueue(for: parties)
         do throws(TrebuchetError) {
-            guard let found = try directory.activate(name, for: parties) else {
-                throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
-            }
-            activation = found
+            try activate(name, for: queue)
         } catch {
             resume(.failure(error))
             return nil
         }
-        let queue = ActorQueue()
         waiting[name] = queue
+        return queue.add(resume)
+    }
+
+    private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
+        guard let activation = try directory.activate(name, for: queue.parties) else {
+            throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
+        }
         let reactor = reactor
         Task {
             let outcome = await activation.result
             reactor.execute { self.activated(name, outcome) }
         }
-        return queue.add(resume)
     }
 
     /// Calls that are resumed in one go; others have their turn between.
@@ -158,7 +160,17 @@ final class ServerShard: @unchecked Sendable {
     /// While some wait, those who come queue behind them: calls keep their order.
     private func resume(_ queue: ActorQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
-            return reactor.execute { self.resume(queue, name, outcome) }
+            guard case .success(let record) = outcome, record.life.isGone else {
+                return reactor.execute { self.resume(queue, name, outcome) }
+            }
+            // Those before have brought it to its end; the others wait for the next of its name.
+            do throws(TrebuchetError) {
+                try activate(name, for: queue)
+            } catch {
+                waiting[name] = nil
+                resume(queue, name, .failure(error))
+            }
+            return
         }
         guard waiting[name] === queue, case .success(let record) = outcome else { return }
         waiting[name] = nil

@@ -2,6 +2,15 @@ internal import Networking
 internal import Synchronization
 
 extension TrebuchetServer {
+    /// Lets an actor go that was made on demand and has nothing more to do. Calls and streams that come from now on, also those that
+    /// are on their way from other reactors, find the next of its name; those that run go on. On the actor's reactor, once.
+    package func letGo(_ actor: some DistributedActor, named name: String) {
+        guard let record = parts.directory.record(ActorName(name)), record.actor === actor, let home = record.home?.server
+        else { return }
+        record.life.end()
+        home.didLetGo(record)
+    }
+
     /// Lets the actors that were made on demand do what they want to before they go, all at once: for as long as an actor has that
     /// nobody uses any more, which those have too that are just being let go. Once, however often the server is shut down.
     func deactivateActors() async {

@@ -26,7 +26,9 @@ final class ActorDirectory: Sendable {
         var loading: [ActorName: Registration] = [:]
         var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
         /// Actors that are being let go: the next of that name waits for it.
-        var leaving: [ActorName: Task<Void, Never>] = [:]
+        var leaving: [ActorName: (number: Int, task: Task<Void, Never>)] = [:]
+        /// So many have been, so that each has a number.
+        var leavings = 0
 
         func pattern(for name: ActorName) -> Registration? {
             patterns.first { name.isBehind($0.prefix) }?.registration
@@ -88,7 +90,7 @@ final class ActorDirectory: Sendable {
             if let running = contents.activating[name] { return running }
             // Another reactor may have asked for it, and got it, since the caller looked.
             if let record = contents.records[name] { return Task { record } }
-            let leaving = contents.leaving[name]
+            let leaving = contents.leaving[name]?.task
             let (registration, stake): (Registration, Stake?)
             if let load = contents.loading[name] {
                 (registration, stake) = (load, nil)
@@ -138,19 +140,22 @@ final class ActorDirectory: Sendable {
         let name = ActorName(record.name)
         contents.withLock { contents in
             if contents.records[name] === record { contents.records[name] = nil }
-            let before = contents.leaving[name]
-            contents.leaving[name] = Task {
+            let before = contents.leaving[name]?.task
+            contents.leavings += 1
+            let number = contents.leavings
+            let task = Task {
                 await before?.value
                 await work()
-                self.contents.withLock { $0.leaving[name] = nil }
+                self.contents.withLock { if $0.leaving[name]?.number == number { $0.leaving[name] = nil } }
             }
+            contents.leaving[name] = (number, task)
         }
     }
 
     /// Actors that were made on demand, and what is under way of letting others go.
     var onDemand: (records: [ActorRecord], leaving: [Task<Void, Never>]) {
         contents.withLock { contents in
-            (contents.records.values.filter { $0.stake != nil }, Array(contents.leaving.values))
+            (contents.records.values.filter { $0.stake != nil }, contents.leaving.values.map(\.task))
         }
     }
 

@@ -2,11 +2,15 @@
 ///
 /// `@unchecked Sendable`: on its reactor alone.
 final class ActorQueue: @unchecked Sendable {
+    /// Of the first of them: whose share of the actors on demand it counts in.
+    let parties: Parties
     fileprivate var waiters: [ActorWaiter] = []
     /// Those before it have been resumed.
     private var next = 0
     /// How many of the others have left.
     private var left = 0
+
+    init(for parties: Parties) { self.parties = parties }
 
     /// Those that still wait.
     var count: Int { waiters.count - next - left }
@@ -17,6 +21,10 @@ final class ActorQueue: @unchecked Sendable {
         return waiter
     }
 
+    private static func isGone(_ outcome: Result<ActorRecord, any Error>) -> Bool {
+        if case .success(let record) = outcome { record.life.isGone } else { false }
+    }
+
     fileprivate func didLeave() {
         left += 1
         // Half of them at a time, so that each is moved once on average.
@@ -25,10 +33,10 @@ final class ActorQueue: @unchecked Sendable {
         (next, left) = (0, 0)
     }
 
-    /// Resumes up to `count` of them, the first ones. Whether there are more.
+    /// Resumes up to `count` of them, the first ones, for as long as the actor stays. Whether there are more.
     func resume(atMost count: Int, _ outcome: Result<ActorRecord, any Error>) -> Bool {
         let end = min(next + count, waiters.count)
-        while next < end {
+        while next < end, !Self.isGone(outcome) {
             let waiter = waiters[next]
             next += 1
             if let resume = waiter.take() { resume(outcome) } else { left -= 1 }

@@ -70,7 +70,8 @@ extension ServerShard {
         }
     }
 
-    private func didLetGo(_ record: ActorRecord) {
+    /// Its life has ended.
+    func didLetGo(_ record: ActorRecord) {
         forget(record)
         let (siblings, parts, system, reactor) = (siblings, parts, system, reactor)
         parts.directory.letGo(record) { [weak system] in

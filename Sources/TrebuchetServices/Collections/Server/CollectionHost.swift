@@ -159,13 +159,13 @@ public final class CollectionHost: Sendable {
     func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
 
     /// A collection has closed, once.
-    func didClose(_ name: String) {
+    func didClose(_ collection: DocumentCollection, _ name: String) {
         let removed = contents.withLock { contents in
             contents.resting.remove(name)
             return contents.collections.removeValue(forKey: name)
         }
         _ = removed
-        Task { [weak server] in await server?.unexpose("\(Self.name)/\(name)") }
+        server?.letGo(collection, named: "\(Self.name)/\(name)")
     }
 
     // MARK: Queries

@@ -473,7 +473,7 @@ distributed actor DocumentCollection {
     private func close() {
         isClosed = true
         timer?.cancel()
-        host.didClose(name)
+        host.didClose(self, name)
         // So many documents are not taken apart on a reactor.
         let (table, lists) = (table, queries.takeApart())
         self.table = DocumentTable(limits: host.limits)

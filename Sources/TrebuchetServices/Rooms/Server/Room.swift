@@ -279,7 +279,7 @@ distributed actor Room {
     func closeIfEmpty() {
         guard membership.isEmpty, !isClosed else { return }
         isClosed = true
-        host.didClose(name)
+        host.didClose(self, name)
     }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {

@@ -157,13 +157,13 @@ public final class RoomHost: Sendable {
     }
 
     /// A room has closed, once.
-    func didClose(_ name: String) {
+    func didClose(_ room: Room, _ name: String) {
         let closed = contents.withLock { contents in
             contents.listed.remove(ByteText(name))
             return contents.rooms.removeValue(forKey: ByteText(name))
         }
         withExtendedLifetime(closed) {}
-        Task { [weak server] in await server?.unexpose(name) }
+        server?.letGo(room, named: name)
     }
 
     /// Who makes the call that runs now.
