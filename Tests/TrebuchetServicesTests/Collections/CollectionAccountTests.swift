@@ -16,11 +16,15 @@ import TrebuchetTesting
         let folder: TemporaryFolder
 
         /// An app that keeps what waits in the folder of the test.
-        func app(_ credentials: InMemoryCredentialStore = InMemoryCredentialStore(), online: Bool = true) -> App {
+        func app(
+            _ credentials: InMemoryCredentialStore = InMemoryCredentialStore(), online: Bool = true,
+            over link: FaultyLink? = nil
+        ) -> App {
             var options = TrebuchetBackend.options
             options.reconnect.maximumDelay = .milliseconds(20)
             // Nobody listens at the discard port.
-            let transport = online ? auth.transport() : .webSocket(host: "127.0.0.1", port: 9)
+            var transport = online ? auth.transport() : .webSocket(host: "127.0.0.1", port: 9)
+            if let link { transport = .webSocket(host: link.address.host, port: link.address.port) }
             let backend = TrebuchetBackend(transport: transport, credentials: credentials, options: options)
             backend.keepPendingWrites(in: URL(fileURLWithPath: folder.path))
             return App(backend: backend)
@@ -172,18 +176,27 @@ import TrebuchetTesting
     func endedElsewhere() async throws {
         try await withWorld { world in
             let credentials = InMemoryCredentialStore()
-            let app = world.app(credentials)
+            let link = try FaultyLink(to: #require(world.auth.server.address), seed: 1)
+            let app = world.app(credentials, over: link)
             let (auth, todos) = (app.auth, app.todos)
-            try await auth.signInAsGuest()
+            let guest = try await auth.signInAsGuest()
             try await todos.create(Todo(id: "1"))
             let other = try await world.auth.client()
             let token = try #require(credentials.load()?.refreshToken)
+            // It is made before the app hears of the end.
+            await link.stall()
             try await other.auth.signOut(token)
-            await #expect(throws: CollectionError.signedOut) { try await todos.create(Todo(id: "2")) }
+            let call = todos.create(Todo(id: "2"), onError: nil)
+            await link.resume()
+            await #expect(throws: CollectionError.signedOut) { try await call.value }
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await world.creators().keys.sorted() == ["1"])
+            // And this one afterwards, by nobody, though the connection is still that of the session.
+            try await todos.create(Todo(id: "3"))
+            #expect(try await world.creators() == ["1": guest.id, "3": Optional<String>.none])
             await other.close()
             await app.backend.close()
+            await link.close()
         }
     }
 
