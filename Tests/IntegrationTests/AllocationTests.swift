@@ -10,7 +10,7 @@ import TrebuchetTesting
     /// The actor itself tells the count. All calls of a round come in one read, and they are fewer than those after which the
     /// reactor looks whether others are to have their turn, so nothing else runs between the first and the last, whatever
     /// other tests do on the same reactor.
-    private func allocations(_ target: String, _ arguments: String) async throws -> Double {
+    private func allocations(_ target: String, _ arguments: String, most: Int) async throws -> Double {
         try await withTestServer(reactors: 1) { server in
             await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
@@ -29,9 +29,11 @@ import TrebuchetTesting
             // The fewest of each: a write may be cut by the network, and a thread that is kept waiting may find its turn over and put
             // the rest aside.
             var (few, many) = (Int.max, Int.max)
-            for _ in 0..<21 {
+            for round in 1...500 {
                 few = min(few, try await allocations(during: 2))
                 many = min(many, try await allocations(during: 12))
+                // On a machine that is busy it takes more rounds until one was not disturbed.
+                if round > 20, many - few <= 10 * most { break }
             }
             peer.close()
             return Double(many - few) / 10
@@ -49,8 +51,8 @@ import TrebuchetTesting
 
     @Test("a call with a number and one with a string ask for memory no more often than they did")
     func calls() async throws {
-        let number = try await allocations("same(_:)", "[7]")
-        let text = try await allocations("length(of:)", #"["a string of more than fifteen bytes"]"#)
+        let number = try await allocations("same(_:)", "[7]", most: 2)
+        let text = try await allocations("length(of:)", #"["a string of more than fifteen bytes"]"#, most: 2)
         print("allocations per call: \(number) with a number, \(text) with a string")
         #expect(number <= 2)
         #expect(text <= 2)

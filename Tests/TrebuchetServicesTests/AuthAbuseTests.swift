@@ -139,6 +139,7 @@ import TrebuchetTesting
                         email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c"))))
             }
             // The oldest of three sessions has given way.
+            await clients[1].hearsOfItsEnd()
             await #expect(throws: TrebuchetError.self) { try await clients[1].caller() }
             await #expect(throws: AuthError.sessionEnded(.tooMany)) {
                 try await clients[1].auth.refresh(grants[0].refreshToken)

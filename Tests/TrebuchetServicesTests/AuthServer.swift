@@ -197,6 +197,18 @@ extension TrebuchetClient {
         get throws { try resolve(AuthService.self, id: AuthService.name) }
     }
 
+    /// Returns when its rights have been taken away: its connection's reactor hears of that a moment after who did it.
+    func hearsOfItsEnd() async {
+        _ = await eventually {
+            do {
+                _ = try await self.caller()
+                return false
+            } catch {
+                return true
+            }
+        }
+    }
+
     /// Who the server takes this client for.
     func caller() async throws -> String? { try await resolve(Mirror.self, id: "mirror").caller() }
 }

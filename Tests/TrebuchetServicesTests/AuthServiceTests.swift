@@ -163,6 +163,7 @@ struct AuthServiceTests {
             // Nobody rings the alarm at which it would renew.
             await wait(authThere) { $0 == .unauthenticated }
             #expect(authThere.wrappedValue.sessionEnd == .elsewhere)
+            await there.client.hearsOfItsEnd()
             await #expect(throws: TrebuchetError.self) { try await there.client.caller() }
             let guest = try await authThere.signInAsGuest()
             #expect(authThere.wrappedValue.state == .guest(guest) && authThere.wrappedValue.sessionEnd == nil)
@@ -192,6 +193,7 @@ struct AuthServiceTests {
             await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
                 try await client.auth.refresh(third.refreshToken)
             }
+            await client.hearsOfItsEnd()
             await #expect(throws: TrebuchetError.self) { try await client.caller() }
             #expect(try await thief.caller() == nil)
             await #expect(throws: TransportError.self) { try await server.client(token: third.accessToken) }
@@ -241,6 +243,7 @@ struct AuthServiceTests {
             try await client.auth.signOut(renewed.refreshToken)
             #expect(try await client.caller() == nil)
             for client in [second, third] {
+                await client.hearsOfItsEnd()
                 await #expect(throws: TrebuchetError.self) { try await client.caller() }
             }
             await #expect(throws: TransportError.self) { try await server.client(link, token: renewed.accessToken) }

@@ -35,6 +35,7 @@ struct SessionEndTests {
             #expect(try await there.caller() == grant.user.id)
             try await here.auth.signOut(grant.refreshToken)
             #expect(try await here.caller() == nil, "who signs out goes on as nobody")
+            await there.hearsOfItsEnd()
             let error = await #expect(throws: TrebuchetError.self) { try await there.caller() }
             #expect(error?.code == .unauthenticated)
             let guest = try await there.auth.signInAsGuest()

@@ -191,9 +191,10 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.signedOut) { try await call.value }
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await world.creators().keys.sorted() == ["1"])
-            // And this one afterwards, by nobody, though the connection is still that of the session.
-            try await todos.create(Todo(id: "3"))
-            #expect(try await world.creators() == ["1": guest.id, "3": Optional<String>.none])
+            // Nor is what he writes just afterwards nobody's.
+            let late = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "3")) }
+            #expect("\(try #require(late))".contains("the session has ended"))
+            #expect(try await world.creators() == ["1": guest.id])
             await other.close()
             await app.backend.close()
             await link.close()

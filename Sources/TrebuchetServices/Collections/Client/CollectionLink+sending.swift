@@ -9,9 +9,7 @@ extension CollectionLink {
     /// How long to wait after so many failures in a row.
     static func delay(after failures: Int) -> Duration { .milliseconds(min(20 << min(failures, 10), 2_000)) }
 
-    func actor() throws -> DocumentCollection { try actor(over: client) }
-
-    private func actor(over client: TrebuchetClient) throws -> DocumentCollection {
+    func actor() throws -> DocumentCollection {
         try client.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
     }
 
@@ -42,7 +40,7 @@ extension CollectionLink {
                 while true {
                     let (batch, secret) = withQueue(.nobody) { ($0.beginSending(), $0.pending.client) }
                     guard !batch.isEmpty else { break }
-                    let actor = try actor(over: anonymous)
+                    let actor = try anonymous.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
                     let mutations = batch.map { EncodedJSON($0.value) }
                     settle(
                         try await actor.commit(mutations, from: secret, as: CollectionAccount.nobody.name ?? ""),
@@ -64,9 +62,6 @@ extension CollectionLink {
 
     private func sendAll(of account: CollectionAccount) async {
         var failures = 0
-        // What nobody wrote while the connection was still that of a session that has ended, which may do nothing.
-        var anonymous: TrebuchetClient?
-        defer { if let anonymous { Task { await anonymous.close() } } }
         while true {
             let isSignedIn = account == self.account
             let (batch, secret) = withQueue(account) { queue in
@@ -79,18 +74,12 @@ extension CollectionLink {
             do {
                 try await connect()
                 guard account == self.account else { continue }
-                settle(try await commit(batch, from: secret, as: account, over: anonymous), of: account)
+                settle(try await commit(batch, from: secret, as: account), of: account)
                 failures = 0
-            } catch let error as TransportError where error.code == .closed && anonymous == nil {
+            } catch let error as TransportError where error.code == .closed {
                 withQueue(account) { $0.isSending = false }
                 return giveUp(error)
             } catch {
-                let isOfEndedSession = (error as? TrebuchetError)?.code == .unauthenticated
-                if isOfEndedSession, account == .nobody, anonymous == nil, let other = session.anonymousClient() {
-                    anonymous = other
-                    try? await other.connect()
-                    continue
-                }
                 guard let delay = Self.delay(for: error, failures, as: account) else {
                     let refusal = error as? CollectionError ?? .refused("\(error)")
                     let outcomes = batch.map { MutationOutcome(number: $0.number, revision: 0, error: refusal) }
@@ -100,7 +89,7 @@ extension CollectionLink {
                 failures += 1
                 try? await Task.sleep(for: delay)
                 guard account == self.account else { continue }
-                if anonymous?.connectionState.currentValue != .connected { anonymous = nil }
+                let isOfEndedSession = (error as? TrebuchetError)?.code == .unauthenticated
                 // The connection is somebody else's: of a session that has ended, or one from before.
                 if isOfEndedSession || error as? CollectionError == .otherAccount { await session.signInConnection() }
             }
@@ -108,12 +97,11 @@ extension CollectionLink {
     }
 
     private func commit(
-        _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount, over other: TrebuchetClient?
+        _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount
     ) async throws -> [MutationOutcome] {
         let mutations = batch.map { EncodedJSON($0.value) }
-        let actor = try other.map { try self.actor(over: $0) } ?? actor()
-        guard let name = account.name else { return try await actor.commit(mutations, from: secret) }
-        return try await actor.commit(mutations, from: secret, as: name)
+        guard let name = account.name else { return try await actor().commit(mutations, from: secret) }
+        return try await actor().commit(mutations, from: secret, as: name)
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.
