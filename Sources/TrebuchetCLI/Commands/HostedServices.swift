@@ -28,13 +28,15 @@ struct HostedServices {
     /// The file of the rules; nil without one.
     let rulesFile: String?
     private let rules: RuleBook
+    private let isTormented: Bool
     private(set) var collections: CollectionHost?
     private(set) var rooms: RoomHost?
 
     /// - Parameter store: where accounts and documents are kept.
     init(_ arguments: ParsedArguments, store: any StateStore) async throws {
         self.store = store
-        let all = arguments.has("--bench") || arguments.has("--torment") ? "none" : Self.known.joined(separator: ",")
+        isTormented = arguments.has("--torment")
+        let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
         rulesFile = arguments.string("--rules")
         rules = try Self.rules(arguments)
@@ -50,7 +52,8 @@ struct HostedServices {
         }
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
-        accounts = try await Accounts(store: store, mailer: mailer, providers: providers) {
+        let limits = isTormented ? Torment.authLimits : AuthLimits()
+        accounts = try await Accounts(store: store, mailer: mailer, providers: providers, limits: limits) {
             Console.error("trebuchet serve: \(LogLine.of($0))")
         }
     }
@@ -80,9 +83,14 @@ struct HostedServices {
         if let accounts {
             await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         }
-        if names.contains(RoomHost.name) { rooms = RoomHost.expose(on: server, rules: rules) }
+        if names.contains(RoomHost.name) {
+            rooms = RoomHost.expose(
+                on: server, rules: rules, limits: isTormented ? Torment.roomLimits : RoomLimits())
+        }
         if names.contains(CollectionHost.name) {
-            collections = CollectionHost.expose(on: server, store: store, rules: rules)
+            collections = CollectionHost.expose(
+                on: server, store: store, rules: rules,
+                limits: isTormented ? Torment.collectionLimits : CollectionLimits())
         }
     }
 

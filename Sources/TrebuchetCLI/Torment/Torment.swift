@@ -1,5 +1,6 @@
 import Synchronization
 import Trebuchet
+import TrebuchetServices
 
 /// What `serve --torment` hosts: actors that are there to be mistreated, and a view of the server's counters.
 enum Torment {
@@ -15,6 +16,33 @@ enum Torment {
         limits.longestCallTimeout = .seconds(20)
         limits.actorsOnDemand = 2_000
         limits.actorsOnDemandPerConnection = 200
+        return limits
+    }
+
+    /// The same for rooms.
+    static var roomLimits: RoomLimits {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(500)
+        limits.unjoinedTime = .milliseconds(500)
+        return limits
+    }
+
+    /// For collections; what lasts is little.
+    static var collectionLimits: CollectionLimits {
+        var limits = CollectionLimits()
+        limits.idleTime = .milliseconds(500)
+        limits.idleQueryTime = .milliseconds(500)
+        limits.documentsPerCollection = 100
+        limits.collectionBytes = 1 << 20
+        return limits
+    }
+
+    /// For accounts; what lasts is little.
+    static var authLimits: AuthLimits {
+        var limits = AuthLimits()
+        limits.accounts = 100
+        limits.codeLifetime = .seconds(2)
+        limits.repeatWindow = .seconds(2)
         return limits
     }
 

@@ -22,6 +22,8 @@ enum Family: String, CaseIterable, Sendable {
     case edges
     /// Clients that are right, and far ahead of their answers.
     case ahead
+    /// Sign-in, rooms and collections.
+    case services
     /// Much of one thing.
     case floods
     /// What TLS alone has; with `--tls`.
@@ -42,6 +44,7 @@ enum Family: String, CaseIterable, Sendable {
             case .repeats: RepeatCourses.make(&dice)
             case .edges: EdgeCourses.make(&dice)
             case .ahead: AheadCourses.make(&dice)
+            case .services: ServiceCourses.make(&dice)
             case .floods: FloodCourses.make(&dice)
             case .tls: LineCourses.make(&dice)
             }

@@ -41,7 +41,9 @@ final class Daemon: Sendable {
 
     /// Starts it and waits until it listens.
     init(_ tool: String, isSecure: Bool) async throws {
-        var arguments = ["serve", "--torment", "--port", "0", "--reactors", "2"]
+        var arguments = [
+            "serve", "--torment", "--services", "auth,rooms,collections", "--port", "0", "--reactors", "2",
+        ]
         if isSecure {
             arguments += [
                 "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),

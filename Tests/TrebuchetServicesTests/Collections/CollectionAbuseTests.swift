@@ -57,6 +57,21 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a collection that was loaded for a call that it cannot do leaves memory as well")
+    func refusedCall() async throws {
+        var limits = CollectionLimits()
+        limits.idleTime = .milliseconds(20)
+        try await CollectionWorld.run(limits: limits) { world in
+            let peer = try await ForeignClient.connect(world.address)
+            for (number, arguments) in ["[7,true]", "[[],7]"].enumerated() {
+                peer.invoke("\(number)", "collections/\(number)", "commit(_:from:)", arguments)
+                #expect(try #require(await peer.answer("\(number)").answer).result == nil)
+            }
+            #expect(await eventually { world.host.collectionCount == 0 })
+            peer.close()
+        }
+    }
+
     @Test("too large a document, too many of them and too many bytes each have their error, and hurt nobody")
     func sizes() async throws {
         var limits = CollectionLimits()

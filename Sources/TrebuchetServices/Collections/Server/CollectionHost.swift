@@ -123,6 +123,8 @@ public final class CollectionHost: Sendable {
             let table = try await stored.load(rules.limits(of: name, limits), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             contents.withLock { $0.collections[name]?.collection = collection }
+            // What it was loaded for may be no call that it can do.
+            Task { [weak collection] in await collection?.whenLocal { $0.rest() } }
             return collection
         } catch {
             let removed = contents.withLock { $0.collections.removeValue(forKey: name) }

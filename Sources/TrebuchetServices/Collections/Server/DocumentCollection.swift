@@ -483,7 +483,7 @@ distributed actor DocumentCollection {
     /// Another collection needs the place.
     func closeIfResting() { if isUnused { close() } }
 
-    private func rest() {
+    func rest() {
         host.didRest(name)
         guard !restsAlready else { return }
         restsAlready = true

@@ -49,7 +49,7 @@ public final class RoomHost: Sendable {
         let host = RoomHost(server, rules, limits)
         let system = server.actorSystem
         server.expose(Room.self, as: "\(name)/*") { try host.makeRoom($0, in: system) }
-        server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: .seconds(60)) {
+        server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.grace * 6) {
             RoomList($0, host: host, actorSystem: system)
         }
         return host
