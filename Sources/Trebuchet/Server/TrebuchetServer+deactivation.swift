@@ -5,7 +5,8 @@ extension TrebuchetServer {
     /// Lets an actor go that was made on demand and has nothing more to do. Calls and streams that come from now on, also those that
     /// are on their way from other reactors, find the next of its name; those that run go on. On the actor's reactor, once.
     package func letGo(_ actor: some DistributedActor, named name: String) {
-        guard let record = parts.directory.record(ActorName(name)), record.actor === actor, let home = record.home?.server
+        guard let record = parts.directory.record(ActorName(name)), record.actor === actor,
+            let home = record.home?.server
         else { return }
         record.life.end()
         home.didLetGo(record)
