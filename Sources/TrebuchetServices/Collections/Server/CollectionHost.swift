@@ -217,6 +217,11 @@ public final class CollectionHost: Sendable {
         return visitor
     }
 
+    /// For tests: closures that connections keep for their ends, here and elsewhere.
+    var closeHandlerCount: Int {
+        contents.withLock { $0.visitors.keys.reduce(0) { $0 + $1.closeHandlerCount } }
+    }
+
     private func forget(_ connection: CallerConnection?) {
         guard let connection else { return }
         let removed = contents.withLock { $0.visitors.removeValue(forKey: connection) }

@@ -10,6 +10,8 @@ struct OpenQueries {
     private struct Reader {
         let visitor: CollectionVisitor
         var queries: [OpenQuery] = []
+        /// What its connection does when it goes, as long as it reads.
+        var closeHandler: CallerConnection.CloseHandler?
     }
 
     private let host: CollectionHost
@@ -98,7 +100,9 @@ struct OpenQueries {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
         visitor.closeQuery()
         byReader[visitor.connection]?.queries.removeAll { $0 === query }
-        if byReader[visitor.connection]?.queries.isEmpty == true { byReader[visitor.connection] = nil }
+        if byReader[visitor.connection]?.queries.isEmpty == true {
+            byReader.removeValue(forKey: visitor.connection)?.closeHandler?.cancel()
+        }
         guard query.readers.isEmpty else {
             host.releaseQuery(query.stakes.remove(holder))
             return nil
@@ -132,6 +136,11 @@ struct OpenQueries {
         var shown: [String: Int] = [:]
         for query in queries where query.view != nil { shown[String(query.number)] = query.shown }
         return shown.isEmpty ? nil : shown
+    }
+
+    /// What is to be cancelled when a connection has closed its last query.
+    mutating func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
+        byReader[visitor.connection]?.closeHandler = handler
     }
 
     // MARK: Lists
