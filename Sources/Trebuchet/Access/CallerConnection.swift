@@ -129,6 +129,9 @@ public final class CallerConnection: Sendable, Hashable {
         return CloseHandler(connection: self, number: number ?? 0)
     }
 
+    /// For tests: how many closures it keeps for its end.
+    package var closeHandlerCount: Int { state.withLock { $0.handlers.count } }
+
     private func forget(_ number: UInt64) {
         // Freed outside of the lock: freeing what it holds may run any code.
         let removed = state.withLock { $0.handlers.removeValue(forKey: number) }

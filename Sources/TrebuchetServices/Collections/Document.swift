@@ -4,7 +4,7 @@ internal import TrebuchetWire
 public struct Document: Codable, Sendable, Identifiable, Hashable {
     public let id: DocumentID
     /// What the app has put into it; null is the same as no field.
-    public internal(set) var fields: JSONObject
+    public internal(set) var fields: JSONObject { didSet { counted = CountedJSON() } }
     /// The id of the principal who created it; nil for somebody who was not signed in.
     public let creator: String?
     /// The number of the write that created it: the order of documents where a query asks for none.
@@ -20,6 +20,8 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     public internal(set) var expiresAt: Int?
     /// Tells the host of who created it from others, within the collection. Stored, and sent to nobody.
     var origin: UInt32?
+    /// Of its fields: who changes a large document often goes through it once each time.
+    private var counted = CountedJSON()
 
     private enum CodingKeys: CodingKey {
         case id, fields, creator, created, revision, createdAt, updatedAt, expiresAt
@@ -67,7 +69,13 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     public var value: JSONValue { .object(fields) }
 
     /// Bytes of JSON of its id and its fields.
-    var byteCount: Int { JSONString.byteCount(id.text) + value.byteCount }
+    var byteCount: Int { JSONString.byteCount(id.text) + (counted.counts?.bytes ?? value.byteCount) }
+
+    /// How many arrays and objects stand in each other.
+    var depth: Int { counted.counts?.depth ?? value.depth }
+
+    /// Keeps what `byteCount` and `depth` are until the fields change.
+    mutating func count() { if counted.counts == nil { counted.counts = (value.byteCount, value.depth) } }
 
     func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
@@ -79,4 +87,13 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
         default: nil
         }
     }
+}
+
+/// How large and deep some JSON is, once that was counted. It says nothing of its own: all are equal.
+private struct CountedJSON: Sendable, Hashable {
+    var counts: (bytes: Int, depth: Int)?
+
+    static func == (one: Self, other: Self) -> Bool { true }
+
+    func hash(into hasher: inout Hasher) {}
 }

@@ -59,6 +59,9 @@ struct Roster: Sendable, Equatable {
         byNumber[number] = Member(id: session, principal: principal, data: data)
     }
 
+    /// Beyond as many bytes, what a member has changed is told in parts only where that is shorter than the whole.
+    private static let smallestCut = 4 << 10
+
     private mutating func note(_ number: Int) {
         if sent[number] == nil { sent[number] = .some(byNumber[number]?.data) }
     }
@@ -73,7 +76,14 @@ extension Roster: DeltaState {
             case (nil, nil): break
             case (nil, let member?): changes.add(member, atPath: path)
             case (_?, nil): changes.remove(atPath: path)
-            case (let before?, let member?): changes.change(before, to: member.data, at: path + ["data"])
+            case (let before?, let member?):
+                let path = path + ["data"]
+                var room = max(Self.smallestCut, member.data.byteCount)
+                if before.tells(member.data, at: 0, within: &room) {
+                    changes.change(before, to: member.data, at: path)
+                } else {
+                    changes.replace(member.data, atPath: path)
+                }
             }
         }
         sent = [:]
@@ -130,6 +140,39 @@ extension StateChanges {
 }
 
 extension JSONValue {
+    /// Bytes of an operation beside its path and value.
+    private static let operationBytes = 64
+
+    /// Whether what turns this value into another, each part with all of its path, has room; takes that from it, and looks no further
+    /// when it has not.
+    fileprivate func tells(_ other: JSONValue, at path: Int, within room: inout Int) -> Bool {
+        guard room >= 0 else { return false }
+        guard self != other else { return true }
+        guard case .object(let old) = self, case .object(let new) = other else {
+            room -= Self.operationBytes + path + other.byteCount
+            return room >= 0
+        }
+        for name in old.names where new[name] == nil {
+            room -= Self.operationBytes + path + Self.pathBytes(name)
+            guard room >= 0 else { return false }
+        }
+        for (name, value) in new {
+            let path = path + Self.pathBytes(name)
+            if let present = old[name] {
+                guard present.tells(value, at: path, within: &room) else { return false }
+            } else {
+                room -= Self.operationBytes + path + value.byteCount
+                guard room >= 0 else { return false }
+            }
+        }
+        return true
+    }
+
+    /// With `~` and `/` as a pointer has them.
+    private static func pathBytes(_ name: String) -> Int {
+        1 + JSONString.byteCount(name) + name.utf8.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }
+    }
+
     /// Puts a value at a place within objects, or takes it away; false when there is no such place.
     fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
         guard let name = path.first else {

@@ -36,6 +36,11 @@ struct HolderShares: Sendable {
         return nil
     }
 
+    /// How much the one of principal and host uses that uses more.
+    func most(of holder: Holder) -> Int {
+        max(holder.principal.flatMap { principals[$0] } ?? 0, holder.host.flatMap { hosts[$0] } ?? 0)
+    }
+
     mutating func take(_ holder: Holder, _ amount: Int = 1) { count(holder, amount) }
 
     mutating func release(_ holder: Holder, _ amount: Int = 1) { count(holder, -amount) }

@@ -38,6 +38,13 @@ def patched(value, patch):
         if not path:
             value = operation["value"]
             continue
+        if operation["op"] == "move":
+            moved, source = value, operation["from"]
+            for name in place(source):
+                moved = moved[int(name)] if isinstance(moved, list) else moved[name]
+            value = patched(value, [{"op": "remove", "path": source}])
+            value = patched(value, [{"op": "add", "path": operation["path"], "value": moved}])
+            continue
         parent = value
         for name in path[:-1]:
             parent = parent[int(name)] if isinstance(parent, list) else parent[name]

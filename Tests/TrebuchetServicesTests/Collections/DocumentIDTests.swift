@@ -151,4 +151,26 @@ import TrebuchetWire
             table.document("a")
                 == Document(id: "a", fields: ["id": .string("a"), "v": .integer(1)], created: 3, revision: 4))
     }
+
+    @Test("names that Swift takes for equal are two in what is read and observed")
+    func names() throws {
+        let fields: JSONObject = [
+            "\u{e9}": .integer(1), "e\u{301}": .integer(2),
+            "o": .object(["\u{e9}": .integer(3), "e\u{301}": .integer(4)]),
+        ]
+        let document = Document.todo("a", fields)
+        func sent<Value: Codable & Equatable>(_ value: Value) throws -> Value {
+            try JSONValue(encoding: value).decode(Value.self)
+        }
+        let page = QueryPage(documents: [document], cursor: "x", count: 3, revision: 7)
+        #expect(try sent(page) == page)
+        #expect(try sent(page).documents.map(\.fields) == [document.fields])
+        for result in [
+            QueryResult(revision: 4, count: nil, hasMore: true, documents: [document]),
+            QueryResult(revision: 4, count: 2, hasMore: false, documents: [document, .todo("b")]),
+        ] {
+            #expect(try sent(result) == result)
+            #expect(try sent(result).documents.first?.fields == document.fields)
+        }
+    }
 }

@@ -71,6 +71,56 @@ import Trebuchet
             ])
     }
 
+    @Test("what became of a write is not remembered when what it was done upon is not kept")
+    func discardedOutcomes() {
+        var table = DocumentTable(limits: CollectionLimits())
+        func apply(_ number: Int, _ command: DocumentCommand, from client: String) -> MutationOutcome {
+            table.apply(DocumentMutation(number: number, command: command), from: client, creator: nil, at: 0) { _, _ in
+                true
+            }
+        }
+        let (ada, bob) = (Self.client, "another client 1")
+        _ = apply(1, .add("a", ["n": .integer(1)]), from: ada)
+        _ = table.beginWrite().map { table.endWrite($0) }
+        _ = apply(2, .update(id: "a", fields: ["n": .integer(2)]), from: ada)
+        _ = apply(3, .add("b"), from: ada)
+        // They change nothing, and are answered when that is in the store.
+        let batch = table.beginWrite()
+        #expect(apply(1, .update(id: "a", fields: ["n": .integer(2)]), from: bob).error == nil)
+        #expect(apply(2, .add("b"), from: bob).error == .alreadyExists(id: "b"))
+        #expect(batch != nil)
+        table.discardUnwritten()
+        // The client repeats them.
+        #expect(apply(1, .update(id: "a", fields: ["n": .integer(2)]), from: bob).error == nil)
+        #expect(table.document("a")?.fields["n"] == .integer(2))
+        #expect(apply(2, .add("b"), from: bob).error == nil)
+        #expect(table.document("b") != nil)
+        _ = table.beginWrite().map { table.endWrite($0) }
+        #expect(apply(2, .add("b"), from: bob).error == nil)
+        // What was kept stays done, whatever fails later.
+        #expect(apply(3, .add("b"), from: bob).error == .alreadyExists(id: "b"))
+        _ = apply(4, .add("c"), from: ada)
+        table.discardUnwritten()
+        #expect(apply(2, .add("b"), from: bob).error == nil)
+    }
+
+    @Test("what has expired is deleted from the store, also when that failed at first")
+    func expiryFails() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let mutation = DocumentMutation(
+            number: 1, command: .create(id: "a", fields: ["id": .string("a")], expiresIn: .seconds(1)))
+        _ = table.apply(mutation, from: Self.client, creator: nil, at: 0) { _, _ in true }
+        _ = table.beginWrite().map { table.endWrite($0) }
+        _ = table.expire(at: 5_000, limit: 10)
+        #expect(table.beginWrite()?.documents.keys.map(\.text) == ["a"])
+        table.discardUnwritten()
+        // Not at once: the store fails.
+        #expect(!table.hasUnwritten)
+        let next = DocumentMutation(number: 2, command: .add("b"))
+        _ = table.apply(next, from: Self.client, creator: nil, at: 5_000) { _, _ in true }
+        #expect(table.beginWrite()?.documents.keys.map(\.text).sorted() == ["a", "b"])
+    }
+
     @Test("a mutation that comes again is not done again, and has the outcome of the first time")
     func exactlyOnce() {
         var table = DocumentTable(limits: CollectionLimits())

@@ -242,6 +242,22 @@ import TrebuchetTesting
         }
     }
 
+    @Test("rooms that somebody looks at and nobody is in take nobody's place")
+    func watched() async throws {
+        var limits = RoomLimits()
+        limits.unjoinedTime = .seconds(3_600)
+        limits.rooms = 4
+        try await RoomWorld.run(limits) { world in
+            let guest = try await connected(world)
+            for number in 0..<4 {
+                let rosters = try await guest.room("watched\(number)").observeRoster()
+                for await _ in rosters {}
+            }
+            #expect(await eventually { world.host.roomCount == 0 })
+            _ = try await guest.room("joined").join(presence: nil, token: nil, attempt: nil)
+        }
+    }
+
     @Test("a full room refuses who comes next, and lets them in when there is a place")
     func fullRoom() async throws {
         var limits = RoomLimits()

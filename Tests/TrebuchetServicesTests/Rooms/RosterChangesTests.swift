@@ -194,4 +194,28 @@ import TrebuchetWire
         let changes = roster.takeChanges()
         #expect(changes?.operations.contains { _ in true } == false)
     }
+
+    @Test("what is told of a change is no longer than what is shown, however it nests")
+    func nested() throws {
+        func presence(_ value: Int) throws -> JSONValue {
+            .object([
+                String(repeating: "x", count: 20_000): .object(
+                    JSONObject((0..<2_000).map { (key: "\($0)", value: .integer(Int64(value))) }))
+            ])
+        }
+        var roster = Roster()
+        roster.set(try presence(1), of: "a")
+        var observer = try Roster(json: roster.json())
+        _ = roster.takeChanges()
+        for value in 2...3 {
+            roster.set(try presence(value), of: "a")
+            let taken = roster.takeChanges()
+            let changes = try #require(taken)
+            var buffer = ByteBuffer()
+            changes.write(into: &buffer)
+            #expect(buffer.count < 40_000)
+            try observer.apply(changes)
+            #expect(observer == roster)
+        }
+    }
 }

@@ -30,7 +30,7 @@ public struct WriteCondition: Sendable, Hashable {
     func holds(for document: Document?) -> Bool {
         guard let document, !isAbsent else { return isAbsent && document == nil }
         guard revision.map({ $0 == document.revision }) ?? true else { return false }
-        return fields.allSatisfy { JSONOrder.compare(document.fields[$0.name], $0.value) == 0 }
+        return fields.allSatisfy { JSONOrder.areEqual(document.fields[$0.name], $0.value) }
     }
 
     /// Says what is there: of the fields that it names those that are not too large for an answer that is kept.

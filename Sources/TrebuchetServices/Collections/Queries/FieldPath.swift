@@ -21,9 +21,29 @@ struct FieldPath: Sendable {
     /// Nil for a text that is no path.
     let place: Place?
 
+    /// A path has one text, however it was written: with a backslash only where one is needed.
     init(_ text: String) {
-        self.text = text
         place = Self.place(text)
+        guard case .field(let names)? = place, text.utf8.contains(UInt8(ascii: "\\")) else {
+            self.text = text
+            return
+        }
+        self.text = Self.text(names)
+    }
+
+    private static func text(_ names: [String]) -> String {
+        var text: [UInt8] = []
+        for (number, name) in names.enumerated() {
+            if number > 0 { text.append(UInt8(ascii: ".")) }
+            for byte in name.utf8 {
+                let isFirst = text.isEmpty
+                if byte == UInt8(ascii: ".") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "$") && isFirst {
+                    text.append(UInt8(ascii: "\\"))
+                }
+                text.append(byte)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static func place(_ text: String) -> Place? {

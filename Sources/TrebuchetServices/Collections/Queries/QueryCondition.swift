@@ -49,22 +49,32 @@ public struct QueryCondition: Sendable {
     public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
 
     func holds(for document: Document) -> Bool {
+        var elements = ArrayElements()
+        return holds(for: document, &elements)
+    }
+
+    /// - Parameter elements: those of the same document.
+    func holds(for document: Document, _ elements: inout ArrayElements) -> Bool {
         switch kind {
-        case .any(let groups): groups.contains { $0.allSatisfy { $0.holds(for: document) } }
-        case .field(let field, let comparison, let value): Self.holds(field.value(in: document), comparison, value)
+        case .any(let groups):
+            for group in groups where group.allHold(for: document, &elements) { return true }
+            return false
+        case .field(let field, .contains, let value): return elements.contain(value, in: field, of: document)
+        case .field(let field, let comparison, let value):
+            return Self.holds(field.value(in: document), comparison, value)
         }
     }
 
     private static func holds(_ present: JSONValue?, _ comparison: Comparison, _ value: JSONValue) -> Bool {
         switch comparison {
-        case .equal: return JSONOrder.compare(present, value) == 0
-        case .notEqual: return JSONOrder.compare(present, value) != 0
+        case .equal: return JSONOrder.areEqual(present, value)
+        case .notEqual: return !JSONOrder.areEqual(present, value)
         case .isIn:
             guard case .array(let values) = value else { return false }
-            return values.contains { JSONOrder.compare(present, $0) == 0 }
+            return values.contains { JSONOrder.areEqual(present, $0) }
         case .contains:
             guard case .array(let elements)? = present else { return false }
-            return elements.contains { JSONOrder.compare($0, value) == 0 }
+            return elements.contains { JSONOrder.areEqual($0, value) }
         case .prefix:
             guard case .string(let text)? = present, case .string(let start) = value else { return false }
             return text.utf8.starts(with: start.utf8)
@@ -128,6 +138,13 @@ public struct QueryCondition: Sendable {
             }
             for group in groups { for condition in group { try condition.check(isInGroup: true) } }
         }
+    }
+}
+
+extension [QueryCondition] {
+    func allHold(for document: Document, _ elements: inout ArrayElements) -> Bool {
+        for condition in self where !condition.holds(for: document, &elements) { return false }
+        return true
     }
 }
 

@@ -7,7 +7,7 @@ struct QueryCursor: Hashable, Sendable {
     let created: Int
     let id: DocumentID
 
-    /// Four texts that were cut, in base64, and more than the rest.
+    /// Four texts that were cut, in base64 twice, and more than the rest.
     static let longestText = 8 << 10
 
     init(behind document: Document, in order: [QueryOrder]) {
@@ -19,15 +19,28 @@ struct QueryCursor: Hashable, Sendable {
     init(_ text: String, _ order: [QueryOrder]) throws(CollectionError) {
         guard text.utf8.count <= Self.longestText, let bytes = CursorText.bytes(text),
             case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
-            case .integer(let created) = parts[0], case .string(let id) = parts[1]
+            case .integer(let created) = parts[0], case .string(let id)? = Self.unpacked(parts[1]),
+            case let values = parts.dropFirst(2).compactMap({ Self.unpacked($0) }), values.count == order.count
         else { throw .invalidQuery("'\(text.prefix(32))' is no cursor of a result in this order") }
         self.created = Int(created)
         self.id = DocumentID(id)
-        values = Array(parts.dropFirst(2))
+        self.values = values
     }
 
     var text: String {
-        CursorText.text(JSONValue.array([.integer(Int64(created)), .string(id.text)] + values).json)
+        let parts = [.string(id.text)] + values
+        return CursorText.text(JSONValue.array([.integer(Int64(created))] + parts.map { Self.packed($0) }).json)
+    }
+
+    /// What JSON escapes must not make it longer than a cursor may be.
+    private static func packed(_ value: JSONValue) -> JSONValue {
+        guard case .string(let text) = value else { return value }
+        return .string(CursorText.text(Array(text.utf8)))
+    }
+
+    private static func unpacked(_ value: JSONValue) -> JSONValue? {
+        guard case .string(let text) = value else { return value }
+        return CursorText.bytes(text).flatMap { String(validating: $0, as: UTF8.self) }.map { .string($0) }
     }
 
     /// Whether a document stands behind it.

@@ -1,3 +1,5 @@
+internal import TrebuchetWire
+
 /// Some of the documents that a query finds, as they were when it was asked.
 public struct QueryPage: Codable, Sendable, Equatable {
     /// In the query's order.
@@ -8,4 +10,11 @@ public struct QueryPage: Codable, Sendable, Equatable {
     public let count: Int?
     /// The number of the last write that is in it.
     public let revision: Int
+}
+
+/// Within what other coders read and write.
+extension QueryPage {
+    public init(from decoder: any Decoder) throws { self = try QueryPage(json: JSONValue(from: decoder).json) }
+
+    public func encode(to encoder: any Encoder) throws { try JSONValue(json: json()).encode(to: encoder) }
 }

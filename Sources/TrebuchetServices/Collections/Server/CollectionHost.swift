@@ -174,17 +174,18 @@ public final class CollectionHost: Sendable {
 
     func expose(_ view: CollectionView, as name: String) async { await server?.expose(view, as: name) }
 
-    func takeQuery(_ holder: Holder, isNew: Bool) throws(CollectionError) {
-        try contents.withLock { contents throws(CollectionError) in try contents.queries.take(holder, isNew: isNew) }
+    func takeQuery(_ holder: Holder, isNew: Bool, of use: QueryShares.Use) throws(CollectionError) {
+        try contents.withLock { contents throws(CollectionError) in
+            try contents.queries.take(holder, isNew: isNew, of: use)
+        }
     }
 
-    func releaseQuery(_ holder: Holder) { contents.withLock { $0.queries.release(holder) } }
+    func releaseQuery(_ holder: Holder, _ use: QueryShares.Use) {
+        contents.withLock { $0.queries.release(holder, use) }
+    }
 
-    func didCloseQuery(_ name: String, _ holder: Holder?) {
-        contents.withLock { contents in
-            if let holder { contents.queries.release(holder) }
-            contents.queries.remove()
-        }
+    func didCloseQuery(_ name: String) {
+        contents.withLock { $0.queries.remove() }
         Task { [weak server] in await server?.unexpose(name) }
     }
 
@@ -215,6 +216,11 @@ public final class CollectionHost: Sendable {
             }
         }
         return visitor
+    }
+
+    /// For tests: closures that connections keep for their ends, here and elsewhere.
+    var closeHandlerCount: Int {
+        contents.withLock { $0.visitors.keys.reduce(0) { $0 + $1.closeHandlerCount } }
     }
 
     private func forget(_ connection: CallerConnection?) {

@@ -29,6 +29,8 @@ distributed actor DocumentCollection {
     private var revision: Int
     private var waiting: [Waiting] = []
     private var isWriting = false
+    /// How often what was done was not kept.
+    private var failures = 0
     private var isClosed = false
     /// Calls so far, to see whether there were any in a time.
     private var calls = 0
@@ -79,21 +81,33 @@ distributed actor DocumentCollection {
         table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
-            read = try self.read(mutations, of: visitor)
+            read = try ReadMutation.read(mutations, of: visitor, in: name, table.limits, at: revision)
         } catch {
             host.log.refusal(error, of: "writes", in: name, by: visitor.connection)
             throw error
         }
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
-        let isInLine = await standInLine(for: targets)
+        var isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
-        let found = try await stored.documents(targets)
+        // Where nothing is looked up there is no turn between: commits are done in the order in which they come.
+        let found = targets.isEmpty ? [:] : try await stored.documents(targets)
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
         }
         var outcomes: [MutationOutcome] = []
+        var slice = ScanSlice()
+        let failures = self.failures
         for mutation in read {
+            if slice.isOver {
+                // Others have their turn, and commits that come meanwhile wait for this one.
+                (isLooking, isInLine) = (true, true)
+                await Task.yield()
+                slice = ScanSlice()
+                guard self.failures == failures else {
+                    throw .storeFailed("what was written just before could not be kept")
+                }
+            }
             switch mutation {
             case .mutation(let mutation):
                 outcomes.append(
@@ -125,59 +139,6 @@ distributed actor DocumentCollection {
         let principal = try host.visitor().connection.principal?.id ?? ""
         guard principal.isSameBytes(as: account) else { throw .otherAccount }
         return try await commit(mutations, from: client)
-    }
-
-    private enum ReadMutation {
-        case mutation(DocumentMutation)
-        /// It makes no sense.
-        case refused(MutationOutcome)
-
-        var targets: [LinkTarget] {
-            if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
-        }
-    }
-
-    /// Those for which the connection has a write left; what is too much or too large is not looked into.
-    private func read(
-        _ mutations: [EncodedJSON], of visitor: CollectionVisitor
-    ) throws(CollectionError) -> [ReadMutation] {
-        var read: [ReadMutation] = []
-        for encoded in mutations {
-            if let wait = visitor.takeWrites(1, to: name, table.limits.writesToCollection) {
-                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
-                break
-            }
-            let limit = max(CollectionLimits.mutationBytes, 2 * table.limits.documentBytes)
-            guard encoded.byteCount <= limit else {
-                throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
-            }
-            guard encoded.depth <= CollectionLimits.deepest + DocumentMutation.depth else {
-                throw .tooDeep(limit: CollectionLimits.deepest)
-            }
-            let value: JSONValue
-            do {
-                value = try encoded.value()
-            } catch {
-                throw .invalidDocument("\(error)")
-            }
-            let number = try DocumentMutation.number(of: value)
-            let mutation: DocumentMutation
-            do throws(CollectionError) {
-                mutation = try DocumentMutation(value)
-            } catch {
-                read.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
-                continue
-            }
-            // Each command is a write.
-            if mutation.writes.count > 1,
-                let wait = visitor.takeWrites(mutation.writes.count - 1, to: name, table.limits.writesToCollection)
-            {
-                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
-                break
-            }
-            read.append(.mutation(mutation))
-        }
-        return read
     }
 
     /// Waits for commits that look at other collections; true for one that others are to wait for.
@@ -267,6 +228,7 @@ distributed actor DocumentCollection {
                         + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
                 // Those that came meanwhile have built on what is not kept.
                 table.discardUnwritten()
+                failures += 1
                 result = .failure(error)
             }
             for waiter in written { waiter.continuation.resume(returning: result) }
@@ -334,12 +296,13 @@ distributed actor DocumentCollection {
         }
         let opened = try queries.open(key, for: visitor, mayRead: mayRead)
         if opened.isFirstOfConnection {
-            visitor.connection.onClose { [weak self, weak visitor] in
+            let handler = visitor.connection.onClose { [weak self, weak visitor] in
                 Task {
                     guard let visitor else { return }
                     await self?.whenLocal { $0.left(visitor) }
                 }
             }
+            queries.note(handler, of: visitor)
         }
         watchForExpiry()
         if opened.isNew {

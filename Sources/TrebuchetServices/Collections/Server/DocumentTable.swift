@@ -43,12 +43,19 @@ struct DocumentTable: Sendable {
     private var expired: [DocumentChange] = []
     /// What has expired and is still to be deleted from the store.
     private var undeleted: [DocumentID] = []
+    /// What of that is in the batch that is being written, and what could not be deleted and waits for the next write.
+    private var deleting: [DocumentID] = []
+    private var postponed: [DocumentID] = []
     /// Outcomes of mutations that changed nothing are not written, and forgotten with the process.
     private var clients: [ByteText: MutationWindow]
     private var clientOrder = LeastRecent<ByteText>()
     /// What the store has of the clients whose windows are not written.
     private var writtenClients: [ByteText: MutationWindow?] = [:]
     private var unwrittenClients: [ByteText: MutationWindow?] = [:]
+    /// Clients of which something is remembered that was not written but built on what is not in the store; and those from before
+    /// the batch that is being written.
+    private var uncertainClients: Set<ByteText> = []
+    private var uncertainInBatch: Set<ByteText> = []
     /// The number of the last write.
     private(set) var revision: Int
     /// The latest time of a write, in milliseconds since 1970: none is earlier than those before it.
@@ -202,12 +209,13 @@ struct DocumentTable: Sendable {
         var document = document
         document?.revision = revision + 1
         document?.updatedAt = time
+        document?.count()
         if let document {
             let size = document.byteCount
             guard size <= limits.documentBytes else {
                 throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
             }
-            guard document.value.depth <= CollectionLimits.deepest else {
+            guard document.depth <= CollectionLimits.deepest else {
                 throw .tooDeep(limit: CollectionLimits.deepest)
             }
             try shares.check(before, with: document, limits)
@@ -248,7 +256,9 @@ struct DocumentTable: Sendable {
     private mutating func remember(
         _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, isWritten: Bool
     ) {
-        if isWritten, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
+        let isUncertain = !isWritten && !unwritten.isEmpty
+        if isUncertain { uncertainClients.insert(client) }
+        if isWritten || isUncertain, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
         clients[client, default: MutationWindow()].remember(outcome, of: mutation)
         clientOrder.use(client)
         if isWritten { unwrittenClients[client] = clients[client] }
@@ -308,10 +318,14 @@ struct DocumentTable: Sendable {
         guard hasUnwritten else { return nil }
         // Later changes of the same clients are to be written again.
         defer { unwrittenClients = [:] }
+        (uncertainInBatch, uncertainClients) = (uncertainClients, [])
+        undeleted += postponed
+        postponed = []
         var batch = Batch(
             documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
         let deleted = undeleted.suffix(Self.deletedAtOnce)
         undeleted.removeLast(deleted.count)
+        deleting = Array(deleted)
         // Some may have been created again.
         for id in deleted where unwritten[id] == nil && documents[id] == nil {
             batch.documents[id] = Unwritten(document: nil, revision: revision)
@@ -322,8 +336,13 @@ struct DocumentTable: Sendable {
     /// A batch is in the store; returns what that changes for readers.
     mutating func endWrite(_ batch: Batch) -> [DocumentChange] {
         for (client, window) in batch.clients {
-            writtenClients[client] = unwrittenClients[client] == nil ? nil : .some(window)
+            let isDone = unwrittenClients[client] == nil && !uncertainClients.contains(client)
+            writtenClients[client] = isDone ? nil : .some(window)
         }
+        for client in uncertainInBatch where batch.clients[client] == nil {
+            if unwrittenClients[client] == nil, !uncertainClients.contains(client) { writtenClients[client] = nil }
+        }
+        (uncertainInBatch, deleting) = ([], [])
         let inOrder = batch.documents.sorted { $0.value.revision < $1.value.revision }
         return inOrder.map { id, written in
             // It may have expired while it was written.
@@ -343,6 +362,9 @@ struct DocumentTable: Sendable {
         }
         let discarded = unwritten
         (unwritten, unwrittenClients, writtenClients) = ([:], [:], [:])
+        (uncertainClients, uncertainInBatch) = ([], [])
+        postponed += deleting
+        deleting = []
         for (id, pending) in discarded {
             shares.replace(pending.document, with: documents[id])
             expiries.set(documents[id]?.expiresAt, for: id)

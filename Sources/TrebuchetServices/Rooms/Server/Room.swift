@@ -291,7 +291,11 @@ extension Room {
     static var _looksAtObservers: Bool { true }
 
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
-        guard let connection, observers.contains(connection) else { return RoomError.notJoined }
+        guard let connection, observers.contains(connection) else {
+            // Made for who only looks, it goes as with any other call.
+            closeIfEmpty()
+            return RoomError.notJoined
+        }
         return nil
     }
 }

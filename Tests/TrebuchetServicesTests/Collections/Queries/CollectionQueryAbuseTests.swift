@@ -35,6 +35,20 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a connection that opens and closes a query again and again leaves nothing behind")
+    func openedAndClosed() async throws {
+        try await CollectionWorld.run { world in
+            let guest = try await connected(world, "ada")
+            let collection = try guest.collection()
+            for _ in 0..<20 {
+                _ = try await collection.open(.all)
+                try await collection.close(.all)
+            }
+            _ = try await collection.open(.all)
+            #expect(world.host.closeHandlerCount <= 3)
+        }
+    }
+
     @Test("a connection opens, closes and gets no more queries than it may in a time; others are not held up")
     func rate() async throws {
         var limits = CollectionLimits()

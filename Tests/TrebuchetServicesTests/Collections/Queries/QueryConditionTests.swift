@@ -44,6 +44,30 @@ import Trebuchet
         for (condition, holds) in table { #expect(condition.holds(for: document) == holds, "\(condition)") }
     }
 
+    @Test("a cursor that was given is taken, whatever texts it stands behind")
+    func longCursors() throws {
+        for text in ["\u{1}", "\"", "é", "𝒳", "x"] {
+            let long = JSONValue.string(String(repeating: text, count: 600))
+            let id = DocumentID(String(repeating: text, count: 128 / text.utf8.count))
+            let document = Document.todo(id, ["a": long, "b": long, "c": long, "d": long])
+            let order = ["a", "b", "c", "d"].map { QueryOrder.ascending($0) }
+            let cursor = QueryCursor(behind: document, in: order)
+            let query = CollectionQuery(order: order, limit: 1, after: cursor.text)
+            #expect(throws: Never.self) { try CollectionQuery(sent: EncodedJSON(query.value)) }
+            #expect(try query.start == cursor)
+        }
+    }
+
+    @Test("a field has one form, however it is written")
+    func spellings() {
+        #expect(FieldPath("a$b") == FieldPath(#"a\$b"#))
+        #expect(FieldPath("a.$b") == FieldPath(#"a.\$b"#))
+        #expect(FieldPath(#"\$b"#) != FieldPath("$b"))
+        #expect(FieldPath(#"a\.b"#) != FieldPath("a.b"))
+        #expect(FieldPath(#"\$a\.\\b.c"#).place == .field(["$a.\\b", "c"]))
+        #expect(FieldPath(FieldPath(#"\$a\.\\b.$c"#).text).place == .field(["$a.\\b", "$c"]))
+    }
+
     @Test("a query that makes no sense is refused")
     func invalid() {
         let queries = [

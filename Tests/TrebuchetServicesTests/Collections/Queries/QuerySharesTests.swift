@@ -4,6 +4,32 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite struct QuerySharesTests {
+    /// Of a collection that has other queries of all.
+    private static let none = QueryShares.Use(holder: Holder(principal: nil, host: nil), isFirst: false)
+
+    @Test("who keeps collections in use has as many as are still free at most, or a sixteenth")
+    func held() throws {
+        var limits = CollectionLimits()
+        limits.collections = 160
+        var shares = QueryShares(limits)
+        func take(_ name: String) -> Bool {
+            let holder = Holder(principal: name, host: nil)
+            do {
+                try shares.take(holder, isNew: true, of: QueryShares.Use(holder: holder, isFirst: true))
+                return true
+            } catch { return false }
+        }
+        var counts: [Int] = []
+        for name in ["ada", "bob", "cid", "dan", "eve", "fay"] {
+            counts.append(0)
+            while take(name) { counts[counts.count - 1] += 1 }
+        }
+        #expect(counts == [80, 40, 20, 10, 10, 10])
+        let holder = Holder(principal: "ada", host: nil)
+        for _ in 0..<80 { shares.release(holder, QueryShares.Use(holder: holder, isFirst: true)) }
+        #expect(take("fay"))
+    }
+
     @Test(
         "a principal has no more of a server's queries than its share, by the bytes of its name, and gets its places back"
     )
@@ -14,19 +40,21 @@ import Trebuchet
         var shares = QueryShares(limits)
         let ada = Holder(principal: "ad\u{e9}", host: nil)
         let other = Holder(principal: "ade\u{301}", host: nil)
-        try shares.take(ada, isNew: true)
-        try shares.take(ada, isNew: true)
-        #expect(throws: CollectionError.tooManyQueries(limit: 2)) { try shares.take(ada, isNew: true) }
+        try shares.take(ada, isNew: true, of: Self.none)
+        try shares.take(ada, isNew: true, of: Self.none)
+        #expect(throws: CollectionError.tooManyQueries(limit: 2)) { try shares.take(ada, isNew: true, of: Self.none) }
         #expect(shares.count == 2)
-        try shares.take(other, isNew: true)
-        for _ in 0..<2 { try shares.take(Holder(principal: nil, host: nil), isNew: true) }
-        #expect(throws: CollectionError.tooManyQueries(limit: 5)) { try shares.take(other, isNew: true) }
+        try shares.take(other, isNew: true, of: Self.none)
+        for _ in 0..<2 { try shares.take(Holder(principal: nil, host: nil), isNew: true, of: Self.none) }
+        #expect(throws: CollectionError.tooManyQueries(limit: 5)) { try shares.take(other, isNew: true, of: Self.none) }
         // A query that is there already is no further one of the server's.
-        try shares.take(other, isNew: false)
-        #expect(throws: CollectionError.tooManyQueries(limit: 2)) { try shares.take(other, isNew: false) }
-        shares.release(ada)
+        try shares.take(other, isNew: false, of: Self.none)
+        #expect(throws: CollectionError.tooManyQueries(limit: 2)) {
+            try shares.take(other, isNew: false, of: Self.none)
+        }
+        shares.release(ada, Self.none)
         shares.remove()
-        try shares.take(ada, isNew: true)
+        try shares.take(ada, isNew: true, of: Self.none)
         #expect(shares.count == 5)
     }
 

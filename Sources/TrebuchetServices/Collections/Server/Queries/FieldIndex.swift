@@ -15,9 +15,10 @@ struct FieldIndex {
                 isComplete = true
                 break
             }
-            if let row = rows.slots[next] { insert(row) }
+            let row = rows.slots[next]
+            if let row { insert(row) }
             next += 1
-            if slice.isOver { return isComplete }
+            if slice.isOver(after: row) { return isComplete }
         }
         return true
     }

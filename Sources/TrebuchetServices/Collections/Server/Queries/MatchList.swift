@@ -74,13 +74,18 @@ final class MatchList {
                 row = all.slots[slots[place]]
                 ahead = .some(slots, from: place + 1)
             }
-            if let row, matches(row) { rows.insert(row, at: place(of: row)) }
-            if slice.isOver { return isComplete }
+            if let row {
+                var elements = ArrayElements()
+                if matches(row, &elements) { rows.insert(row, at: place(of: row)) }
+            }
+            if slice.isOver(after: row) { return isComplete }
         }
     }
 
     /// Nil when nothing changes.
-    func apply(_ before: DocumentRow?, _ after: DocumentRow?) -> Change? {
+    ///
+    /// - Parameter elements: those of the document after the change.
+    func apply(_ before: DocumentRow?, _ after: DocumentRow?, _ elements: inout ArrayElements) -> Change? {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
         if let before {
@@ -90,7 +95,7 @@ final class MatchList {
                 rows.remove(at: place)
             }
         }
-        if let after, matches(after) {
+        if let after, matches(after, &elements) {
             let place = place(of: after)
             change.inserted = (after, rows.index(of: place))
             rows.insert(after, at: place)
@@ -113,8 +118,8 @@ final class MatchList {
         }
     }
 
-    private func matches(_ row: DocumentRow) -> Bool {
-        key.conditions.allSatisfy { $0.holds(for: row.document) } && mayRead(row.document)
+    private func matches(_ row: DocumentRow, _ elements: inout ArrayElements) -> Bool {
+        key.conditions.allHold(for: row.document, &elements) && mayRead(row.document)
     }
 
     private func place(of row: DocumentRow) -> RowList.Place {

@@ -25,6 +25,8 @@ struct MatchLists {
 
     var count: Int { lists.count }
     /// For tests.
+    var all: some Collection<MatchList> { lists.values }
+    /// For tests.
     var fieldCount: Int { fields.count }
 
     /// The list of these conditions, made if there is none, and used from now on; all documents are looked at with `goOn`.
@@ -91,8 +93,9 @@ struct MatchLists {
         var touched: Set<Int> = []
         if let before { index.find(before.document, &touched) }
         if let after { index.find(after.document, &touched) }
+        var elements = ArrayElements()
         for number in touched {
-            if let list = byNumber[number], let change = list.apply(before, after) { body(list, change) }
+            if let list = byNumber[number], let change = list.apply(before, after, &elements) { body(list, change) }
         }
     }
 

@@ -10,12 +10,16 @@ struct OpenQueries {
     private struct Reader {
         let visitor: CollectionVisitor
         var queries: [OpenQuery] = []
+        /// What its connection does when it goes, as long as it reads.
+        var closeHandler: CallerConnection.CloseHandler?
     }
 
     private let host: CollectionHost
     private(set) var lists: MatchLists
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
+    /// Who keeps the collection in use.
+    private var stakes = QueryShares.Stakes()
     /// By the numbers of their lists.
     private var byList: [Int: [OpenQuery]] = [:]
     private var byReader: [CallerConnection: Reader] = [:]
@@ -66,15 +70,17 @@ struct OpenQueries {
         try visitor.openQuery()
         let holder = visitor.holder
         do throws(CollectionError) {
-            try host.takeQuery(query.stakes.missing(holder), isNew: isNew)
+            let use = QueryShares.Use(holder: stakes.missing(holder), isFirst: isNew && open.isEmpty)
+            try host.takeQuery(query.stakes.missing(holder), isNew: isNew, of: use)
         } catch {
             visitor.closeQuery()
             throw error
         }
         query.stakes.add(holder)
+        stakes.add(holder)
         if let last = query.lastHolder {
             query.lastHolder = nil
-            host.releaseQuery(query.stakes.remove(last))
+            release(last, of: query)
         }
         query.readers[visitor.connection] = holder
         byReader[visitor.connection, default: Reader(visitor: visitor)].queries.append(query)
@@ -93,14 +99,21 @@ struct OpenQueries {
         return view
     }
 
+    private mutating func release(_ holder: Holder, of query: OpenQuery) {
+        let use = QueryShares.Use(holder: stakes.remove(holder), isFirst: open.isEmpty)
+        host.releaseQuery(query.stakes.remove(holder), use)
+    }
+
     /// The number with which it has lost its last reader; nil when it has others.
     mutating func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
         visitor.closeQuery()
         byReader[visitor.connection]?.queries.removeAll { $0 === query }
-        if byReader[visitor.connection]?.queries.isEmpty == true { byReader[visitor.connection] = nil }
+        if byReader[visitor.connection]?.queries.isEmpty == true {
+            byReader.removeValue(forKey: visitor.connection)?.closeHandler?.cancel()
+        }
         guard query.readers.isEmpty else {
-            host.releaseQuery(query.stakes.remove(holder))
+            release(holder, of: query)
             return nil
         }
         query.lastHolder = holder
@@ -118,7 +131,8 @@ struct OpenQueries {
         query.isRemoved = true
         query.endWaiting()
         if let left = lists.leave(query.list) { lists.removeIfUnused(query.list.number, since: left) }
-        host.didCloseQuery(query.name, query.lastHolder.map { query.stakes.remove($0) })
+        if let last = query.lastHolder { release(last, of: query) }
+        host.didCloseQuery(query.name)
     }
 
     func queries(of visitor: CollectionVisitor) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
@@ -132,6 +146,11 @@ struct OpenQueries {
         var shown: [String: Int] = [:]
         for query in queries where query.view != nil { shown[String(query.number)] = query.shown }
         return shown.isEmpty ? nil : shown
+    }
+
+    /// What is to be cancelled when a connection has closed its last query.
+    mutating func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
+        byReader[visitor.connection]?.closeHandler = handler
     }
 
     // MARK: Lists

@@ -36,24 +36,51 @@ struct QueryShares {
         }
     }
 
+    /// What a query makes of its collection: it is in use as long as it has queries.
+    struct Use {
+        /// What of the holder has no other query of the collection.
+        var holder: Holder
+        /// Whether the collection has no other query at all.
+        var isFirst: Bool
+    }
+
+    /// Who keeps collections in use may have this part of them in any case, and more as long as at least as much is free.
+    private static let collectionShare = 16
+
     private let limit: Int
     private(set) var count = 0
     private var shares: HolderShares
+    private let collectionLimit: Int
+    /// That have queries.
+    private var collections = 0
+    private var collectionShares = HolderShares(perPrincipal: .max, perHost: .max)
 
     init(_ limits: CollectionLimits) {
         limit = limits.queries
         shares = HolderShares(perPrincipal: limits.queriesPerPrincipal, perHost: limits.queriesPerHost)
+        collectionLimit = limits.collections
     }
 
     /// Takes a place for what of a holder has none in a query; and one for the query itself, when that is new.
-    mutating func take(_ holder: Holder, isNew: Bool) throws(CollectionError) {
+    mutating func take(_ holder: Holder, isNew: Bool, of use: Use) throws(CollectionError) {
         if isNew, count >= limit { throw .tooManyQueries(limit: limit) }
         if let limit = shares.exceeded(holder) { throw .tooManyQueries(limit: limit) }
+        // Of so few that a part of them is none, nobody has one.
+        let part = collectionLimit / Self.collectionShare
+        let most = part > 0 ? max(part, collectionLimit - collections) : collectionLimit
+        guard collectionShares.most(of: use.holder) < most else { throw .tooManyCollections(limit: most) }
         if isNew { count += 1 }
+        if use.isFirst { collections += 1 }
         shares.take(holder)
+        collectionShares.take(use.holder)
     }
 
-    mutating func release(_ holder: Holder) { shares.release(holder) }
+    /// A holder has no place in a query any more.
+    mutating func release(_ holder: Holder, _ use: Use) {
+        shares.release(holder)
+        collectionShares.release(use.holder)
+        if use.isFirst { collections -= 1 }
+    }
 
     /// A query has gone.
     mutating func remove() { count -= 1 }

@@ -1,0 +1,100 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What one guest asks for costs all others no more than it is large.
+@Suite(.timeLimit(.minutes(2))) struct CollectionCostTests {
+    private static let object = JSONValue.object(
+        JSONObject((0..<5_200).map { (key: "k\(10_000 + $0)", value: .integer(1)) }))
+
+    /// Of this thread.
+    private func cost(_ body: () -> Void) -> Duration {
+        let begun = ProcessorTime.ofThread
+        body()
+        return .nanoseconds(ProcessorTime.ofThread - begun)
+    }
+
+    @Test("comparing with a large object costs as much as the condition is large")
+    func objects() {
+        let document = Document.todo("a", ["o": Self.object])
+        let values = (2..<66).map { JSONValue.object(["k10000": .integer($0)]) }
+        let conditions = [
+            QueryCondition.isIn("o", values), .any(of: values.map { .contains("o", $0) }), .equal("o", values[0]),
+        ]
+        let write = WriteCondition.field("o", equals: values[0])
+        let cost = cost {
+            for _ in 0..<10 {
+                for condition in conditions { #expect(!condition.holds(for: document)) }
+                for value in values { #expect(QueryCondition.notEqual("o", value).holds(for: document)) }
+                #expect(!write.holds(for: document))
+            }
+        }
+        #expect(cost < .seconds(2))
+    }
+
+    @Test(
+        "a change of a document with a large array costs the array once, and not once for each condition of each query")
+    func arrays() {
+        let array = Document.todo("a", ["l": .array((0..<20_000).map { .integer($0) })])
+        var lists = MatchLists([array])
+        for list in 0..<20 {
+            let missing = (0..<30).map { QueryCondition.contains("l", .integer(-1 - Int64(list * 30 + $0))) }
+            let all = QueryCondition.any(of: missing + [.notEqual("none", .null)])
+            let made = lists.use(MatchList.Key(CollectionQuery(where: [all]), for: nil)) { _ in true }
+            var slice = ScanSlice(steps: 100)
+            #expect(lists.goOn(made, &slice) && made.rows.count == 0)
+        }
+        let cost = cost {
+            lists.apply(DocumentChange(id: "a", after: .todo("a", array.fields.with("n", .integer(1))))) { _, _ in }
+        }
+        #expect(cost < .seconds(1))
+    }
+
+    @Test("who looks at large documents gives others their turn sooner")
+    func slices() {
+        let documents = (0..<8).map { Document.todo("\($0)", ["t": .string(String(repeating: "x", count: 60_000))]) }
+        var lists = MatchLists(documents)
+        let list = lists.use(MatchList.Key(.all, for: nil)) { _ in true }
+        var slice = ScanSlice(steps: 16)
+        #expect(!lists.goOn(list, &slice))
+        #expect(list.rows.count == 2)
+    }
+
+    @Test("others are answered while somebody's long commit is done, and no other commit comes into it")
+    func turns() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            let (collection, other) = (try ada.collection(), try bob.collection())
+            _ = try await collection.commit([.add("d", ["o": Self.object])], from: "0123456789abcdef")
+            let mutations = (0..<9).map { number in
+                DocumentMutation(
+                    number: number + 2,
+                    writes: (0..<100).map {
+                        DocumentWrite(.update(id: "d", fields: ["n": .integer(Int64(number * 100 + $0))]))
+                    })
+            }
+            let reading = Task {
+                var (answers, isOver) = (0, false)
+                while !isOver {
+                    isOver =
+                        try await other.get(CollectionQuery(limit: 1)).documents.first?.fields["n"] == .integer(899)
+                    answers += 1
+                }
+                return answers
+            }
+            let writing = Task {
+                for number in 0..<100 {
+                    _ = try await other.commit([.add("\(number)")], from: "fedcba9876543210", at: number + 1)
+                }
+            }
+            let revisions = try await collection.commit(mutations, from: "0123456789abcdef").map(\.revision)
+            #expect(revisions == (0..<9).map { revisions[0] + $0 * 100 })
+            #expect(try await reading.value > 2)
+            try await writing.value
+        }
+    }
+}
