@@ -122,9 +122,16 @@ public final class CollectionHost: Sendable {
             guard let server else { throw .closed }
             let table = try await stored.load(rules.limits(of: name, limits), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
-            contents.withLock { $0.collections[name]?.collection = collection }
-            // What it was loaded for may be no call that it can do.
-            Task { [weak collection] in await collection?.whenLocal { $0.rest() } }
+            contents.withLock { contents in
+                contents.collections[name]?.collection = collection
+                // Until it is called others may have its place.
+                contents.resting.use(name)
+            }
+            let time = limits.idleTime
+            Task { [weak collection] in
+                try? await Task.sleep(for: time)
+                await collection?.whenLocal { $0.closeIfUncalled() }
+            }
             return collection
         } catch {
             let removed = contents.withLock { $0.collections.removeValue(forKey: name) }

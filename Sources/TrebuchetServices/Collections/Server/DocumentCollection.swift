@@ -443,10 +443,13 @@ distributed actor DocumentCollection {
         Task.detached { withExtendedLifetime((table, lists)) {} }
     }
 
+    /// What it was loaded for was no call that it can do.
+    func closeIfUncalled() { if calls == 0, isUnused { close() } }
+
     /// Another collection needs the place.
     func closeIfResting() { if isUnused { close() } }
 
-    func rest() {
+    private func rest() {
         host.didRest(name)
         guard !restsAlready else { return }
         restsAlready = true
