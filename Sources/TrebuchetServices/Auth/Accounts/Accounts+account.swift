@@ -35,6 +35,7 @@ extension Accounts {
                 changes.set(owner: present.id, ofAddress: address.text)
                 try changes.set(account, id: present.id)
                 try await records.write(changes)
+                accountCount.replace(present.account, with: account)
                 let user = account.user(id: present.id)
                 for session in account.sessions {
                     connections.update(session, to: AccessTokens.principal(user, session: session))
@@ -96,7 +97,7 @@ extension Accounts {
             for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
             try changes.set(nil, id: id)
             try await records.write(changes)
-            accountCount -= 1
+            accountCount.replace(account, with: nil)
             if let connection { connections.signOut(connection) }
             for session in account.sessions { connections.end(session, because: end) }
             log.deleted(id)

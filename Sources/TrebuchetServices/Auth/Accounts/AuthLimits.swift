@@ -30,6 +30,9 @@ public struct AuthLimits: Sendable {
 
     /// Accounts in all. Default 1,000,000; more fail with `limitReached`.
     public var accounts = 1_000_000
+    /// Of these, guests, whom anybody makes; more fail with `limitReached`. Default 900,000: so there is room for those who have
+    /// an address.
+    public var guests = 900_000
     /// Sessions of one account; the oldest gives way. Default 20.
     public var sessionsPerAccount = 20
     /// How long a session lasts that is not renewed. Default 60 days.
