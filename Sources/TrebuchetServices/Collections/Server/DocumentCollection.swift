@@ -68,6 +68,12 @@ distributed actor DocumentCollection {
         _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let visitor = try host.visitor()
+        return try await commit(mutations, from: client, of: visitor.connection.principal, visitor)
+    }
+
+    private func commit(
+        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ visitor: CollectionVisitor
+    ) async throws(CollectionError) -> [MutationOutcome] {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
@@ -75,7 +81,6 @@ distributed actor DocumentCollection {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
-        let principal = visitor.connection.principal
         table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
@@ -122,19 +127,11 @@ distributed actor DocumentCollection {
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
-        let principal = try host.visitor().connection.principal?.id ?? ""
-        guard principal.isSameBytes(as: account) else { throw .otherAccount }
-        return try await commit(mutations, from: client)
-    }
-
-    private enum ReadMutation {
-        case mutation(DocumentMutation)
-        /// It makes no sense.
-        case refused(MutationOutcome)
-
-        var targets: [LinkTarget] {
-            if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
-        }
+        let visitor = try host.visitor()
+        // The same to the end: another thread may sign in somebody else meanwhile.
+        let principal = visitor.connection.principal
+        guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
+        return try await commit(mutations, from: client, of: principal, visitor)
     }
 
     /// Those for which the connection has a write left; what is too much or too large is not looked into.
@@ -358,7 +355,8 @@ distributed actor DocumentCollection {
         guard !query.isRemoved else { return }
         let view = queries.begin(query, revision: revision) { result in
             actorSystem.living(with: id) {
-                CollectionView(result, of: query.key.reader, in: name, host, actorSystem: actorSystem)
+                CollectionView(
+                    result, named: query.name, of: query.key.reader, in: name, host, actorSystem: actorSystem)
             }
         }
         await host.expose(view, as: query.name)
