@@ -40,7 +40,7 @@ public struct AuthLimits: Sendable {
     /// For how long a refresh token may be used once more after it was used, while its successor has not been. It is for a
     /// client that has lost the answer. Default 30 seconds.
     public var repeatWindow = Duration.seconds(30)
-    /// How long after signing in somebody may delete the account without a code. Default 10 minutes.
+    /// How long after signing in somebody may give the account another address, or delete it without a code. Default 10 minutes.
     public var freshSignIn = Duration.seconds(10 * 60)
     /// How long an access token is good for. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)
