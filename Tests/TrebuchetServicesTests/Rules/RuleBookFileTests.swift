@@ -60,6 +60,20 @@ import Trebuchet
         #expect(long.count == 1 && long[0].utf8.count < 1_000)
     }
 
+    @Test("a pipe is read, and not waited for when nothing comes", .timeLimit(.minutes(1)))
+    func pipes() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/rules"
+        #expect(mkfifo(path, 0o600) == 0)
+        let error = #expect(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path, patienceMilliseconds: 1) }
+        #expect(error?.description == "\(path): is no file, and nothing comes")
+        let pipe = Pipe()
+        try pipe.fileHandleForWriting.write(contentsOf: Data(#"{"roles":["a"]}"#.utf8))
+        try pipe.fileHandleForWriting.close()
+        let read = try RuleBook(contentsOfFile: "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
+        #expect(read.roles == ["a"])
+    }
+
     @Test("text that is not UTF-8 is told with its line")
     func notUTF8() throws {
         let error = try #require(throws: RuleBookError.self) {
