@@ -239,6 +239,26 @@ struct AccountTests {
         }
     }
 
+    @Test("a session that began long ago gives the account no other address; a guest gets one at any time")
+    func staleSession() async throws {
+        try await withServer { server in
+            let ada = try await server.client()
+            let grant = try await signIn(ada, "ada@b.c", at: server)
+            server.time.advance(by: .seconds(600))
+            let thief = try await server.client()
+            _ = try await thief.auth.refresh(grant.refreshToken)
+            await #expect(throws: AuthError.notFresh) { try await thief.auth.sendAddressCode(to: "eve@b.c") }
+            #expect(server.mailbox.code(for: "eve@b.c") == nil)
+            _ = try await signIn(ada, "ada@b.c", at: server)
+            _ = try await ada.auth.sendAddressCode(to: "new@b.c")
+            let guest = try await server.client()
+            _ = try await guest.auth.signInAsGuest()
+            server.time.advance(by: .seconds(6000))
+            _ = try await guest.auth.sendAddressCode(to: "guest@b.c")
+            for client in [ada, thief, guest] { await client.close() }
+        }
+    }
+
     @Test("who has signed in long ago needs a code of the account's own address")
     func deleteLater() async throws {
         try await withServer { server in

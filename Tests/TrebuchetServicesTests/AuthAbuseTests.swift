@@ -153,6 +153,60 @@ import TrebuchetTesting
         }
     }
 
+    @Test("guests leave room for those who have an address")
+    func guestsLeaveRoom() async throws {
+        var limits = AuthLimits()
+        (limits.accounts, limits.guests) = (4, 2)
+        try await withServer(limits: limits) { server in
+            var clients: [TrebuchetClient] = []
+            for _ in 0..<4 { clients.append(try await server.client()) }
+            for client in clients[..<2] { _ = try await client.auth.signInAsGuest() }
+            await #expect(throws: AuthError.limitReached("guests")) { try await clients[2].auth.signInAsGuest() }
+            func verify(_ client: TrebuchetClient, _ address: String) async throws -> SessionGrant {
+                _ = try await client.auth.sendMagicCode(to: address)
+                return try await client.auth.verifyMagicCode(
+                    email: address, code: try #require(server.mailbox.code(for: address)))
+            }
+            _ = try await verify(clients[2], "ada@b.c")
+            // One who becomes a user is no guest any more, nor is one who has gone.
+            _ = try await verify(clients[0], "bob@b.c")
+            let third = try await clients[3].auth.signInAsGuest()
+            await #expect(throws: AuthError.limitReached("accounts")) {
+                try await server.client().auth.signInAsGuest()
+            }
+            try await clients[3].auth.signOut(third.refreshToken)
+            _ = try await clients[3].auth.signInAsGuest()
+            for client in clients { await client.close() }
+            // What was counted before is counted again after a restart.
+            let again = try await server.accounts.records.sweep(at: server.time.now)
+            #expect(again == AccountCount(all: 4, guests: 2))
+        }
+    }
+
+    @Test(
+        "addresses that reach one mailbox have their codes together",
+        arguments: [
+            ["ada@b.c", "ada+1@b.c", "ADA+2@b.c", "a.d.a@b.c", "ad.a+x.y@b.c"]
+        ])
+    func oneMailbox(addresses: [String]) async throws {
+        try await withServer { server in
+            for address in addresses {
+                let client = try await server.client(from: "198.51.100.7")
+                _ = try await client.auth.sendMagicCode(to: address)
+                await client.close()
+            }
+            let client = try await server.client(from: "198.51.100.7")
+            let error = await #expect(throws: AuthError.self) { try await client.auth.sendMagicCode(to: "ada+9@b.c") }
+            #expect(isRateLimited(error))
+            _ = try await client.auth.sendMagicCode(to: "adas@b.c")
+            // They are addresses of their own for all else.
+            await #expect(throws: AuthError.noCode) {
+                try await client.auth.verifyMagicCode(email: "ad+a@b.c", code: "000000")
+            }
+            await client.close()
+        }
+    }
+
     @Test("guests whose sessions have expired make room for others when an hour has passed, and not before")
     func sweep() async throws {
         var limits = AuthLimits()

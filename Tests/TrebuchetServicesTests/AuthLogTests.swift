@@ -33,6 +33,17 @@ import TrebuchetTesting
         await server.stop()
     }
 
+    @Test("nobody writes lines of his own into it")
+    func injection() {
+        let lines = Journal()
+        let log = AuthLog { lines.note($0) }
+        let connection = CallerConnection(principal: Principal(id: "a\nb"), remoteAddress: nil)
+        log.refused("to sign in with a token of 'x\nsession of root\u{1B}[2J'", to: connection, .noCode)
+        log.mailFailed("the relay said \r\n550")
+        #expect(lines.entries.count == 2)
+        #expect(lines.entries.allSatisfy { LogLine.of($0) == $0 }, "\(lines.entries)")
+    }
+
     @Test("of each kind there is a line a second at most, and one kind does not hide another")
     func bounded() {
         let lines = Journal()

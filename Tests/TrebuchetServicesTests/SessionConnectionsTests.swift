@@ -33,6 +33,21 @@ import Testing
         #expect(connections.count == 0)
     }
 
+    @Test("a connection that was let in as who somebody was before is who he is by now")
+    func changedMeanwhile() {
+        let late = CallerConnection(
+            principal: Principal(id: "ada", roles: ["user", "editor"], claims: ["session": "a"]), remoteAddress: nil)
+        // Its roles were looked up; then one was taken; then the connection begins.
+        connections.update("a", to: Principal(id: "ada", roles: ["user"], claims: ["session": "a"]))
+        connections.add(late)
+        #expect(late.principal?.roles == ["user"])
+        connections.update("a", to: Principal(id: "ada", roles: ["user", "judge"], claims: ["session": "a"]))
+        #expect(late.principal?.roles == ["user", "judge"])
+        let other = connection("b")
+        connections.add(other)
+        #expect(other.principal?.roles == [])
+    }
+
     @Test("a connection that closes is forgotten")
     func close() {
         let connection = connection("a")

@@ -188,10 +188,13 @@ private final class PublicKey: @unchecked Sendable {
 
     init(pem: String, type: Int32) throws {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
-        var text = Array(pem.utf8)
-        guard let bio = BIO_new_mem_buf(&text, Int32(text.count)) else { throw TransportError(.tls, "out of memory") }
-        defer { BIO_free(bio) }
-        guard let pointer = PEM_read_bio_PUBKEY(bio, nil, nil, nil) else {
+        // The BIO reads where the text lies.
+        let read = Array(pem.utf8).withUnsafeBytes { text -> OpaquePointer? in
+            guard let bio = BIO_new_mem_buf(text.baseAddress, Int32(text.count)) else { return nil }
+            defer { BIO_free(bio) }
+            return PEM_read_bio_PUBKEY(bio, nil, nil, nil)
+        }
+        guard let pointer = read else {
             ERR_clear_error()
             throw TransportError(.tls, "the key for tokens is not a public key in PEM")
         }

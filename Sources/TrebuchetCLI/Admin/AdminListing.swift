@@ -24,13 +24,13 @@ struct AdminListing<Entry: Encodable> {
         var table = TextTable(columns)
         var count = 0
         var last = arguments.string("--after")
-        var hasMore = true
-        while hasMore, count < limit {
-            // One more tells whether there is one.
-            let size = min(500, limit - count + 1)
-            let answer = try await client.ask(page(last, size))
+        var hasMore = false
+        while true {
+            // A page may have fewer than are there: an empty one is the end. One more tells whether there are more.
+            let answer = try await client.ask(page(last, min(500, max(1, limit - count))))
             guard let found = entries(answer) else { throw AdminClient.unexpected(answer) }
-            hasMore = found.count == size
+            hasMore = count == limit && !found.isEmpty
+            guard count < limit, !found.isEmpty else { break }
             for entry in found.prefix(limit - count) {
                 last = name(entry)
                 count += 1
@@ -40,7 +40,6 @@ struct AdminListing<Entry: Encodable> {
                     table.add(cells(entry))
                 }
             }
-            if found.count > limit { break }
         }
         if !arguments.has("--json"), count > 0 { for line in table.lines { Swift.print(line) } }
         if hasMore, let last { Console.error("there are more: --after '\(last)'") }

@@ -29,23 +29,24 @@ struct DocumentImport {
             throw UsageError("--replace and --skip: one of them")
         }
         let path = arguments.operands.first ?? "-"
-        guard let input = path == "-" ? fdopen(STDIN_FILENO, "r") : fopen(path, "re") else {
-            throw AdminClient.Refused(description: "\(path): \(String(cString: strerror(errno)))")
-        }
+        let lines = try LineReader(path, longest: AdminLink.longestLine / 2)
         let client = try AdminClient(arguments)
         let interruption = Interruption(client.link)
         var work = DocumentImport(
             client: client, file: path == "-" ? "standard input" : path, replaces: arguments.has("--replace"),
             collection: arguments.string("--into"))
         do {
-            try await work.read(input)
+            try await work.read(lines) { interruption.hasCome }
         } catch {
-            work.tell()
-            guard interruption.hasCome else { throw error }
-            Console.error("trebuchet admin import: interrupted; doing it again goes on")
-            exit(Interruption.status)
+            guard interruption.hasCome else {
+                work.tell()
+                throw error
+            }
         }
         work.tell()
+        guard interruption.hasCome else { return }
+        Console.error("trebuchet admin import: interrupted; doing it again goes on")
+        exit(Interruption.status)
     }
 
     private init(client: AdminClient, file: String, replaces: Bool, collection: String?) {
@@ -59,18 +60,17 @@ struct DocumentImport {
         print("\(outcome.created) created, \(outcome.replaced) replaced, \(outcome.skipped) skipped")
     }
 
-    private mutating func read(_ input: UnsafeMutablePointer<FILE>) async throws {
+    private mutating func read(_ lines: LineReader, unless isOver: @escaping @Sendable () -> Bool) async throws {
         var number = 0
-        var buffer: UnsafeMutablePointer<CChar>?
-        var capacity = 0
-        defer { free(buffer) }
-        while case let count = getline(&buffer, &capacity, input), count >= 0, let text = buffer {
+        while true {
             number += 1
-            let bytes = UnsafeRawBufferPointer(start: text, count: count)
-            guard bytes.contains(where: { $0 > 0x20 }) else { continue }
             let line: ExportedDocument
+            let count: Int
             do {
-                line = try parse(bytes)
+                guard let text = try await lines.next(unless: isOver) else { break }
+                guard text.contains(where: { $0 > 0x20 }) else { continue }
+                count = text.count
+                line = try text.withUnsafeBytes { try parse($0) }
             } catch {
                 // What stands before it is done first.
                 try await flush()
@@ -85,13 +85,10 @@ struct DocumentImport {
             waiting.append((number, line.document))
             waitingBytes += count
         }
-        try await flush()
+        if !isOver() { try await flush() }
     }
 
     private func parse(_ bytes: UnsafeRawBufferPointer) throws -> ExportedDocument {
-        guard bytes.count <= AdminLink.longestLine / 2 else {
-            throw BadLine(description: "the line has more than \(AdminLink.longestLine / 2) bytes")
-        }
         let value: JSONValue
         do {
             value = try JSONArgument.value(bytes)

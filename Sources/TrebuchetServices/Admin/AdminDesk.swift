@@ -4,6 +4,8 @@ internal import Trebuchet
 struct AdminDesk: Sendable {
     /// Entries of a page, at most.
     static let longestPage = 1_000
+    /// Bytes after which a page of documents or members ends, so that it fits into a line.
+    private static let pageBytes = 1 << 20
 
     let server: TrebuchetServer
     let collections: CollectionHost?
@@ -49,7 +51,7 @@ struct AdminDesk: Sendable {
             return .collections(try await host.summaries(after: after, limit: try page(limit)))
         case .documents(let name, let after, let limit):
             let all = try await hosted(collections, CollectionHost.name).documents(of: name)
-            return .documents(part(of: all, after, try page(limit)) { $0.id.text })
+            return .documents(part(of: all, after, try page(limit), \.encodedByteCount, by: { $0.id.text }))
         case .removeDocuments(let name, let ids):
             return .removed(try await hosted(collections, CollectionHost.name).remove(ids, from: name))
         case .restore(let name, let documents, let replaces):
@@ -62,7 +64,8 @@ struct AdminDesk: Sendable {
             guard let members = await (try hosted(rooms, RoomHost.name)).members(of: room) else {
                 throw Refusal("there is no room '\(room)'")
             }
-            return .members(part(of: members, after, try page(limit)) { $0.session })
+            return .members(
+                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.session }))
         case .kick(let session, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
             guard (0...86_400).contains(seconds) else { throw Refusal("somebody is kept out for 0 to 86400 seconds") }
@@ -110,10 +113,16 @@ struct AdminDesk: Sendable {
         return limit
     }
 
+    /// The next page, with one entry at least where there are any.
     private func part<Entry>(
-        of all: [Entry], _ after: String?, _ limit: Int, _ name: (Entry) -> String
+        of all: [Entry], _ after: String?, _ limit: Int, _ bytes: (Entry) -> Int, by name: (Entry) -> String
     ) -> [Entry] {
         let rest = all.filter { after?.precedesInBytes(name($0)) ?? true }
-        return Array(rest.sorted { name($0).precedesInBytes(name($1)) }.prefix(limit))
+        var room = Self.pageBytes
+        let page = rest.sorted { name($0).precedesInBytes(name($1)) }.prefix(limit).prefix { entry in
+            defer { room -= bytes(entry) }
+            return room > 0
+        }
+        return Array(page)
     }
 }

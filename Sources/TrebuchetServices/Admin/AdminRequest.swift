@@ -1,7 +1,7 @@
 /// What an administrator asks a server for: a line of JSON each, over a socket that is for the server's own user alone.
 package enum AdminRequest: Codable, Sendable {
     case collections(after: String?, limit: Int)
-    /// By the bytes of their ids.
+    /// By the bytes of their ids. Fewer than asked for, and one at least, where more would not fit into a line.
     case documents(collection: String, after: String?, limit: Int)
     /// Without ids: all.
     case removeDocuments(collection: String, ids: [DocumentID]?)
@@ -9,7 +9,7 @@ package enum AdminRequest: Codable, Sendable {
     case export(collection: String)
     case restore(collection: String, documents: [Document], replaces: Bool)
     case rooms(after: String?, limit: Int)
-    /// By the bytes of their sessions.
+    /// By the bytes of their sessions; as many as with documents.
     case members(room: String, after: String?, limit: Int)
     case kick(session: String, room: String, seconds: Int)
     case accounts(after: String?, limit: Int)

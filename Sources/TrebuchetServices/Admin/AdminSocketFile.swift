@@ -38,10 +38,14 @@ struct AdminSocketFile {
     /// Listens at a path. The socket of a server that is no more is replaced; that of one which listens is an error, and so is
     /// whatever else is there: a file, a link, the socket of another user.
     init(listeningAt given: String) throws(AdminSocketError) {
-        let (folder, path) = try Self.resolve(given)
-        defer { close(folder) }
-        // Others who begin here wait, until it listens: one that does not listen yet is taken for dead. It goes with the descriptor.
-        guard flock(folder, LOCK_EX) == 0 else { throw .failed("locking the folder of", path) }
+        let path = try Self.resolve(given)
+        // Others who begin here wait, until it listens: one that does not listen yet is taken for dead.
+        let lock = path + ".lock"
+        let held = try Self.take(lock)
+        defer {
+            unlink(lock)
+            close(held)
+        }
         try Self.clear(path)
         let descriptor = try Self.socket()
         do throws(AdminSocketError) {
@@ -103,8 +107,8 @@ struct AdminSocketFile {
         }
     }
 
-    /// The folder, and the path with the folder as it really is.
-    private static func resolve(_ given: String) throws(AdminSocketError) -> (folder: Int32, path: String) {
+    /// The path with the folder as it really is.
+    private static func resolve(_ given: String) throws(AdminSocketError) -> String {
         let parts = given.split(separator: "/", omittingEmptySubsequences: false)
         let name = parts.last.map(String.init) ?? ""
         guard !["", ".", ".."].contains(name), !given.utf8.contains(0) else {
@@ -116,9 +120,31 @@ struct AdminSocketFile {
         let folder = String(cString: real)
         let path = (folder == "/" ? "" : folder) + "/" + name
         try check(path)
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .failed("opening", folder) }
-        return (descriptor, path)
+        return path
+    }
+
+    /// A file that is locked and there: one that this user alone can open, since whoever can open a file can lock it.
+    private static func take(_ path: String) throws(AdminSocketError) -> Int32 {
+        while true {
+            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+            guard descriptor >= 0 else { throw .failed("making", path) }
+            var (own, present) = (stat(), stat())
+            guard fstat(descriptor, &own) == 0, own.st_mode == S_IFREG | 0o600, own.st_uid == geteuid() else {
+                close(descriptor)
+                throw AdminSocketError("\(path) is there, and is not this user's alone; remove it")
+            }
+            while flock(descriptor, LOCK_EX) != 0 {
+                guard errno == EINTR else {
+                    defer { close(descriptor) }
+                    throw .failed("locking", path)
+                }
+            }
+            if lstat(path, &present) == 0, present.st_ino == own.st_ino, present.st_dev == own.st_dev {
+                return descriptor
+            }
+            // Who held it has removed it.
+            close(descriptor)
+        }
     }
 
     /// Makes room for the socket.

@@ -62,7 +62,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
         case .sessionEnded(let why): "the session has ended: \(why); sign in again"
         case .notSignedIn: "nobody is signed in"
         case .noSuchSession: "the account has no such session"
-        case .notFresh: "sign in again first, or give a code that was sent to the account's address"
+        case .notFresh: "sign in again first; to delete the account, a code that was sent to its address is enough"
         case .addressTaken: "another account has this address"
         case .notDeleted: "what the server keeps of this account could not be deleted now; try again later"
         case .invalidLabel: "a label is a text of up to \(SessionInfo.longestLabel) bytes without control characters"

@@ -87,7 +87,8 @@ public distributed actor AuthService {
         try await accounts.label(label, sessionOf: try connection())
     }
 
-    /// Sends a code to an address that is to become that of the caller's account.
+    /// Sends a code to an address that is to become that of the caller's account: a guest's, or one of somebody who has signed in
+    /// within the last 10 minutes (`AuthLimits.freshSignIn`).
     public distributed func sendAddressCode(to email: String) async throws(AuthError) -> SendMagicCodeResponse {
         try await accounts.sendAddressCode(to: email, for: try connection())
     }

@@ -27,13 +27,8 @@ extension RuleReader {
     }
 
     private mutating func fields(_ value: LocatedJSON, _ path: String) -> [FieldRule] {
-        guard case .object(let all) = value.content else {
-            note(value.offset, path, "must be an object")
-            return []
-        }
-        // Names of fields are any text; that one is there twice is found here.
-        let names = members(of: value, path, all.map(\.name))
-        return names.map { name, value in field(name, value, "\(path).\(name)") }.sorted {
+        // Names of fields are any text, and what their bytes are.
+        allMembers(of: value, path).map { field($0.name, $0.value, "\(path).\(Self.shown($0.name))") }.sorted {
             $0.name.precedesInBytes($1.name)
         }
     }
@@ -60,8 +55,8 @@ extension RuleReader {
             var hint = "types are \(known.joined(separator: ", "))"
             var what = "must be the name of a type"
             if case .scalar(.string(let name)) = value.content {
-                what = "'\(name)' is no type"
-                if let nearest = NearestMatch.find(name, in: known) { hint = "did you mean '\(nearest)'?" }
+                what = "'\(Self.shown(name))' is no type"
+                hint = Self.hint(name, known) ?? hint
             }
             note(value.offset, path, "\(what); \(hint)")
             return nil

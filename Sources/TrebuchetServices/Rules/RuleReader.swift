@@ -2,8 +2,15 @@
 struct RuleReader {
     private let file: String
     private let text: [UInt8]
+    /// Problems that are told; of more it is told how many.
+    private static let mostProblems = 1_000
+    /// Entries of collections, and of rooms: all of them are looked at for what matches a name.
+    private static let mostEntries = 1_000
+
     private var found: [(offset: Int, member: String, message: String)] = []
+    private var untold = 0
     private var roles: [String] = []
+    private var knownRoles = Set(RoleSet.words)
 
     init(_ text: [UInt8], file: String) {
         self.text = text
@@ -12,7 +19,15 @@ struct RuleReader {
 
     // MARK: Problems
 
-    mutating func note(_ offset: Int, _ member: String, _ message: String) { found.append((offset, member, message)) }
+    mutating func note(_ offset: Int, _ member: String, _ message: @autoclosure () -> String) {
+        guard found.count < Self.mostProblems else { return untold += 1 }
+        found.append((offset, member, message()))
+    }
+
+    /// As much of a name as is told.
+    static func shown(_ name: String) -> String {
+        name.utf8.count <= 256 ? name : String(decoding: name.utf8.prefix(256), as: UTF8.self) + "…"
+    }
 
     private func line(_ offset: Int) -> Int { 1 + text.prefix(offset).count { $0 == UInt8(ascii: "\n") } }
 
@@ -35,12 +50,23 @@ struct RuleReader {
         }
         let book = book(root)
         guard found.isEmpty else {
-            let problems = found.sorted { $0.offset < $1.offset }.map {
-                RuleProblem(file: file, line: line($0.offset), column: nil, member: $0.member, message: $0.message)
-            }
             throw RuleBookError(problems: problems)
         }
         return book
+    }
+
+    /// In the order of their lines, which are counted once for all.
+    private var problems: [RuleProblem] {
+        var (line, counted) = (1, 0)
+        var problems: [RuleProblem] = []
+        for (offset, member, message) in found.sorted(by: { $0.offset < $1.offset }) {
+            line += text[counted..<offset].count { $0 == UInt8(ascii: "\n") }
+            counted = offset
+            problems.append(RuleProblem(file: file, line: line, column: nil, member: member, message: message))
+        }
+        guard untold > 0 else { return problems }
+        let rest = RuleProblem(file: file, line: nil, column: nil, member: nil, message: "\(untold) more problems")
+        return problems + [rest]
     }
 
     /// Where the text stops being UTF-8; nil when it does not.
@@ -54,6 +80,7 @@ struct RuleReader {
         let members = members(of: root, "", ["roles", "collections", "rooms"])
         // First: the others speak of them.
         roles = members["roles"].map { declaredRoles($0) } ?? []
+        knownRoles.formUnion(roles)
         let collections = entries(members["collections"], "collections") { $0.collection($1, $2, $3) }
         let rooms = entries(members["rooms"], "rooms") { $0.room($1, $2, $3) }
         return RuleBook(collections: collections, rooms: rooms, roles: roles)
@@ -66,10 +93,10 @@ struct RuleReader {
         var members: [String: LocatedJSON] = [:]
         for member in allMembers(of: value, path) {
             guard known.contains(member.name) else {
-                let hint = NearestMatch.find(member.name, in: known).map { "did you mean '\($0)'?" }
                 note(
                     member.offset, path,
-                    "there is no member '\(member.name)'; \(hint ?? "known are \(known.joined(separator: ", "))")")
+                    "there is no member '\(Self.shown(member.name))'; "
+                        + (Self.hint(member.name, known) ?? "known are \(known.joined(separator: ", "))"))
                 continue
             }
             members[member.name] = member.value
@@ -77,7 +104,13 @@ struct RuleReader {
         return members
     }
 
-    private mutating func allMembers(of value: LocatedJSON, _ path: String) -> [LocatedJSON.Member] {
+    /// What was probably meant; nil for a name that is longer than any that is known, which would take long to compare.
+    static func hint(_ name: String, _ known: [String]) -> String? {
+        guard name.utf8.count <= CollectionLimits.longestName else { return nil }
+        return NearestMatch.find(name, in: Array(known.prefix(100))).map { "did you mean '\($0)'?" }
+    }
+
+    mutating func allMembers(of value: LocatedJSON, _ path: String) -> [LocatedJSON.Member] {
         guard case .object(let all) = value.content else {
             note(value.offset, path, "must be an object")
             return []
@@ -85,7 +118,7 @@ struct RuleReader {
         var names: Set<ByteText> = []
         return all.filter { member in
             let isNew = names.insert(ByteText(member.name)).inserted
-            if !isNew { note(member.offset, path, "'\(member.name)' is there twice") }
+            if !isNew { note(member.offset, path, "'\(Self.shown(member.name))' is there twice") }
             return isNew
         }
     }
@@ -95,14 +128,19 @@ struct RuleReader {
         _ make: (inout RuleReader, NamePattern, LocatedJSON, _ path: String) -> Entry
     ) -> [Entry] {
         guard let value else { return [] }
-        return allMembers(of: value, path).map { member in
+        let members = allMembers(of: value, path)
+        guard members.count <= Self.mostEntries else {
+            note(value.offset, path, "has \(members.count) entries; \(Self.mostEntries) are allowed")
+            return []
+        }
+        return members.map { member in
             let isName = CollectionLimits.isName(member.name.filter { $0 != "*" } + "x")
             if !isName || member.name.isEmpty {
                 note(
                     member.offset, path,
-                    "'\(member.name)' is no name: it has letters, digits, -, _ and ., and * for any")
+                    "'\(Self.shown(member.name))' is no name: it has letters, digits, -, _ and ., and * for any")
             }
-            return make(&self, NamePattern(member.name), member.value, "\(path).\(member.name)")
+            return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.shown(member.name))")
         }
     }
 
@@ -130,18 +168,18 @@ struct RuleReader {
     mutating func roles(_ value: LocatedJSON?, _ path: String, isOfDocument: Bool) -> RoleSet? {
         guard let value else { return nil }
         let elements = if case .array(let elements) = value.content { elements } else { [value] }
-        let known = RoleSet.words + roles
+        let known = RoleSet.words + roles.prefix(100)
         var names: [String] = []
         for element in elements {
             guard case .scalar(.string(let name)) = element.content else {
                 note(element.offset, path, "must be a role, or an array of roles, as \"user\"")
                 continue
             }
-            if !known.contains(name) {
-                let hint = NearestMatch.find(name, in: known).map { "did you mean '\($0)'?" }
+            if !knownRoles.contains(name) {
                 note(
                     element.offset, path,
-                    "'\(name)' is no role; \(hint ?? "a role of your own stands in 'roles' at the top")")
+                    "'\(Self.shown(name))' is no role; "
+                        + (Self.hint(name, known) ?? "a role of your own stands in 'roles' at the top"))
             } else if RoleSet.ofDocuments.contains(name), !isOfDocument {
                 note(
                     element.offset, path,

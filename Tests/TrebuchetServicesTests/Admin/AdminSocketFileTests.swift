@@ -1,6 +1,8 @@
 import Foundation
+import Relays
 import Testing
 import Trebuchet
+import TrebuchetTesting
 
 @testable import TrebuchetServices
 
@@ -76,6 +78,42 @@ import Trebuchet
         close(dead.descriptor)
         chown(path, 65_534, 65_534)
         #expect(problem(path)?.hasSuffix("is another user's socket") == true)
+    }
+
+    @Test("nobody keeps a server from making its socket who can but read its folder")
+    func lockedFolder() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        // Any user may lock what he can open.
+        let stranger = open(folder.path, O_RDONLY | O_DIRECTORY)
+        #expect(flock(stranger, LOCK_EX) == 0)
+        let outcome = StateRelay<[String?]>([])
+        Thread.detachNewThread { [self] in
+            let problem = problem(path)
+            outcome.update { $0.append(problem) }
+        }
+        #expect(await eventually(within: .seconds(5)) { outcome.currentValue == [nil] })
+        close(stranger)
+        #expect(await eventually { outcome.currentValue == [nil] })
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test("of several that begin at once one listens, and the others are told", .timeLimit(.minutes(1)))
+    func atOnce() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.admin"
+        for _ in 0..<20 {
+            let files = await withTaskGroup(of: AdminSocketFile?.self) { group in
+                for _ in 0..<4 { group.addTask { try? AdminSocketFile(listeningAt: path) } }
+                return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+            }
+            #expect(files.count == 1)
+            for file in files {
+                file.remove()
+                close(file.descriptor)
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
     @Test("a path that is too long, or none, or in no folder, is an error that says so")

@@ -148,6 +148,37 @@ import TrebuchetTesting
         await auth.stop()
     }
 
+    @Test("what somebody has read who was signed out by another process is gone when the app is used again")
+    func signedOutByAnotherProcess() async throws {
+        let auth = try await AuthServer()
+        CollectionHost.expose(on: auth.server, rules: OwnRules())
+        let folder = try TemporaryFolder()
+        let credentials = InMemoryCredentialStore()
+        func app() -> (backend: TrebuchetBackend, auth: Shared<AuthSession>, todos: Shared<SyncedCollection<Todo>>) {
+            let backend = auth.backend(credentials: credentials)
+            backend.keepOffline(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
+            let store = SharedStore()
+            return backend.scope {
+                (
+                    backend, Shared(.trebuchetAuth, store: store),
+                    Shared(.trebuchetCollection(Schema.todos), store: store)
+                )
+            }
+        }
+        let first = app()
+        try await first.auth.signInAsGuest()
+        try await first.todos.create(Todo(id: "1"))
+        await shows(first.todos) { $0.items.ids == ["1"] && !$0.isStale && !$0.isLoading }
+        await first.backend.close()
+        #expect(results(in: folder).contains { $0.contains("user-") })
+        credentials.save(nil)
+        let second = app()
+        #expect(await eventually(within: .seconds(10)) { !results(in: folder).contains { $0.contains("user-") } })
+        #expect(second.todos.wrappedValue.items.isEmpty)
+        await second.backend.close()
+        await auth.stop()
+    }
+
     /// Everybody reads what they have created.
     private struct OwnRules: CollectionRules {
         func may(

@@ -10,6 +10,18 @@ import TrebuchetWire
 
     private func text(_ value: JSONValue) -> String { String(decoding: value.json, as: UTF8.self) }
 
+    @Test("what a link leads to in a collection is the id of a document")
+    func linkTargets() throws {
+        for target in ["{\"a\":1}", "null", "1.5", "[\"b\"]", "true"] {
+            let link = #"{"link":{"id":"a","field":"l","target":\#(target),"in":"people"}}"#
+            let value = try json(link)
+            #expect(throws: CollectionError.self) { try DocumentWrite(value) }
+        }
+        #expect(
+            try DocumentWrite(json(#"{"link":{"id":"a","field":"l","target":7,"in":"people"}}"#)).command.target?.id
+                == "7")
+    }
+
     @Test("each command has its JSON, and comes back from it as it was")
     func shapes() throws {
         let table: [(DocumentWrite, String)] = [

@@ -1,3 +1,5 @@
+import Foundation
+import SharedState
 import Testing
 import Trebuchet
 
@@ -16,6 +18,22 @@ import Trebuchet
         pending.show(over: KeyedCollection(documents), query, seen: seen).map {
             "\($0.id):\($0.fields["n"].map { "\($0)" } ?? "-")".replacing("integer", with: "")
         }
+    }
+
+    @Test(
+        "a file that no client has written is not read: it would be counted on from there",
+        arguments: [
+            #"{"client":"0123456789abcdef","lastNumber":9223372036854775807,"lastSent":0,"entries":[]}"#,
+            #"{"client":"0123456789abcdef","lastNumber":-1,"lastSent":0,"entries":[]}"#,
+            #"{"client":"0123456789abcdef","lastNumber":1,"lastSent":2,"entries":[]}"#,
+            #"{"client":"0123456789abcdef","lastNumber":1,"lastSent":0,"entries":[{"mutation":{"number":2,"command":{"delete":{"id":"a"}}}}]}"#,
+        ])
+    func damaged(text: String) throws {
+        let folder = try TemporaryFolder()
+        let url = URL(fileURLWithPath: folder.path)
+        let file = PendingWritesFile("todos", of: .nobody, in: OfflineFolder(url, DiskFileStorage.secrets))
+        try DiskFileStorage.secrets.replace(file.url, with: Data(text.utf8))
+        #expect(throws: CollectionError.self) { try file.read() }
     }
 
     @Test("writes that wait are shown over what the server has, in every query")

@@ -133,6 +133,21 @@ import TrebuchetTesting
         await world.end()
     }
 
+    @Test("a provider that is not to link gives nobody an address either, though nobody has it yet")
+    func notLinkingFreeAddress() async throws {
+        let world = try await World(linking: false)
+        let (eve, ada) = (try await world.server.client(), try await world.server.client())
+        let stranger = try await eve.auth.signIn(
+            idToken: world.token("7", Self.verified), provider: "local", nonce: nil)
+        #expect(stranger.user.email == nil)
+        _ = try await ada.auth.sendMagicCode(to: "ada@b.c")
+        let owner = try await ada.auth.verifyMagicCode(
+            email: "ada@b.c", code: try #require(world.server.mailbox.code(for: "ada@b.c")))
+        #expect(owner.user.id != stranger.user.id && owner.user.email == "ada@b.c")
+        for client in [eve, ada] { await client.close() }
+        await world.end()
+    }
+
     @Test("a guest becomes the user of a new identity and keeps the id; the account outlasts its sessions")
     func guest() async throws {
         let world = try await World()

@@ -11,4 +11,8 @@ distributed actor Doorman {
     distributed func become(_ id: String?, _ roles: Set<String>) {
         Caller.current?.connection.principal = id.map { Principal(id: $0, roles: roles) }
     }
+
+    distributed func become(_ id: String, claiming claims: [String: String]) {
+        Caller.current?.connection.principal = Principal(id: id, claims: claims)
+    }
 }

@@ -1,3 +1,4 @@
+import Relays
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -51,6 +52,38 @@ import TrebuchetTesting
             _ = try await guests[2].room().join(presence: nil, token: nil, attempt: nil)
             try await guests[0].room().publish(topic: "t", payload: .null)
             await #expect(throws: RoomError.forbidden) { try await list.list(after: nil, limit: nil) }
+        }
+    }
+
+    @Test("who loses the role that let him in is out of the room, with its streams; who keeps it stays")
+    func lostRole() async throws {
+        let rules = try book(#"{"roles":["editor"],"rooms":{"chat":{"join":"editor"}}}"#)
+        try await RoomWorld.run(rules: rules) { world in
+            await world.server.expose(Doorman(actorSystem: world.server.actorSystem), as: Doorman.name)
+            let (ed, eve) = (world.guest(), world.guest())
+            for (guest, name) in [(ed, "ed"), (eve, "eve")] {
+                try await guest.client.connect()
+                try await guest.client.resolve(Doorman.self, id: Doorman.name).become(name, ["editor"])
+                _ = try await guest.room().join(presence: nil, token: nil, attempt: nil)
+            }
+            let isOver = StateRelay(false)
+            let room = try eve.room()
+            let reading = Task {
+                defer { isOver.update { $0 = true } }
+                for try await _ in await room.observeEvents() {}
+            }
+            defer { reading.cancel() }
+            try await eve.client.resolve(Doorman.self, id: Doorman.name).become("eve", ["editor", "user"])
+            try await eve.room().publish(topic: "t", payload: .null)
+            try await eve.client.resolve(Doorman.self, id: Doorman.name).become("eve", ["user"])
+            #expect(await eventually(within: .seconds(10)) { isOver.currentValue })
+            await #expect(throws: RoomError.notJoined) {
+                try await eve.room().history(topic: nil, after: nil, limit: nil)
+            }
+            await #expect(throws: RoomError.forbidden) {
+                try await eve.room().join(presence: nil, token: nil, attempt: nil)
+            }
+            try await ed.room().publish(topic: "t", payload: .null)
         }
     }
 }

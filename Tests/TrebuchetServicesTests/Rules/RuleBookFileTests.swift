@@ -25,6 +25,55 @@ import Trebuchet
         ])
     func syntax(text: String, problem: String) { #expect(problems(text) == [problem]) }
 
+    @Test("fields whose names look alike and have other bytes have each its rule")
+    func alike() throws {
+        let text = #"{"collections":{"a":{"fields":{"\u00e9":{"immutable":true},"e\u0301":{"type":"string"}}}}}"#
+        let fields = try RuleBook(json: Array(text.utf8)).collection("a").fields ?? []
+        #expect(fields.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8), Array("\u{E9}".utf8)])
+        #expect(fields.map(\.isImmutable) == [false, true])
+    }
+
+    @Test(
+        "a file that is as large as it may be takes seconds at most, whatever is wrong with it",
+        arguments: [
+            (#""collections":{"a":{"fields":{"#, #""f#":{}"#, "}}}"), (#""collections":{"a":{"#, #""f#":1"#, "}}"),
+            (#""collections":{"a":{"read":["#, #""q#""#, "]}}"),
+            (#""roles":["#, #""r#""#, #"],"collections":{"a":{"read":"rr"}}"#),
+        ])
+    func large(head: String, entry: String, end: String) {
+        let entries = (0..<40_000).map { entry.replacing("#", with: "\($0)") }
+        let text = "{" + head + entries.joined(separator: ",\n") + end + "}"
+        #expect(text.utf8.count <= RuleBook.longestFile)
+        let clock = ContinuousClock()
+        let began = clock.now
+        _ = problems(text)
+        #expect(clock.now - began < .seconds(20))
+    }
+
+    @Test("of very many problems the first are told")
+    func many() {
+        let text = "{" + (0..<5_000).map { "\"f\($0)\":1" }.joined(separator: ",\n") + "}"
+        let found = problems(text)
+        #expect(found.count == 1_001 && found[999].hasPrefix("rules.json:1000: "))
+        #expect(found.last == "rules.json: 4000 more problems")
+        let long = problems("{\"\(String(repeating: "x", count: 100_000))\":1}")
+        #expect(long.count == 1 && long[0].utf8.count < 1_000)
+    }
+
+    @Test("a pipe is read, and not waited for when nothing comes", .timeLimit(.minutes(1)))
+    func pipes() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/rules"
+        #expect(mkfifo(path, 0o600) == 0)
+        let error = #expect(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path, patienceMilliseconds: 1) }
+        #expect(error?.description == "\(path): is no file, and nothing comes")
+        let pipe = Pipe()
+        try pipe.fileHandleForWriting.write(contentsOf: Data(#"{"roles":["a"]}"#.utf8))
+        try pipe.fileHandleForWriting.close()
+        let read = try RuleBook(contentsOfFile: "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
+        #expect(read.roles == ["a"])
+    }
+
     @Test("text that is not UTF-8 is told with its line")
     func notUTF8() throws {
         let error = try #require(throws: RuleBookError.self) {

@@ -1,3 +1,4 @@
+import Relays
 import SharedState
 import Testing
 import Trebuchet
@@ -128,6 +129,102 @@ import TrebuchetTesting
             var results = await view.observeResult().makeAsyncIterator()
             #expect(await results.next() == nil)
             #expect(await eventually { world.host.queryCount <= 2 })
+        }
+    }
+
+    /// Whether an observer by name alone, who has not opened the query, is refused after a change.
+    private func losesView(
+        _ world: CollectionWorld, _ observer: CollectionGuest, _ name: String,
+        after change: () async throws -> Void
+    ) async throws -> Bool {
+        let view = try observer.client.resolve(CollectionView.self, id: name)
+        let (seen, isOver) = (StateRelay(0), StateRelay(false))
+        let reading = Task {
+            for await _ in await view.observeResult() { seen.update { $0 += 1 } }
+            isOver.update { $0 = true }
+        }
+        defer { reading.cancel() }
+        #expect(await eventually { seen.currentValue > 0 })
+        try await change()
+        return await eventually(within: .seconds(10)) { isOver.currentValue }
+    }
+
+    @Test("who observes a result by its name, without having opened the query, loses it with the right to read it")
+    func observers() async throws {
+        let editors = try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)
+        try await run(editors) { world in
+            let (ed, eve) = (try await connected(world), try await connected(world))
+            try await become(ed, "ed", ["editor"])
+            try await become(eve, "eve", ["editor"])
+            let view = try await ed.collection().open(.all).view
+            #expect(try await losesView(world, eve, view) { try await become(eve, "eve", ["user"]) })
+            let again = try await eve.collection().open(.all).view
+            #expect(again != view, "it is shown what it may read")
+        }
+    }
+
+    @Test("who observes a result by its name loses it under rules that do not show it to all any more")
+    func observersUnderOtherRules() async throws {
+        try await run(CreatorRules()) { world in
+            let (ed, eve) = (try await connected(world), try await connected(world, "eve"))
+            let view = try await ed.collection().open(.all).view
+            let rules = try book(#"{"collections":{"todos":{"read":"creator"}}}"#)
+            #expect(try await losesView(world, eve, view) { world.host.use(rules) })
+        }
+    }
+
+    @Test("two connections of one user whose claims differ are shown what each may read by its own")
+    func claims() async throws {
+        let rules = ClosureRules { _, _, _ in
+        } read: { principal, document, _ in
+            document.fields["title"] == principal?.claims["team"].map { .string($0) }
+        }
+        try await run(rules) { world in
+            let (red, blue) = (try await connected(world), try await connected(world))
+            for (guest, team, session) in [(red, "red", "1"), (blue, "blue", "2")] {
+                try await guest.client.resolve(Doorman.self, id: Doorman.name)
+                    .become("ada", claiming: ["team": team, "session": session])
+            }
+            let todos = [try fields(Todo(id: "r", title: "red")), try fields(Todo(id: "b", title: "blue"))]
+            _ = try await red.collection().commit(
+                mutations([.add("r", todos[0]), .add("b", todos[1])]), from: Self.secret)
+            #expect(try await red.collection().get(.all).documents.map(\.id) == ["r"])
+            #expect(try await blue.collection().get(.all).documents.map(\.id) == ["b"])
+            // Another session of the same user, who is the same otherwise, shares the evaluation.
+            let other = try await connected(world)
+            try await other.client.resolve(Doorman.self, id: Doorman.name)
+                .become("ada", claiming: ["team": "red", "session": "3"])
+            let tickets = [try await red.collection().open(.all), try await other.collection().open(.all)]
+            #expect(tickets[0].view == tickets[1].view)
+        }
+    }
+
+    @Test("who may not delete a document may not say either that it is to go sooner")
+    func shorterLife() async throws {
+        let rules = try book(#"{"collections":{"todos":{"update":"anyone","delete":"nobody"}}}"#)
+        try await run(rules) { world in
+            let eve = try await connected(world, "eve")
+            let commands: [DocumentCommand] = [
+                .add("a"), .expire(id: "a", expiresIn: .milliseconds(1)), .expire(id: "a", expiresIn: .seconds(3_600)),
+                .create(id: "b", fields: ["id": .string("b")], expiresIn: .seconds(600)),
+                .expire(id: "b", expiresIn: .seconds(3_600)), .expire(id: "b", expiresIn: .seconds(1_800)),
+                .expire(id: "b", expiresIn: nil), .expire(id: "b", expiresIn: .seconds(3_600)),
+            ]
+            let errors = try await eve.collection().commit(mutations(commands), from: Self.secret).map(\.error)
+            func refused(_ id: String) -> CollectionError {
+                .forbidden(.delete, id: id, reason: "only: nobody (collections.todos.delete)")
+            }
+            #expect(errors == [nil, refused("a"), refused("a"), nil, nil, refused("b"), nil, refused("b")])
+        }
+        let closure = ClosureRules { _, change, _ throws(CollectionError) in
+            guard change.action != .delete else { throw change.forbidden("kept") }
+        }
+        try await run(closure) { world in
+            let eve = try await connected(world, "eve")
+            let errors = try await eve.collection().commit(
+                mutations([.add("a"), .expire(id: "a", expiresIn: .seconds(1))]), from: Self.secret
+            ).map(\.error)
+            #expect(errors == [nil, .forbidden(.delete, id: "a", reason: "kept")])
         }
     }
 

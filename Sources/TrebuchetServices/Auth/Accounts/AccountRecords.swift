@@ -21,6 +21,25 @@ struct Account: Codable, Equatable {
     func user(id: String) -> User { User(id: id, email: email, isGuest: isGuest, roles: roles) }
 }
 
+/// How many accounts there are.
+struct AccountCount: Equatable {
+    var all = 0
+    /// Of these.
+    var guests = 0
+
+    /// An account takes the place of another; nil for none.
+    mutating func replace(_ before: Account?, with after: Account?) {
+        count(before, -1)
+        count(after, 1)
+    }
+
+    private mutating func count(_ account: Account?, _ change: Int) {
+        guard let account else { return }
+        all += change
+        if account.isGuest { guests += change }
+    }
+}
+
 /// The records of accounts in a store: users by id, ids by address and by identity, sessions by name.
 ///
 /// What a store throws becomes `AuthError.unavailable`; `report` is told the reason, which is not for clients.
@@ -87,7 +106,7 @@ struct AccountRecords: Sendable {
     /// Deletes sessions that have expired, and guests that have none left: nobody can be them again.
     ///
     /// - Returns: how many accounts there are.
-    func sweep(at now: Int64) async throws(AuthError) -> Int {
+    func sweep(at now: Int64) async throws(AuthError) -> AccountCount {
         var expired: Set<String> = []
         try await eachPage("session/") { (session, family: TokenFamily) throws(AuthError) in
             guard family.expiry <= now else { return nil }
@@ -96,12 +115,12 @@ struct AccountRecords: Sendable {
             try changes.set(nil, session: session)
             return changes
         }
-        var count = 0
+        var count = AccountCount()
         try await eachPage("account/") { (id, account: Account) throws(AuthError) in
             var kept = account
             kept.sessions.removeAll { expired.contains($0) }
             let isGone = kept.sessions.isEmpty && kept.isGuest
-            if !isGone { count += 1 }
+            if !isGone { count.replace(nil, with: kept) }
             guard isGone || kept != account else { return nil }
             var changes = Changes()
             try changes.set(isGone ? nil : kept, id: id)

@@ -10,6 +10,8 @@ extension Accounts {
         let address = try MailAddress(email)
         return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
             let present = try await present(on: connection)
+            // Whoever gives an account another address has it for good: a session that somebody has got hold of is not enough.
+            guard isFresh(present) else { throw .notFresh }
             return try await sendCode(to: address, .address(account: present.id), for: connection)
         }
     }
@@ -35,6 +37,7 @@ extension Accounts {
                 changes.set(owner: present.id, ofAddress: address.text)
                 try changes.set(account, id: present.id)
                 try await records.write(changes)
+                accountCount.replace(present.account, with: account)
                 let user = account.user(id: present.id)
                 for session in account.sessions {
                     connections.update(session, to: AccessTokens.principal(user, session: session))
@@ -55,6 +58,11 @@ extension Accounts {
         }
     }
 
+    /// Whether somebody has just signed in. A guest has nothing to sign in with again.
+    private func isFresh(_ present: Present) -> Bool {
+        present.account.isGuest || now() - (present.family.created ?? 0) < limits.freshSignIn.wholeMilliseconds
+    }
+
     // MARK: The end
 
     /// - Parameter code: one to sign in with, that was sent to the account's address; nil for who has just signed in.
@@ -66,9 +74,7 @@ extension Accounts {
                 guard let email = asked.account.email else { throw .notFresh }
                 try useCode(code, for: try MailAddress(email), .signIn, on: connection)
             } else {
-                // A guest has nothing to sign in with again.
-                let age = now() - (asked.family.created ?? 0)
-                guard asked.account.isGuest || age < limits.freshSignIn.wholeMilliseconds else { throw .notFresh }
+                guard isFresh(asked) else { throw .notFresh }
             }
             do {
                 // Not in turn: it may take its time, and others sign in meanwhile.
@@ -96,7 +102,7 @@ extension Accounts {
             for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
             try changes.set(nil, id: id)
             try await records.write(changes)
-            accountCount -= 1
+            accountCount.replace(account, with: nil)
             if let connection { connections.signOut(connection) }
             for session in account.sessions { connections.end(session, because: end) }
             log.deleted(id)

@@ -17,7 +17,8 @@ extension Accounts {
         }
     }
 
-    /// - Parameter linking: whether the account that has the identity's address is this one's too.
+    /// - Parameter linking: whether the identity's address counts: the account that has it is this one's too, or it becomes that of the
+    ///   new one.
     private func signIn(
         _ identity: Identity, linking: Bool, on connection: CallerConnection
     ) async throws(AuthError) -> SessionGrant {
@@ -26,22 +27,20 @@ extension Accounts {
         {
             return try await beginSession(of: owner, account, on: connection)
         }
-        var free = identity.address
-        if let address = identity.address, let owner = try await records.owner(ofAddress: address.text),
+        // Of a provider whose word on addresses does not count nobody gets one: who has it would come to the same account later.
+        let address = linking ? identity.address : nil
+        if let address, let owner = try await records.owner(ofAddress: address.text),
             var account = try await records.account(owner)
         {
-            free = nil
-            if linking {
-                var identities = account.identities ?? []
-                guard identities.count < Self.mostIdentities else { throw .limitReached("identities") }
-                identities.append(identity.name)
-                account.identities = identities
-                return try await beginSession(of: owner, account, on: connection)
-            }
+            var identities = account.identities ?? []
+            guard identities.count < Self.mostIdentities else { throw .limitReached("identities") }
+            identities.append(identity.name)
+            account.identities = identities
+            return try await beginSession(of: owner, account, on: connection)
         }
         return try await becomeUser(on: connection) { account in
             account.identities = [identity.name]
-            account.email = free?.text
+            account.email = address?.text
         }
     }
 }

@@ -124,9 +124,9 @@ extension Accounts {
         guard !sessions.isEmpty else { return }
         var changes = AccountRecords.Changes()
         for session in sessions { try changes.set(nil, session: session) }
-        let countChange = try await remove(sessions, from: id, &changes)
+        let count = try await remove(sessions, from: id, &changes, accountCount)
         try await records.write(changes)
-        accountCount += countChange
+        accountCount = count
         if let connection { connections.signOut(connection) }
         for session in sessions {
             connections.end(session, because: end)
@@ -134,20 +134,18 @@ extension Accounts {
         }
     }
 
-    func remove(
-        _ session: String, from id: String, _ changes: inout AccountRecords.Changes
-    ) async throws(AuthError) -> Int { try await remove([session], from: id, &changes) }
-
     /// Takes sessions from their account; a guest goes with its last one, since nobody can be it again.
     ///
     /// - Returns: what becomes of the number of accounts.
-    private func remove(
-        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes
-    ) async throws(AuthError) -> Int {
-        guard var account = try await records.account(id) else { return 0 }
+    func remove(
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, _ count: AccountCount
+    ) async throws(AuthError) -> AccountCount {
+        guard var account = try await records.account(id) else { return count }
         account.sessions.removeAll { sessions.contains($0) }
         let isGone = account.isGuest && account.sessions.isEmpty
         try changes.set(isGone ? nil : account, id: id)
-        return isGone ? -1 : 0
+        var count = count
+        if isGone { count.replace(account, with: nil) }
+        return count
     }
 }

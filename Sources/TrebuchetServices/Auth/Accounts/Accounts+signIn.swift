@@ -9,7 +9,7 @@ extension Accounts {
                 if let present = try await account(of: connection), present.account.isGuest {
                     return try await beginSession(of: present.id, present.account, on: connection)
                 }
-                return try await beginSession(of: try await newID(), Account(), on: connection)
+                return try await beginSession(of: try await newID(of: Account()), Account(), on: connection)
             }
         }
     }
@@ -66,7 +66,7 @@ extension Accounts {
         if let host, mailsOfHosts[host, default: 0] >= limits.mailsInFlightPerHost {
             throw .limitReached("mailsInFlightPerHost")
         }
-        try rates.takeCode(for: address.text, connection.asker, at: now)
+        try rates.takeCode(for: address.mailbox, connection.asker, at: now)
         let code = Self.newCode()
         let name = purpose.name(address)
         let digest = digest(code, name)
@@ -97,7 +97,7 @@ extension Accounts {
         let name = purpose.name(address)
         try rates.takeAttempt(connection.asker, at: now())
         try codes.use(digest(code, name), for: name, from: connection.host, at: now())
-        rates.usedCode(for: address.text, connection.asker)
+        rates.usedCode(for: address.mailbox, connection.asker)
     }
 
     /// Six digits, each code as likely as any other.
@@ -127,17 +127,23 @@ extension Accounts {
         }
         var account = Account()
         change(&account)
-        return try await beginSession(of: try await newID(), account, on: connection)
+        return try await beginSession(of: try await newID(of: account), account, on: connection)
     }
 
     /// The id of an account to be made, when there is room for it.
-    private func newID() async throws(AuthError) -> String {
-        if accountCount >= limits.accounts, now() >= nextSweep {
+    private func newID(of account: Account) async throws(AuthError) -> String {
+        if full(for: account) != nil, now() >= nextSweep {
             nextSweep = now() + Self.sweepInterval
             accountCount = try await records.sweep(at: now())
         }
-        guard accountCount < limits.accounts else { throw .limitReached("accounts") }
+        if let limit = full(for: account) { throw .limitReached(limit) }
         return Base64URL.encode(.random(count: 16))
+    }
+
+    /// What there are too many of for one more; nil when there is room.
+    private func full(for account: Account) -> String? {
+        if accountCount.all >= limits.accounts { return "accounts" }
+        return account.isGuest && accountCount.guests >= limits.guests ? "guests" : nil
     }
 
     /// Writes the account with a new session, which takes the place of the one that the connection had.
@@ -148,7 +154,8 @@ extension Accounts {
         var account = account
         var changes = AccountRecords.Changes()
         var ended: [(session: String, end: SessionEnd)] = []
-        var countChange = try await records.account(id) == nil ? 1 : 0
+        var count = accountCount
+        let old = try await records.account(id)
         var label: String?
         if let before = connection.session, let family = try await records.family(before) {
             label = family.label
@@ -156,7 +163,7 @@ extension Accounts {
             if family.account == id {
                 account.sessions.removeAll { $0 == before }
             } else {
-                countChange += try await remove(before, from: family.account, &changes)
+                count = try await remove([before], from: family.account, &changes, count)
             }
         }
         let family = TokenFamily(
@@ -172,7 +179,8 @@ extension Accounts {
         if let email = account.email { changes.set(owner: id, ofAddress: email) }
         for identity in account.identities ?? [] { changes.set(owner: id, ofIdentity: identity) }
         try await records.write(changes)
-        accountCount += countChange
+        count.replace(old, with: account)
+        accountCount = count
         let grant = try grant(account.user(id: id), token, on: connection)
         for (session, end) in ended {
             connections.end(session, because: end)

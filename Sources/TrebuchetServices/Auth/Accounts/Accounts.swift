@@ -32,7 +32,7 @@ public actor Accounts {
 
     /// Held by the one who changes what is kept.
     private let turn = AsyncBinarySemaphore()
-    var accountCount: Int
+    var accountCount: AccountCount
     var nextSweep: Int64
     var codes: MagicCodes<CallerHost?>
     var rates: AuthRates<CallerHost?>

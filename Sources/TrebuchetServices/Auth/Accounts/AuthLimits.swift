@@ -30,6 +30,9 @@ public struct AuthLimits: Sendable {
 
     /// Accounts in all. Default 1,000,000; more fail with `limitReached`.
     public var accounts = 1_000_000
+    /// Of these, guests, whom anybody makes; more fail with `limitReached`. Default 900,000: so there is room for those who have
+    /// an address.
+    public var guests = 900_000
     /// Sessions of one account; the oldest gives way. Default 20.
     public var sessionsPerAccount = 20
     /// How long a session lasts that is not renewed. Default 60 days.
@@ -37,7 +40,7 @@ public struct AuthLimits: Sendable {
     /// For how long a refresh token may be used once more after it was used, while its successor has not been. It is for a
     /// client that has lost the answer. Default 30 seconds.
     public var repeatWindow = Duration.seconds(30)
-    /// How long after signing in somebody may delete the account without a code. Default 10 minutes.
+    /// How long after signing in somebody may give the account another address, or delete it without a code. Default 10 minutes.
     public var freshSignIn = Duration.seconds(10 * 60)
     /// How long an access token is good for. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)

@@ -10,6 +10,7 @@ struct AuthLog: Sendable {
     private let providers: RefusalLog
 
     init(_ report: @escaping @Sendable (String) -> Void) {
+        let report: @Sendable (String) -> Void = { report(LogLine.of($0)) }
         refusals = RefusalLog(report)
         ends = RefusalLog(report)
         store = RefusalLog(report)

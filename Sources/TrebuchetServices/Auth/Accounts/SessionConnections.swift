@@ -7,7 +7,9 @@ final class SessionConnections: Sendable {
         /// Each connection that ever was signed in, with its session, until it closes.
         var sessions: [CallerConnection: String?] = [:]
         var connections: [String: Set<CallerConnection>] = [:]
-        var ended = EndedSessions()
+        var ended = RecentSessions<SessionEnd>()
+        /// Who their connections are, of those that have changed.
+        var principals = RecentSessions<Principal>()
 
         mutating func leave(_ connection: CallerConnection) {
             guard let session = sessions[connection] ?? nil else { return }
@@ -25,21 +27,26 @@ final class SessionConnections: Sendable {
     /// Notes a connection that was let in with a token.
     func add(_ connection: CallerConnection) {
         guard let principal = connection.principal, let session = principal.claims["session"] else { return }
-        signIn(connection, principal, session: session)
+        // It was looked up a moment ago, and may have changed meanwhile.
+        signIn(connection, session: session) { $0.principals[session] ?? principal }
     }
 
     /// Makes a connection that of a session. One that has ended meanwhile leaves it without rights.
     func signIn(_ connection: CallerConnection, _ principal: Principal, session: String) {
+        signIn(connection, session: session) { _ in principal }
+    }
+
+    private func signIn(_ connection: CallerConnection, session: String, as newest: (State) -> Principal) {
         let isNew = state.withLock { state in
             let isNew = state.sessions[connection] == nil
             state.leave(connection)
-            if let end = state.ended.reason(session) {
+            if let end = state.ended[session] {
                 Self.revoke(connection, end)
                 return false
             }
             state.sessions[connection] = session
             state.connections[session, default: []].insert(connection)
-            connection.principal = principal
+            connection.principal = newest(state)
             return isNew
         }
         guard isNew else { return }
@@ -68,13 +75,14 @@ final class SessionConnections: Sendable {
                 // Before anybody can sign it in again.
                 Self.revoke(connection, end)
             }
-            state.ended.add(session, end)
+            state.ended.set(session, to: end)
         }
     }
 
     /// Who the connections of a session are from now on.
     func update(_ session: String, to principal: Principal) {
         state.withLock { state in
+            state.principals.set(session, to: principal)
             for connection in state.connections[session] ?? [] { connection.principal = principal }
         }
     }
@@ -82,30 +90,31 @@ final class SessionConnections: Sendable {
     func count(of session: String) -> Int { state.withLock { $0.connections[session]?.count ?? 0 } }
 
     /// Why a session has ended, if that was of late.
-    func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended.reason(session) ?? .unknown } }
+    func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended[session] ?? .unknown } }
 
     private static func revoke(_ connection: CallerConnection, _ end: SessionEnd) {
         connection.revoke("the session has ended: \(end); sign in again", except: AuthService.name)
     }
 }
 
-/// Sessions that have ended of late: a connection that was being let in meanwhile is not signed in, and a client that asks
-/// is told why.
-private struct EndedSessions {
-    private static let kept = 10_000
+/// What is known of sessions of late: a connection that was being let in meanwhile is treated by that, and a client that asks why
+/// its session has ended is told.
+private struct RecentSessions<Value> {
+    private static var kept: Int { 10_000 }
 
-    private var reasons: [String: SessionEnd] = [:]
+    private var values: [String: Value] = [:]
     /// The oldest first, from `first` on.
     private var order: [String] = []
     private var first = 0
 
-    func reason(_ session: String) -> SessionEnd? { reasons[session] }
+    subscript(session: String) -> Value? { values[session] }
 
-    mutating func add(_ session: String, _ end: SessionEnd) {
-        guard reasons.updateValue(end, forKey: session) == nil else { return }
+    /// Notes what is true of a session from now on.
+    mutating func set(_ session: String, to value: Value) {
+        guard values.updateValue(value, forKey: session) == nil else { return }
         order.append(session)
-        guard reasons.count > Self.kept else { return }
-        reasons[order[first]] = nil
+        guard values.count > Self.kept else { return }
+        values[order[first]] = nil
         first += 1
         if first >= Self.kept {
             order.removeFirst(first)

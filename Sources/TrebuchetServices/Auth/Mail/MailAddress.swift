@@ -13,6 +13,13 @@ package struct MailAddress: Hashable, Sendable {
         self.text = text.lowercased()
     }
 
+    /// Stands for all addresses that reach one mailbox with most providers: without what follows a plus, and without dots, in front
+    /// of the `@`.
+    var mailbox: String {
+        let parts = text.split(separator: "@")
+        return parts[0].prefix { $0 != "+" }.filter { $0 != "." } + "@" + parts[1]
+    }
+
     /// Whether codes can be sent to this address, or from it.
     package static func isValid(_ text: String) -> Bool { (try? MailAddress(text)) != nil }
 

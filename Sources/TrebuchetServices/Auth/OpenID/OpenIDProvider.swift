@@ -26,9 +26,9 @@ public struct OpenIDProvider: Sendable {
     public var otherIssuers: Set<String> = []
     /// Ids of one's own apps at the provider: a token must be made for one of them.
     public let audiences: Set<String>
-    /// Whether an address that the provider has verified leads to the account that has it already. Then the provider can say
-    /// that somebody is any of one's users: set it to false for one whose word on addresses does not count as much. Default
-    /// true.
+    /// Whether an address that the provider has verified leads to the account that has it already, and is that of a new one.
+    /// Then the provider can say that somebody is any of one's users: set it to false for one whose word on addresses does not
+    /// count as much; its accounts have no address until they verify one. Default true.
     public var linksAddresses = true
     /// How far clocks may differ. Default 60 seconds.
     public var leeway = Duration.seconds(60)

@@ -39,6 +39,13 @@ final class CollectionLinks: Sendable {
     func link(to name: String, _ client: TrebuchetClient) -> CollectionLink {
         contents.withLock { contents in
             if let link = contents.links[name] { return link }
+            // Who is signed in is remembered there: whoever is not, is not any more.
+            if contents.links.isEmpty, let results = contents.results, session.isOwnerOfConnections,
+                session.loadFailure == nil
+            {
+                let account = session.account
+                Task.detached(priority: .utility) { results.removeOthers(than: account) }
+            }
             let folder = contents.folder
             let link = CollectionLink(name, client, session, contents.results, answers) { account in
                 folder.map { PendingWritesFile(name, of: account, in: $0) }

@@ -143,6 +143,24 @@ final class KeptResults: Sendable {
         }
     }
 
+    /// Removes what all other accounts have read: one was signed in before that another process has signed out.
+    func removeOthers(than account: CollectionAccount) {
+        let own = Self.name(of: account)
+        files.withLock { _ in
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
+            // Whoever has the folder does it himself.
+            guard names.contains(where: { $0 != own }), (try? folder.take()) != nil else { return }
+            for name in names where name != own {
+                let other = place.appendingPathComponent(name)
+                do {
+                    try FileManager.default.removeItem(at: other)
+                } catch {
+                    log("\(other.path) is not removed: \(error)")
+                }
+            }
+        }
+    }
+
     /// Writes what waits, and nothing more afterwards.
     func close() {
         contents.withLock { $0.isClosed = true }

@@ -27,6 +27,13 @@ struct PendingWrites: Codable, Sendable, Equatable {
     /// Whether writes wait for the server.
     var isWaiting: Bool { entries.contains { $0.revision == nil } }
 
+    /// Whether a client can have written this: what is counted on from there would not come to a good end else.
+    var isSound: Bool {
+        let numbers = entries.map(\.mutation.number)
+        return (0..<Int.max / 2).contains(lastNumber) && (0...lastNumber).contains(lastSent)
+            && zip([0] + numbers, numbers).allSatisfy { $0 < $1 } && numbers.last ?? 0 <= lastNumber
+    }
+
     mutating func add(_ writes: [DocumentWrite], at now: Int = 0) throws(CollectionError) -> Int {
         guard entries.count < Self.limit else { throw .tooManyPending(limit: Self.limit) }
         lastNumber += 1

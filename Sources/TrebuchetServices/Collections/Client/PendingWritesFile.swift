@@ -24,9 +24,11 @@ struct PendingWritesFile: Sendable {
         try folder.take()
         do {
             guard let data = try folder.files.read(url) else { return nil }
-            return try Array(data).withUnsafeBytes {
+            let writes = try Array(data).withUnsafeBytes {
                 try ValueCoder(version: .v3).decode(PendingWrites.self, from: $0)
             }
+            guard writes.isSound else { throw ValueError("its numbers are not those of a client") }
+            return writes
         } catch {
             throw .pendingNotKept("\(url.path) cannot be read: \(error); it stays as it is")
         }

@@ -16,9 +16,11 @@ extension DocumentWrite {
         case "increment": command = .increment(id: id, field: try members.text("field"), by: try members.number("by"))
         case "delete": command = .delete(id: id)
         case "link":
-            command = .link(
-                id: id, field: try members.text("field"), target: try members.value("target"),
-                in: try members.collection())
+            let (target, collection) = (try members.value("target"), try members.collection())
+            guard collection == nil || Document.id(target) != nil else {
+                throw .invalidDocument("the command 'link' has a 'target' that is an id, where it has 'in'")
+            }
+            command = .link(id: id, field: try members.text("field"), target: target, in: collection)
         case "unlink":
             command = .unlink(id: id, field: try members.text("field"), target: try members.value("target"))
         case "expire": command = .expire(id: id, expiresIn: try members.duration())

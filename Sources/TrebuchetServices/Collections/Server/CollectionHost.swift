@@ -90,13 +90,30 @@ public final class CollectionHost: Sendable {
         }
         _ = before
         eachCollection { $0.rulesChanged() }
+        rightsChanged(of: contents.withLock { Array($0.visitors.values) })
     }
 
     /// Collections that are in use now, by their names.
     var live: [String: DocumentCollection] { contents.withLock { $0.collections.compactMapValues(\.collection) } }
 
     /// Somebody else is signed in over a connection, or with other roles.
-    private func principalChanged(of visitor: CollectionVisitor) { eachCollection { $0.rightsChanged(of: visitor) } }
+    private func principalChanged(of visitor: CollectionVisitor) {
+        eachCollection { $0.rightsChanged(of: visitor) }
+        rightsChanged(of: [visitor])
+    }
+
+    /// What they observe and may not read any more ends, also where they have not opened it themselves.
+    private func rightsChanged(of visitors: [CollectionVisitor]) {
+        var observers: [ObjectIdentifier: (view: CollectionView, connections: [CallerConnection])] = [:]
+        for visitor in visitors {
+            for view in visitor.observed {
+                observers[ObjectIdentifier(view), default: (view, [])].connections.append(visitor.connection)
+            }
+        }
+        for (view, connections) in observers.values {
+            Task { await view.whenLocal { $0.rightsChanged(of: connections) } }
+        }
+    }
 
     /// Each in its own time.
     private func eachCollection(_ body: @escaping @Sendable (isolated DocumentCollection) -> Void) {
@@ -210,6 +227,10 @@ public final class CollectionHost: Sendable {
     /// Who makes the call that runs now.
     func visitor() throws(CollectionError) -> CollectionVisitor {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
+        return visitor(connection)
+    }
+
+    func visitor(_ connection: CallerConnection) -> CollectionVisitor {
         let (visitor, isNew) = contents.withLock { contents in
             if let visitor = contents.visitors[connection] { return (visitor, false) }
             let visitor = CollectionVisitor(connection, rates, limits: limits)

@@ -4,8 +4,8 @@ internal import Trebuchet
 struct CollectionReader: Sendable, Hashable {
     private enum Group: Sendable, Hashable {
         case named(String)
-        /// One principal, with its roles; nil for those who are not signed in.
-        case principal(id: ByteText?, roles: Set<String>)
+        /// One principal, with its roles and claims; nil for those who are not signed in.
+        case principal(id: ByteText?, roles: Set<String>, claims: [ByteText: ByteText])
     }
 
     private let group: Group
@@ -19,8 +19,12 @@ struct CollectionReader: Sendable, Hashable {
         switch rules.readers(like: principal, in: collection) {
         case .everybody: return nil
         case .named(let name): group = .named(name)
-        // Without its claims: those of another session of the same user are others.
-        case .alone: group = .principal(id: principal.map { ByteText($0.id) }, roles: principal?.roles ?? [])
+        case .alone:
+            // Rules may look at any claim; but that of its session, which says nothing else, each connection of a user has.
+            let claims = (principal?.claims ?? [:]).filter { $0.key != "session" }
+            group = .principal(
+                id: principal.map { ByteText($0.id) }, roles: principal?.roles ?? [],
+                claims: Dictionary(uniqueKeysWithValues: claims.map { (ByteText($0.key), ByteText($0.value)) }))
         }
         self.rules = number
     }

@@ -4,8 +4,15 @@ internal import Trebuchet
 
 /// A connection as collections see it: how fast it reads and writes, and how many queries it has open. One for all collections.
 final class CollectionVisitor: Sendable {
+    private struct Observed {
+        weak var view: CollectionView?
+    }
+
     private struct Usage {
         var queries = 0
+        /// Views whose streams it has, or had: those that are gone are forgotten when there are so many.
+        var observed: [ObjectIdentifier: Observed] = [:]
+        var mostObserved = 64
         var writes: TokenBucket
         var reads: TokenBucket
         /// Of collections with a rate of their own, by their names.
@@ -73,4 +80,17 @@ final class CollectionVisitor: Sendable {
     }
 
     func closeQuery() { usage.withLock { $0.queries -= 1 } }
+
+    /// Notes a view that it observes, so that it loses it with the right to read it.
+    func observes(_ view: CollectionView) {
+        usage.withLock { usage in
+            usage.observed[ObjectIdentifier(view)] = Observed(view: view)
+            guard usage.observed.count > usage.mostObserved else { return }
+            usage.observed = usage.observed.filter { $0.value.view != nil }
+            usage.mostObserved = max(64, 2 * usage.observed.count)
+        }
+    }
+
+    /// Those that are there.
+    var observed: [CollectionView] { usage.withLock { $0.observed.values.compactMap(\.view) } }
 }

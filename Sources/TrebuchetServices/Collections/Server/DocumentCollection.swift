@@ -70,6 +70,12 @@ distributed actor DocumentCollection {
         _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let visitor = try host.visitor()
+        return try await commit(mutations, from: client, of: visitor.connection.principal, visitor)
+    }
+
+    private func commit(
+        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ visitor: CollectionVisitor
+    ) async throws(CollectionError) -> [MutationOutcome] {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
@@ -77,7 +83,6 @@ distributed actor DocumentCollection {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
-        let principal = visitor.connection.principal
         table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
@@ -136,9 +141,11 @@ distributed actor DocumentCollection {
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
-        let principal = try host.visitor().connection.principal?.id ?? ""
-        guard principal.isSameBytes(as: account) else { throw .otherAccount }
-        return try await commit(mutations, from: client)
+        let visitor = try host.visitor()
+        // The same to the end: another thread may sign in somebody else meanwhile.
+        let principal = visitor.connection.principal
+        guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
+        return try await commit(mutations, from: client, of: principal, visitor)
     }
 
     /// Waits for commits that look at other collections; true for one that others are to wait for.
@@ -321,7 +328,8 @@ distributed actor DocumentCollection {
         guard !query.isRemoved else { return }
         let view = queries.begin(query, revision: revision) { result in
             actorSystem.living(with: id) {
-                CollectionView(result, of: query.key.reader, in: name, host, actorSystem: actorSystem)
+                CollectionView(
+                    result, named: query.name, of: query.key.reader, in: name, host, actorSystem: actorSystem)
             }
         }
         await host.expose(view, as: query.name)

@@ -191,6 +191,12 @@ struct DocumentTable: Sendable {
                 throw change.forbidden()
             }
         }
+        if let before, let after, after.expiresAt ?? .max < before.expiresAt ?? .max {
+            // It goes sooner by that: as who deletes it.
+            let deletion = DocumentChangeRequest(deleting: before)
+            try check?(deletion)
+            guard may(.delete, before) else { throw deletion.forbidden() }
+        }
         if let after, Document.id(after.fields["id"]) != id { throw .invalidDocument("its member 'id' is not '\(id)'") }
         try put(after, for: id, before: before, &savepoint)
     }

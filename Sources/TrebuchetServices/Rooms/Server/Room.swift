@@ -57,6 +57,9 @@ distributed actor Room {
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
         try guest.take(.join)
+        // First: what changes from then on is heard of.
+        guest.follows(name)
+        defer { if (try? membership.session(of: guest)) == nil { guest.follows(noMore: name) } }
         let principal = guest.connection.principal
         let (rules, shortName) = (host.rules, host.shortName(name))
         guard rules.mayJoin(principal, shortName), !host.isKeptOut(guest, of: name) else { throw .forbidden }
@@ -238,8 +241,18 @@ distributed actor Room {
         host.didChange(name, members: membership.count)
     }
 
+    /// Who may not join any more, as a role was taken from him or somebody else is signed in, is out.
+    func rightsChanged(of guest: RoomGuest) {
+        guard let session = try? membership.session(of: guest),
+            !host.rules.mayJoin(guest.connection.principal, host.shortName(name))
+        else { return }
+        end(session)
+        closeIfEmpty()
+    }
+
     private func leave(_ guest: RoomGuest) {
         guest.leave()
+        guest.follows(noMore: name)
         guard observers.remove(guest.connection) != nil else { return }
         guest.connection.endStreams(
             ofActor: name, TrebuchetError(.unauthorized, "the connection is not in the room any more"))

@@ -8,6 +8,8 @@ final class RoomGuest: Sendable {
 
     private struct Usage {
         var rooms = 0
+        /// The names of those that it is in, or just joins.
+        var names: Set<ByteText> = []
         var joins: TokenBucket
         var presence: TokenBucket
         var publishes: TokenBucket
@@ -51,6 +53,11 @@ final class RoomGuest: Sendable {
     }
 
     func leave() { usage.withLock { $0.rooms -= 1 } }
+
+    /// Notes a room, which hears from then on when somebody else is signed in.
+    func follows(_ room: String) { usage.withLock { _ = $0.names.insert(ByteText(room)) } }
+    func follows(noMore room: String) { usage.withLock { _ = $0.names.remove(ByteText(room)) } }
+    var followed: [String] { usage.withLock { $0.names.map(\.text) } }
 }
 
 extension RoomGuest: Hashable {

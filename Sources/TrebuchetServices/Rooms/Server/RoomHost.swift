@@ -175,8 +175,21 @@ public final class RoomHost: Sendable {
             contents.guests[connection] = guest
             return (guest, true)
         }
-        if isNew { connection.onClose { [weak self, weak connection] in self?.forget(connection) } }
+        if isNew {
+            connection.onClose { [weak self, weak connection] in self?.forget(connection) }
+            connection.onPrincipalChange { [weak self, weak guest] in
+                if let guest { self?.principalChanged(of: guest) }
+            }
+        }
         return guest
+    }
+
+    /// Somebody else is signed in over a connection, or with other roles.
+    private func principalChanged(of guest: RoomGuest) {
+        for name in guest.followed {
+            guard let room = room(name) else { continue }
+            Task { await room.whenLocal { $0.rightsChanged(of: guest) } }
+        }
     }
 
     private func forget(_ connection: CallerConnection?) {

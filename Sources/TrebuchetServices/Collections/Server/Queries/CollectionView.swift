@@ -9,13 +9,15 @@ distributed actor CollectionView {
 
     /// Who may read it; nil for everybody.
     private let reader: CollectionReader?
+    private let name: String
     private let collection: String
     private let host: CollectionHost
 
     init(
-        _ result: QueryResult, of reader: CollectionReader?, in collection: String, _ host: CollectionHost,
-        actorSystem: TrebuchetActorSystem
+        _ result: QueryResult, named name: String, of reader: CollectionReader?, in collection: String,
+        _ host: CollectionHost, actorSystem: TrebuchetActorSystem
     ) {
+        self.name = name
         self.reader = reader
         self.collection = collection
         self.host = host
@@ -36,7 +38,19 @@ extension CollectionView {
 
     /// Its name is for those who may open the query, and is not enough for others, nor for those who may not any more.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
-        guard let reader else { return nil }
-        return host.reading(connection?.principal, in: collection).reader == reader ? nil : Self.otherRights
+        // First: what changes from then on is heard of. An observer need not have opened the query over the same connection.
+        if let connection { host.visitor(connection).observes(self) }
+        return isForReader(connection) ? nil : Self.otherRights
+    }
+
+    private func isForReader(_ connection: CallerConnection?) -> Bool {
+        host.reading(connection?.principal, in: collection).reader == reader
+    }
+
+    /// Ends the streams of connections that may not read it any more.
+    func rightsChanged(of connections: [CallerConnection]) {
+        for connection in connections where !isForReader(connection) {
+            connection.endStreams(ofActor: name, Self.otherRights)
+        }
     }
 }

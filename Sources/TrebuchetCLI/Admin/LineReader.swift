@@ -1,0 +1,81 @@
+import Glibc
+import Networking
+import Synchronization
+
+/// The lines of a file or of standard input, as bytes. It does not go on waiting for them when it is told to end.
+final class LineReader: Sendable {
+    struct Failed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// How often it looks whether it is to end, while nothing comes.
+    private static let pauseMilliseconds: Int32 = 50
+    private static let chunk = 64 << 10
+
+    private struct Contents {
+        var unread: [UInt8] = []
+        /// What of it were lines that were given.
+        var start = 0
+        var isAtEnd = false
+
+        mutating func takeLine() -> [UInt8]? {
+            if let end = unread[start...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer { start = end + 1 }
+                return Array(unread[start..<end])
+            }
+            unread.removeFirst(start)
+            start = 0
+            guard isAtEnd, !unread.isEmpty else { return nil }
+            defer { unread = [] }
+            return unread
+        }
+    }
+
+    private let descriptor: Int32
+    private let longest: Int
+    private let contents = Mutex(Contents())
+
+    /// - Parameters:
+    ///   - path: `-` for standard input.
+    ///   - longest: bytes of a line.
+    init(_ path: String, longest: Int) throws(Failed) {
+        descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        self.longest = longest
+        guard descriptor >= 0 else { throw Failed(description: "\(path): \(String(cString: strerror(errno)))") }
+    }
+
+    deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+    /// The next line, without its end; nil behind the last one, and when it is to end.
+    func next(unless isOver: @escaping @Sendable () -> Bool) async throws(Failed) -> [UInt8]? {
+        while !isOver() {
+            if let line = contents.withLock({ $0.takeLine() }) {
+                guard line.count <= longest else { throw tooLong }
+                return line
+            }
+            if contents.withLock({ $0.isAtEnd }) { return nil }
+            guard contents.withLock({ $0.unread.count }) <= longest else { throw tooLong }
+            // It may wait: not on one of the pool's few threads.
+            try await onThread { () throws(Failed) in try self.fill(unless: isOver) }
+        }
+        return nil
+    }
+
+    private var tooLong: Failed { Failed(description: "the line has more than \(longest) bytes") }
+
+    private func fill(unless isOver: @Sendable () -> Bool) throws(Failed) {
+        var buffer = [UInt8](repeating: 0, count: Self.chunk)
+        while !isOver() {
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&waiting, 1, Self.pauseMilliseconds)
+            if ready == 0 || ready < 0 && errno == EINTR { continue }
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count >= 0 else { throw Failed(description: "reading: \(String(cString: strerror(errno)))") }
+            return contents.withLock { contents in
+                contents.unread += buffer[..<count]
+                contents.isAtEnd = count == 0
+            }
+        }
+    }
+}
