@@ -163,7 +163,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     /// What all records of an actor share.
-    private func life(of id: ActorID) -> ActorLife {
+    func life(of id: ActorID) -> ActorLife {
         locals.withLock { $0[ActorName(id.id)]?.life } ?? ActorLife()
     }
 

@@ -36,9 +36,6 @@ final class ActorLife: @unchecked Sendable {
         users.compareExchange(expected: 0, desired: Self.gone, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Lets nobody in any more; who is in stays until he leaves.
-    func end() { users.add(Self.gone, ordering: .acquiringAndReleasing) }
-
     /// Whether it was used since this was asked last, or is in use now.
     func takeUse() -> Bool {
         let was = wasCalled || users.load(ordering: .acquiring) > 0

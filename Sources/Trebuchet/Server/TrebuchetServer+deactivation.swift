@@ -2,15 +2,39 @@ internal import Networking
 internal import Synchronization
 
 extension TrebuchetServer {
-    /// Lets an actor go that was made on demand and has nothing more to do. Calls and streams that come from now on, also those that
-    /// are on their way from other reactors, find the next of its name; those that run go on. On the actor's reactor, once.
-    package func letGo(_ actor: some DistributedActor, named name: String) {
-        guard let record = parts.directory.record(ActorName(name)), record.actor === actor,
-            let home = record.home?.server
-        else { return }
-        record.life.end()
-        home.didLetGo(record)
+    /// Lets an actor go that was made on demand and has nothing more to do, as soon as no call to it is under way. Calls and streams
+    /// that come from then on, also those that are on their way from other reactors, find the next of its name. Returns when that is
+    /// decided.
+    ///
+    /// - Parameters:
+    ///   - isUnused: asked on the actor, until it is false or no call is under way.
+    ///   - finish: runs on the actor before the next of its name may be made; told whether it goes.
+    package func letGo<A: DistributedActor>(
+        _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
+        _ finish: @escaping @Sendable (isolated A, Bool) -> Void
+    ) async where A.ActorSystem == TrebuchetActorSystem {
+        let (life, parts) = (actorSystem.life(of: actor.id), parts)
+        for attempt in 1...Self.attemptsToLetGo {
+            let isDone = await actor.whenLocal { actor in
+                guard isUnused(actor), attempt < Self.attemptsToLetGo else {
+                    finish(actor, false)
+                    return true
+                }
+                // From here on nobody is let in; where it has no record yet, it gets none.
+                guard life.close() else { return false }
+                finish(actor, true)
+                if let record = parts.directory.record(ActorName(name)), record.actor === actor {
+                    record.home?.server?.didLetGo(record)
+                }
+                return true
+            }
+            if isDone != false { return }
+            // The call that has asked for this may just be ending.
+            await Task.yield()
+        }
     }
+
+    private static var attemptsToLetGo: Int { 1_000 }
 
     /// Lets the actors that were made on demand do what they want to before they go, all at once: for as long as an actor has that
     /// nobody uses any more, which those have too that are just being let go. Once, however often the server is shut down.

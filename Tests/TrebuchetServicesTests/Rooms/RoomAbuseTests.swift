@@ -225,7 +225,7 @@ import TrebuchetTesting
             let guest = try await connected(world)
             let room = try guest.room("empty")
             await #expect(throws: RoomError.notJoined) { try await room.setPresence(nil) }
-            #expect(world.host.roomCount == 0)
+            #expect(await eventually { world.host.roomCount == 0 })
             let rosters = try await guest.room("watched").observeRoster()
             for await _ in rosters {}
             guard case .failed(let error)? = rosters.outcome else {

@@ -122,6 +122,11 @@ final class ActorDirectory: Sendable {
                 contents.activating[name] = nil
                 // One that was exposed under this name meanwhile has been put there on purpose.
                 if let exposed = contents.records[name] { return exposed }
+                // It has come to its end already; who gets it asks for the next.
+                guard !record.life.isGone else {
+                    stake?.giveBack()
+                    return record
+                }
                 record.stake = stake
                 record.idle = registration.idle
                 contents.records[name] = record

@@ -161,14 +161,16 @@ public final class CollectionHost: Sendable {
     /// Lets those go that were not used for the longest time, as far as that is needed.
     private func makeRoom(for name: String) async throws(CollectionError) {
         while true {
-            let (hasRoom, candidate) = contents.withLock { contents -> (Bool, DocumentCollection?) in
+            let (hasRoom, candidate) = contents.withLock { contents -> (Bool, (DocumentCollection, String)?) in
                 guard contents.collections.count >= limits.collections else {
                     contents.collections[name] = Loaded()
                     return (true, nil)
                 }
                 while let longest = contents.resting.first {
                     contents.resting.remove(longest)
-                    if let collection = contents.collections[longest]?.collection { return (false, collection) }
+                    if let collection = contents.collections[longest]?.collection {
+                        return (false, (collection, longest))
+                    }
                 }
                 return (false, nil)
             }
@@ -177,21 +179,24 @@ public final class CollectionHost: Sendable {
                 log.refusal("a collection: the server has \(limits.collections) in use (collections)")
                 throw .tooManyCollections(limit: limits.collections)
             }
-            await candidate.whenLocal { $0.closeIfResting() }
+            await letGo(candidate.0, candidate.1)
         }
     }
 
     /// Nobody uses a collection with documents any more.
     func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
 
-    /// A collection has closed, once.
-    func didClose(_ collection: DocumentCollection, _ name: String) {
-        let removed = contents.withLock { contents in
-            contents.resting.remove(name)
-            return contents.collections.removeValue(forKey: name)
+    /// Lets a collection go that nobody uses, unless somebody comes meanwhile.
+    func letGo(_ collection: DocumentCollection, _ name: String) async {
+        await server?.letGo(collection, named: "\(Self.name)/\(name)", if: { $0.isUnused }) { collection, goes in
+            collection.didDecide(goes)
+            guard goes else { return }
+            let removed = self.contents.withLock { contents in
+                contents.resting.remove(name)
+                return contents.collections.removeValue(forKey: name)
+            }
+            _ = removed
         }
-        _ = removed
-        server?.letGo(collection, named: "\(Self.name)/\(name)")
     }
 
     // MARK: Queries

@@ -32,6 +32,8 @@ distributed actor DocumentCollection {
     /// How often what was done was not kept.
     private var failures = 0
     private var isClosed = false
+    /// Whether it is to go as soon as nobody uses it.
+    private var isLeaving = false
     /// Calls so far, to see whether there were any in a time.
     private var calls = 0
     private var restsAlready = false
@@ -428,7 +430,7 @@ distributed actor DocumentCollection {
         }
     }
 
-    private var isUnused: Bool {
+    var isUnused: Bool {
         !isClosed && !isWriting && !isLooking && waiting.isEmpty && !table.hasUnwritten && queries.isEmpty
     }
 
@@ -442,9 +444,18 @@ distributed actor DocumentCollection {
     }
 
     private func close() {
+        guard !isLeaving else { return }
+        isLeaving = true
+        Task { await host.letGo(self, name) }
+    }
+
+    /// Whether it has gone, or stays for somebody who has come.
+    func didDecide(_ goes: Bool) {
+        isLeaving = false
+        // A call that is under way for long looks after it at its end.
+        guard goes else { return }
         isClosed = true
         timer?.cancel()
-        host.didClose(self, name)
         // So many documents are not taken apart on a reactor.
         let (table, lists) = (table, queries.takeApart())
         self.table = DocumentTable(limits: host.limits)
@@ -453,9 +464,6 @@ distributed actor DocumentCollection {
 
     /// What it was loaded for was no call that it can do.
     func closeIfUncalled() { if calls == 0, isUnused { close() } }
-
-    /// Another collection needs the place.
-    func closeIfResting() { if isUnused { close() } }
 
     private func rest() {
         host.didRest(name)

@@ -25,6 +25,8 @@ distributed actor Room {
     private var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     private var timer: Task<Void, Never>?
     private var isClosed = false
+    /// Whether it is to go as soon as nobody is in it.
+    private var isLeaving = false
 
     init(name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
         self.name = name
@@ -290,10 +292,15 @@ distributed actor Room {
 
     /// A room without members goes; its observers' streams end with it.
     func closeIfEmpty() {
-        guard membership.isEmpty, !isClosed else { return }
-        isClosed = true
-        host.didClose(self, name)
+        guard isEmpty, !isLeaving else { return }
+        isLeaving = true
+        Task { await host.letGo(self, name) }
     }
+
+    var isEmpty: Bool { membership.isEmpty }
+
+    /// Whether it has gone, or stays for somebody who has come.
+    func didDecide(_ goes: Bool) { (isLeaving, isClosed) = (false, goes) }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
         RoomMembership.Identity(session: RoomSecret.make(), token: RoomSecret.make())

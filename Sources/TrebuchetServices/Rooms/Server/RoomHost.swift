@@ -156,14 +156,17 @@ public final class RoomHost: Sendable {
         return room
     }
 
-    /// A room has closed, once.
-    func didClose(_ room: Room, _ name: String) {
-        let closed = contents.withLock { contents in
-            contents.listed.remove(ByteText(name))
-            return contents.rooms.removeValue(forKey: ByteText(name))
+    /// Lets a room go that nobody is in, unless somebody comes meanwhile.
+    func letGo(_ room: Room, _ name: String) async {
+        await server?.letGo(room, named: name, if: { $0.isEmpty }) { room, goes in
+            room.didDecide(goes)
+            guard goes else { return }
+            let closed = self.contents.withLock { contents in
+                contents.listed.remove(ByteText(name))
+                return contents.rooms.removeValue(forKey: ByteText(name))
+            }
+            withExtendedLifetime(closed) {}
         }
-        withExtendedLifetime(closed) {}
-        server?.letGo(room, named: name)
     }
 
     /// Who makes the call that runs now.
