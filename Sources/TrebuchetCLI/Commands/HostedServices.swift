@@ -72,11 +72,12 @@ struct HostedServices {
     }
 
     /// Reads the rules again and puts them in force; throws, and leaves the old ones in force, when they are no good.
-    func readRulesAgain() throws(RuleBookError) {
-        guard let rulesFile else { return }
+    func readRulesAgain() throws(RuleBookError) -> RuleBook {
+        guard let rulesFile else { return rules }
         let rules = try RuleBook(contentsOfFile: rulesFile)
         collections?.use(rules)
         rooms?.use(rules)
+        return rules
     }
 
     mutating func expose(on server: TrebuchetServer) async {
