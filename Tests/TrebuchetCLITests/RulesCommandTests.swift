@@ -86,6 +86,30 @@ import TrebuchetTesting
         #expect(none.status == 2 && none.error.contains("--rules belongs to --services collections,rooms"))
     }
 
+    @Test("serve says which rules and which socket are in force")
+    func inForce() async throws {
+        let folder = try Folder()
+        try folder.write(#"{"collections":{"*":{"create":"user"}}}"#)
+        let data = folder.path + "/chat.db"
+        for (options, lines) in [
+            (
+                ["--rules", folder.rules, "--data", data],
+                ["rules: \(folder.rules), 1 of collections, 0 of rooms", "admin: at \(data).admin, "]
+            ),
+            (
+                ["--admin-socket", folder.path + "/here"],
+                ["rules: none, everybody", "admin: at \(folder.path)/here, "]
+            ),
+        ] {
+            let server = try ChildProcess(
+                ServeProcess.tool, ["serve", "--port", "0"] + options, error: .captured)
+            while let line = await server.nextLine() { if line.hasPrefix("state: ") { break } }
+            for line in lines { #expect(await server.nextLine()?.hasPrefix(line) == true, "\(line)") }
+            server.signal(SIGTERM)
+            #expect(await server.finish().status == 0)
+        }
+    }
+
     @Test("SIGHUP puts the file in force again; a bad one leaves the old rules, and the log says what is wrong")
     func hangUp() async throws {
         let folder = try Folder()

@@ -101,6 +101,9 @@ import TrebuchetTesting
             (["--services", "auth", "--smtp", "here"], "127.0.0.1:25"),
             (["--services", "auth", "--mail-from", "a@b.c\nX: y"], "no mail address"),
             (["--services", "auth", "--smtp", "h:25", "--mail-command", "m"], "one of them"),
+            (["--mail-command", "/no/such/mailer -t"], "--mail-command /no/such/mailer: there is no such program\n"),
+            (["--mail-command", "no-such-mailer"], "no-such-mailer: there is no such program on the PATH"),
+            (["--mail-command", "/tmp"], "/tmp: there is no such program"),
         ] {
             let outcome = try await ChildProcess(
                 ServeProcess.tool, ["serve", "--port", "0"] + arguments, error: .captured

@@ -114,6 +114,7 @@ enum ServeCommand {
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store, or makes one.
         tellWarnings(of: try HostedServices.rules(arguments))
+        try HostedServices.checkMailCommand(arguments)
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
@@ -139,6 +140,8 @@ enum ServeCommand {
         print(
             file.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
+        for line in services.inForce { print(line) }
+        if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
         if hostsExamples {
             print(
                 "try: trebuchet observe --url \(url) todos observeState    "
