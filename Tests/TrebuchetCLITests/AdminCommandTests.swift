@@ -124,6 +124,37 @@ import TrebuchetTesting
         }
         let file = try bench.write(many.joined(separator: "\n"), to: "many.jsonl")
         #expect(try await bench.admin("import", file).output == "1000 created, 0 replaced, 0 skipped\n")
+        // Written by hand: what is not there, the server knows.
+        let short = try bench.write(
+            #"{"collection":"m","document":{"id":"zz","fields":{"text":"Hello"},"creator":"x"}}"#, to: "short.jsonl")
+        #expect(try await bench.admin("import", short).output == "1 created, 0 replaced, 0 skipped\n")
+        let made = try await bench.admin("export", "m").output
+        #expect(made.contains(#""creator":"x""#) && made.contains(#""fields":{"id":"zz","text":"Hello"}"#), "\(made)")
+        #expect(
+            made.contains(/"createdAt":[1-9]/) && made.contains(/"updatedAt":[1-9]/) && made.contains(/"revision":1\b/))
+        for (text, problem) in [
+            (
+                #"{"id":"1"}"#,
+                "this is no exported document, {\"collection\":…,\"document\":{…}}; plain documents need --into"
+            ),
+            (#"{"document":{"id":"1","fields":{}}}"#, "collection: must be a name; or give --into COLLECTION"),
+            (#"{"collection":"m","document":[]}"#, "document: must be an object"),
+            (#"{"collection":"m","document":{"fields":{}}}"#, "document.id: must be a text or a whole number"),
+            (#"{"collection":"m","document":{"id":"1"}}"#, "document.fields: must be an object"),
+            (#"{"collection":"m","document":{"id":"1","fields":{"id":"2"}}}"#, "document.fields.id: must be the same"),
+            (#"{"collection":"m","document":{"id":"1","fields":{},"creator":7}}"#, "document.creator: must be a text"),
+            (
+                #"{"collection":"m","document":{"id":"1","fields":{},"createdAt":"x"}}"#,
+                "document.createdAt: must be a whole"
+            ),
+            (
+                #"{"collection":"m","document":{"id":"1","field":{}}}"#,
+                "document.field: is no member; did you mean 'fields'?"
+            ),
+        ] {
+            let done = try await bench.admin("import", try bench.write(text, to: "bad.jsonl"))
+            #expect(done.status == 1 && done.error.contains("/bad.jsonl:1: \(problem)"), "\(done.error)")
+        }
         let input = try ChildProcess(ServeProcess.tool, ["admin", "import", "--into", "c", "--data", bench.data])
         try input.send(#"{"id":7,"title":"Milk"}"#)
         #expect(await input.finish().output == "1 created, 0 replaced, 0 skipped\n")
