@@ -215,17 +215,9 @@ enum CollectionCommand {
     private static let condition = OptionSpec("--if", "FIELD=JSON", "only if the field is equal to this")
 
     private static func writeCondition(_ arguments: ParsedArguments) throws -> WriteCondition? {
-        try equation(arguments, "--if").map { .field($0.field, equals: $0.value) }
-    }
-
-    private static func equation(
-        _ arguments: ParsedArguments, _ option: String
-    ) throws -> (field: String, value: JSONValue)? {
-        guard let text = arguments.string(option) else { return nil }
-        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-            throw UsageError("\(option) \(text): give a field and its value, as done=false")
-        }
-        return (String(text[..<equals]), try JSONArgument.value(String(text[text.index(after: equals)...])))
+        guard let text = arguments.string("--if") else { return nil }
+        let (field, value) = try QueryArguments.equation(text, of: "--if")
+        return .field(field, equals: value)
     }
 
     private static func withCollection(
