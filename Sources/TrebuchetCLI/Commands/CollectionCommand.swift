@@ -27,7 +27,8 @@ enum CollectionCommand {
                     if let error = value.error { throw error }
                     if query.limit == nil, value.hasMore {
                         Console.error(
-                            "trebuchet collection list: there are more than one result has room for; use collection get"
+                            "trebuchet collection list: there are more than one result has room for; for all of them use "
+                                + "'collection get', and again with the --after that it prints, until it prints none"
                         )
                     }
                     for document in value.items { print(JSONArgument.text(document.value)) }
