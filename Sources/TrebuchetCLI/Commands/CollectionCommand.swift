@@ -7,7 +7,7 @@ enum CollectionCommand {
     static let spec = CommandSpec(
         name: "collection",
         summary: "list, watch and change documents",
-        subcommands: [list, get, watch, create, update, increment, link, unlink, delete],
+        subcommands: [list, get, watch, create, update, increment, link, unlink, expire, delete],
         discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
 
@@ -102,14 +102,42 @@ enum CollectionCommand {
         operandCount: 2...2,
         options: RemoteURL.options + [OptionSpec("--expires-in", "SECONDS", "delete it after this time")],
         discussion: #"""
-            The document is a JSON object with a member id. It ends when the server has it:
+            The document is a JSON object. One without a member id gets one, which is printed. It ends when the server has it:
               trebuchet collection create todos '{"id":"1","title":"Milk"}'
             """#,
         run: { arguments in
-            let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
+            var fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[1]))
+            let madeUp = fields["id"] == nil ? AnyDocument.newID() : nil
+            if let madeUp { fields["id"] = .string(madeUp) }
+            let document = try AnyDocument(.object(fields))
             let lifetime = try arguments.double("--expires-in", in: 0.001...3e9).map { Duration.seconds($0) }
             try await withCollection(arguments, .one) { documents, _ in
                 try await documents.create(document, expiresIn: lifetime)
+            }
+            if let madeUp { print(madeUp) }
+        })
+
+    private static let expire = CommandSpec(
+        name: "collection expire",
+        summary: "say when a document is deleted, or that it stays",
+        operands: "<collection> <id> <seconds>",
+        operandCount: 3...3,
+        options: RemoteURL.options,
+        discussion: """
+            The seconds count from now, whatever was said before; 'never' lets the document stay:
+              trebuchet collection expire todos 1 3600
+            """,
+        run: { arguments in
+            let text = arguments.operands[2]
+            var lifetime: Duration?
+            if text != "never" {
+                guard let seconds = Double(text), (0.001...3e9).contains(seconds) else {
+                    throw UsageError("'\(text)' is no time: give seconds from 0.001 on, or never")
+                }
+                lifetime = .seconds(seconds)
+            }
+            try await withCollection(arguments, .one) { [lifetime] documents, _ in
+                try await documents.expire(arguments.operands[1], in: lifetime)
             }
         })
 
