@@ -44,6 +44,10 @@ import TrebuchetTesting
         #expect(rest.status == 0 && rest.output.contains(#""id":"1""#) && !rest.output.contains("--after"))
         #expect(try await run(next, "list", ["--where", #"id in "1","2","3""#, "--count"]) == (0, "2\n"))
         #expect(try await run(next, "list", ["--where", "done!=false", "--where", "id^=2", "--count"]) == (0, "1\n"))
+        #expect(try await run(next, "list", ["--where", "done = false", "--count"]) == (0, "1\n"))
+        let slip = try await run(next, "list", ["--where", #"id~="1""#])
+        #expect(slip.status == 2 && slip.output.contains("'~=' is no operator"), "\(slip.output)")
+        #expect(try await run(next, "list", ["--order", "-done,id"]).output.hasPrefix(#"{"done":true"#))
         #expect(try await run(next, "delete", ["1"]).status == 0)
         #expect(try await run(next, "list", ["--where", "done=false"]) == (0, ""))
         #expect(await next.stop() == 0)
@@ -100,6 +104,17 @@ import TrebuchetTesting
             #expect(done.status == 1 && done.output.contains(message), "\(arguments): \(done.output)")
         }
         #expect(try await run(server, "create", [#"{"id":"2"}"#, "--expires-in", "0.001"]) == (0, ""))
+        #expect(try await run(server, "create", [#"{"id":"3"}"#]) == (0, ""))
+        #expect(try await run(server, "expire", ["3", "3600"]) == (0, ""))
+        #expect(try await run(server, "expire", ["3", "never"]) == (0, ""))
+        #expect(try await run(server, "expire", ["3", "soon"]).status == 2)
+        #expect(try await run(server, "expire", ["9", "1"]).output.contains("there is no document '9'"))
+        #expect(try await run(server, "expire", ["3", "0.001"]) == (0, ""))
+        let made = try await run(server, "create", [#"{"title":"Milk"}"#])
+        let id = made.output.trimmingCharacters(in: .newlines)
+        #expect(made.status == 0 && id.count == 26, "\(made.output)")
+        #expect(try await run(server, "list", ["--where", "title^=Milk"]).output.contains(#""id":"\#(id)""#))
+        #expect(try await run(server, "delete", [id]).status == 0)
         let list = try await run(server, "list", [])
         #expect(
             list.output == #"{"id":"1","place":{"city":"Bonn","zip":"5"},"state":"mine","tags":["1"],"votes":-2}"#
@@ -110,7 +125,7 @@ import TrebuchetTesting
     @Test("what is no document is a wrong use")
     func wrongUse() async throws {
         for arguments in [
-            ["create", "todos", "[1]"], ["create", "todos", "{}"], ["list", "todos", "--where", "done"],
+            ["create", "todos", "[1]"], ["create", "todos", "{\"id\":[]}"], ["list", "todos", "--where", "done"],
         ] {
             let done = try await ChildProcess(ServeProcess.tool, ["collection"] + arguments, error: .captured).finish()
             #expect(done.status == 2, "\(arguments): \(done.error)")

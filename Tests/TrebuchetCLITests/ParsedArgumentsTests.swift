@@ -53,7 +53,8 @@ import TrebuchetServices
         arguments: [
             (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port needs a value: --port PORT"),
             (["x", "--json=1"], "--json takes no value"), ([], "usage: trebuchet try [options] <a>"),
-            (["x", "y", "z"], "3 operand(s) given"), (["x", "--zzzzzzzz"], "unknown option --zzzzzzzz\n"),
+            (["x", "y", "z"], "3 operand(s) given"), ([], "<a> is missing\n"),
+            (["x", "--zzzzzzzz"], "unknown option --zzzzzzzz\n"),
         ])
     func refused(line: [String], text: String) {
         let error = #expect(throws: UsageError.self) { _ = try ParsedArguments(line, for: Self.command) }

@@ -16,10 +16,49 @@ import TrebuchetServices
             ("n in 1,2", .isIn("n", [.integer(1), .integer(2)])), ("n in [1]", .isIn("n", [.integer(1)])),
             (#"tags has "x""#, .contains("tags", .string("x"))),
             ("address.city=null", .equal("address.city", .null)), ("$creator=null", .equal("$creator", .null)),
+            (#"title = "Milk""#, .equal("title", .string("Milk"))), ("n  >=  1", .greaterOrEqual("n", .integer(1))),
+            (" n != 1 ", .notEqual("n", .integer(1))), ("title ^= Mi", .prefix("title", "Mi")),
+            ("t^==x", .prefix("t", "=x")), ("n  in  1, 2", .isIn("n", [.integer(1), .integer(2)])),
+            ("n>-1", .greater("n", .integer(-1))),
         ]
         for (text, condition) in table { #expect(try QueryArguments.condition(text) == condition, "\(text)") }
         for text in ["done", "=1", "", "n=", "n in x", "n=x"] {
             #expect(throws: UsageError.self, "\(text)") { try QueryArguments.condition(text) }
+        }
+    }
+
+    @Test("a slip is told, with the text that was meant where that is known")
+    func slips() throws {
+        let all = "there are = != < <= > >= ^= in has"
+        for (text, message) in [
+            (#"title~="Mi""#, "--where title~=\"Mi\": '~=' is no operator; \(all)"),
+            ("title like x", "--where title like x: there is no operator; \(all)"),
+            (#"title == "Milk""#, #"--where title == "Milk": '==' is no operator; write --where 'title="Milk"'"#),
+            ("n=<1", "'=<' is no operator; write --where 'n<=1'"), ("n<>1", "write --where 'n!=1'"),
+            ("list in todo,doing", #"a text needs its quotes: --where 'list in "todo","doing"'"#),
+            ("list in 1, x", #"--where 'list in 1,"x"'"#),
+            ("title=Milk", #"a text needs its quotes: --where 'title="Milk"'"#),
+            ("title = 'Milk'", #"--where 'title="Milk"'"#), ("tags has x", #"--where 'tags has "x"'"#),
+            (#"a="x" and b=1"#, "is not JSON; several conditions are several times the option"),
+            ("n=", "give a value in JSON, as done=false"), ("=1", "give a field and its value"),
+        ] {
+            let error = try #require(throws: UsageError.self, "\(text)") { try QueryArguments.condition(text) }
+            #expect(error.description.contains(message), "\(error)")
+        }
+        let other = try #require(throws: UsageError.self) { try QueryArguments.equation("a>1", of: "--if") }
+        #expect(other.description == "--if a>1: takes FIELD=JSON alone, as done=false")
+        #expect(try QueryArguments.equation(#"state = "open""#, of: "--if").field == "state")
+    }
+
+    @Test("an order has several fields, and paths")
+    func order() throws {
+        #expect(try QueryArguments.order("-priority,title") == [.descending("priority"), .ascending("title")])
+        #expect(try QueryArguments.order("a.b, -c") == [.ascending("a.b"), .descending("c")])
+        for (text, right) in [
+            ("a desc", "'-a'"), ("a asc", "'a'"), ("a,", "'-priority,title'"), ("-", "'-priority,title'"),
+        ] {
+            let error = try #require(throws: UsageError.self) { try QueryArguments.order(text) }
+            #expect(error.description.contains("as --order \(right)"), "\(error)")
         }
     }
 

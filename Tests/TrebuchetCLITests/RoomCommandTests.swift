@@ -14,6 +14,9 @@ import TrebuchetTesting
             ServeProcess.tool, ["presence", "join", "--url", server.url, "chat", "lobby", #"{"name":"Bob"}"#])
         #expect(await bob.nextLine()?.contains(#""data":{"name":"Ada"}"#) == true)
         #expect(await ada.nextLine()?.contains(#""data":{"name":"Bob"}"#) == true)
+        try bob.send("what is no JSON is left out")
+        try bob.send(#"{"name":"Bob","typing":true}"#)
+        #expect(await ada.nextLine()?.contains(#""data":{"name":"Bob","typing":true}}"#) == true)
         let listener = try ChildProcess(
             ServeProcess.tool, ["topic", "subscribe", "--url", server.url, "chat", "lobby", "emoji", "--count", "1"],
             error: .merged)

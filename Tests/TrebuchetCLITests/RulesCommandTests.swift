@@ -42,6 +42,27 @@ import TrebuchetTesting
                 """)
     }
 
+    @Test("what is right and hardly meant is a warning, at the check and when a server starts")
+    func warnings() async throws {
+        let folder = try Folder()
+        try folder.write("{\"collections\": {\n\"a\": {\"create\": \"user\"},\n\"*\": {\"read\": \"nobody\"}}}")
+        let warning =
+            "warning: \(folder.rules):2: collections.a: documents can be created (user), and nobody can read them "
+            + "(collections.*.read)"
+        let other =
+            "warning: \(folder.rules):3: collections.*: documents can be created (anyone), and nobody can read them "
+            + "(collections.*.read)"
+        let checked = try await trebuchet(["rules", "check", folder.rules])
+        #expect(checked.status == 0 && checked.output.contains(" is right: 2 of collections"))
+        #expect(checked.error == "\(warning)\n\(other)\n")
+        let server = try ChildProcess(
+            ServeProcess.tool, ["serve", "--port", "0", "--rules", folder.rules], error: .merged)
+        #expect(await server.nextLine() == "trebuchet serve: \(warning)")
+        #expect(await server.nextLine() == "trebuchet serve: \(other)")
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
+    }
+
     @Test("rules show prints the defaults as a file that is right")
     func show() async throws {
         let folder = try Folder()
@@ -63,6 +84,30 @@ import TrebuchetTesting
         try folder.write("{}")
         let none = try await trebuchet(["serve", "--port", "0", "--services", "auth", "--rules", folder.rules])
         #expect(none.status == 2 && none.error.contains("--rules belongs to --services collections,rooms"))
+    }
+
+    @Test("serve says which rules and which socket are in force")
+    func inForce() async throws {
+        let folder = try Folder()
+        try folder.write(#"{"collections":{"*":{"create":"user"}}}"#)
+        let data = folder.path + "/chat.db"
+        for (options, lines) in [
+            (
+                ["--rules", folder.rules, "--data", data],
+                ["rules: \(folder.rules), 1 of collections, 0 of rooms", "admin: at \(data).admin, "]
+            ),
+            (
+                ["--admin-socket", folder.path + "/here"],
+                ["rules: none, everybody", "admin: at \(folder.path)/here, "]
+            ),
+        ] {
+            let server = try ChildProcess(
+                ServeProcess.tool, ["serve", "--port", "0"] + options, error: .captured)
+            while let line = await server.nextLine() { if line.hasPrefix("state: ") { break } }
+            for line in lines { #expect(await server.nextLine()?.hasPrefix(line) == true, "\(line)") }
+            server.signal(SIGTERM)
+            #expect(await server.finish().status == 0)
+        }
     }
 
     @Test("SIGHUP puts the file in force again; a bad one leaves the old rules, and the log says what is wrong")
@@ -117,8 +162,26 @@ import TrebuchetTesting
         }
         let check = try await trebuchet(filledIn(commands[0]))
         #expect(check.status == 0 && check.output.contains("3 of collections, 2 of rooms, 1 roles"))
+        #expect(check.error.isEmpty, "it locks nobody out: \(check.error)")
+        let mailbox = try Mailbox(in: folder.path)
         let server = try await ServeProcess(
-            command: [commands[1][0]], arguments: filledIn(Array(commands[1].dropFirst())))
+            command: [commands[1][0]],
+            arguments: filledIn(Array(commands[1].dropFirst())) + ["--mail-command", mailbox.command])
+        func asAda(_ arguments: String...) async throws -> ChildProcess.Outcome {
+            let url = ["--url", server.url]
+            return try await ChildProcess(
+                "/usr/bin/env", ["XDG_STATE_HOME=\(folder.path)", ServeProcess.tool] + arguments + url, error: .captured
+            ).finish()
+        }
+        _ = try await asAda("sign-in", "--email", "ada@b.c")
+        _ = try await asAda("sign-in", "--email", "ada@b.c", "--code", try mailbox.code(sentTo: "ada@b.c"))
+        for collection in ["messages", "notes-1"] {
+            let own = #"{"from":"Ada","id":"ada","text":"Hello"}"#
+            let created = try await asAda("collection", "create", collection, own)
+            #expect(created.status == 0, "\(collection): \(created.error)")
+            let read = try await asAda("collection", "list", collection)
+            #expect(read.output == own + "\n", "who creates in \(collection) reads it: \(read.error)")
+        }
         let message = #"{"id":"1","from":"Ada","text":"Hello"}"#
         let nobody = try await create(server.url, "messages", message)
         #expect(

@@ -1,4 +1,5 @@
 import Bytes
+import Trebuchet
 import TrebuchetServices
 import TrebuchetWire
 
@@ -51,23 +52,25 @@ extension AdminCommand {
         name: "admin grant", summary: "grant a role to an account", operands: "<account> <role>", operandCount: 2...2,
         options: AdminClient.options,
         discussion: """
-            An account is named by its id or its mail address. The role counts at once, also for connections that there are:
+            An account is named by its id or its mail address. The role counts at once, also for connections that there are. One
+            that the rules in force do not name is granted with a warning: your own actors may ask for it.
               trebuchet admin grant ada@example.org editor --data chat.db
             """,
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
             let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: true))
-            try done(answer, else: "'\(account)' has role '\(role)' already")
+            guard case .granted(let isNew, let warning) = answer else { throw AdminClient.unexpected(answer) }
+            if let warning { Console.error("trebuchet admin grant: warning: \(LogLine.of(warning))") }
+            try done(.done(isNew), else: "'\(account)' has role '\(role)' already")
             print("granted role '\(role)' to '\(account)'")
         })
 
     static let take = CommandSpec(
         name: "admin take", summary: "take a role from an account", operands: "<account> <role>", operandCount: 2...2,
-        options: AdminClient.options + [Confirmation.option],
-        discussion: "  trebuchet admin take ada@example.org editor --data chat.db --yes",
+        options: AdminClient.options,
+        discussion: "  trebuchet admin take ada@example.org editor --data chat.db",
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
-            try Confirmation.ask("take role '\(role)' from '\(account)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: false))
             try done(answer, else: "'\(account)' has no role '\(role)'")
             print("took role '\(role)' from '\(account)'")

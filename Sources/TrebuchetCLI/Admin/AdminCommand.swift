@@ -137,14 +137,12 @@ enum AdminCommand {
     private static let kick = CommandSpec(
         name: "admin kick", summary: "send a member out of a room", operands: "<room> <member>", operandCount: 2...2,
         options: AdminClient.options + [
-            OptionSpec("--for", "SECONDS", "how long the account, or the connection, may not come back (60)"),
-            Confirmation.option,
+            OptionSpec("--for", "SECONDS", "how long the account, or the connection, may not come back (60)")
         ],
         discussion: example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
-            try Confirmation.ask("kick '\(member)' out of room '\(room)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.kick(session: member, room: room, seconds: seconds))
             try done(answer, else: "there is no member '\(member)' in room '\(room)'")
             print("kicked '\(member)' out of room '\(room)' for \(seconds) s")

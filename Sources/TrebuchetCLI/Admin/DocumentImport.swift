@@ -101,13 +101,11 @@ struct DocumentImport {
             }
             return ExportedDocument(collection: collection, document: Document(id: DocumentID(id), fields: members))
         }
-        do {
-            let line = try value.decode(ExportedDocument.self)
-            return ExportedDocument(collection: collection ?? line.collection, document: line.document)
+        do throws(DocumentLine.Wrong) {
+            return try DocumentLine(value, collection).exported()
         } catch {
-            throw BadLine(
-                description: "this is no exported document, {\"collection\":…,\"document\":{…}}"
-                    + (collection == nil ? "; plain documents need --into COLLECTION" : ""))
+            let hint = collection == nil && !error.isOfExport ? "; plain documents need --into COLLECTION" : ""
+            throw BadLine(description: "\(error.description)\(hint)")
         }
     }
 

@@ -35,6 +35,9 @@ struct CommandSpec: Sendable {
             + (operands.isEmpty ? "" : " \(operands)")
     }
 
+    /// What stands in `operands` and may not be left out: `<room>` and `<member>`.
+    var requiredOperands: [String] { operands.matches(of: /<[^>]*>/).map { String($0.output) } }
+
     /// The names with their summaries, a line each.
     static func list(_ commands: [CommandSpec]) -> String {
         let width = commands.map(\.name.count).max() ?? 0

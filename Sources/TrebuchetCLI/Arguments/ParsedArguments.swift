@@ -47,7 +47,12 @@ struct ParsedArguments {
         }
         guard !wantsHelp else { return }
         guard command.operandCount.contains(operands.count) else {
-            throw UsageError("\(operands.count) operand(s) given\n\(command.usage)")
+            let missing = command.requiredOperands.dropFirst(operands.count)
+            let what =
+                missing.isEmpty || operands.count > command.operandCount.upperBound
+                ? "\(operands.count) operand(s) given"
+                : "\(missing.joined(separator: " ")) \(missing.count == 1 ? "is" : "are") missing"
+            throw UsageError("\(what)\n\(command.usage)")
         }
     }
 

@@ -87,7 +87,7 @@ enum AccountCommand {
             } catch AuthError.notFresh where arguments.string("--code") == nil {
                 guard let email = user.email else { throw AuthError.notFresh }
                 let sent = try await auth.sendMagicCode(to: email)
-                let command = "trebuchet account delete --code CODE"
+                let command = "trebuchet account delete\(RemoteURL.words(arguments)) --code CODE"
                 let done: Void? = try await SignInCommand.askForCode(sent, at: email, else: command) { code in
                     try await auth.deleteAccount(code: code)
                 }
@@ -111,7 +111,7 @@ enum AccountCommand {
                 user = try await auth.changeAddress(to: address, code: code)
             } else {
                 let sent = try await auth.sendAddressCode(to: address)
-                let command = "trebuchet account change-email \(address) --code CODE"
+                let command = "trebuchet account change-email\(RemoteURL.words(arguments)) \(address) --code CODE"
                 user = try await SignInCommand.askForCode(sent, at: address, else: command) { code in
                     try await auth.changeAddress(to: address, code: code)
                 }

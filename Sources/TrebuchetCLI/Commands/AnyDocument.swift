@@ -22,6 +22,13 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
+    /// An id that nothing else has: 26 letters and digits by chance, which no shell takes for anything else.
+    static func newID() -> String {
+        let alphabet = Array("0123456789abcdefghijklmnopqrstuvwxyz")
+        var random = SystemRandomNumberGenerator()
+        return String((0..<26).map { _ in alphabet[Int.random(in: alphabet.indices, using: &random)] })
+    }
+
     static func fields(_ value: JSONValue) throws(UsageError) -> JSONObject {
         guard case .object(let fields) = value else { throw UsageError("give a JSON object, as '{\"id\":\"1\"}'") }
         return fields

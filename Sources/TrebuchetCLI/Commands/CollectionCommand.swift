@@ -7,7 +7,7 @@ enum CollectionCommand {
     static let spec = CommandSpec(
         name: "collection",
         summary: "list, watch and change documents",
-        subcommands: [list, get, watch, create, update, increment, link, unlink, delete],
+        subcommands: [list, get, watch, create, update, increment, link, unlink, expire, delete],
         discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
 
@@ -27,7 +27,8 @@ enum CollectionCommand {
                     if let error = value.error { throw error }
                     if query.limit == nil, value.hasMore {
                         Console.error(
-                            "trebuchet collection list: there are more than one result has room for; use collection get"
+                            "trebuchet collection list: there are more than one result has room for; for all of them use "
+                                + "'collection get', and again with the --after that it prints, until it prints none"
                         )
                     }
                     for document in value.items { print(JSONArgument.text(document.value)) }
@@ -101,14 +102,42 @@ enum CollectionCommand {
         operandCount: 2...2,
         options: RemoteURL.options + [OptionSpec("--expires-in", "SECONDS", "delete it after this time")],
         discussion: #"""
-            The document is a JSON object with a member id. It ends when the server has it:
+            The document is a JSON object. One without a member id gets one, which is printed. It ends when the server has it:
               trebuchet collection create todos '{"id":"1","title":"Milk"}'
             """#,
         run: { arguments in
-            let document = try AnyDocument(JSONArgument.value(arguments.operands[1]))
+            var fields = try AnyDocument.fields(JSONArgument.value(arguments.operands[1]))
+            let madeUp = fields["id"] == nil ? AnyDocument.newID() : nil
+            if let madeUp { fields["id"] = .string(madeUp) }
+            let document = try AnyDocument(.object(fields))
             let lifetime = try arguments.double("--expires-in", in: 0.001...3e9).map { Duration.seconds($0) }
             try await withCollection(arguments, .one) { documents, _ in
                 try await documents.create(document, expiresIn: lifetime)
+            }
+            if let madeUp { print(madeUp) }
+        })
+
+    private static let expire = CommandSpec(
+        name: "collection expire",
+        summary: "say when a document is deleted, or that it stays",
+        operands: "<collection> <id> <seconds>",
+        operandCount: 3...3,
+        options: RemoteURL.options,
+        discussion: """
+            The seconds count from now, whatever was said before; 'never' lets the document stay:
+              trebuchet collection expire todos 1 3600
+            """,
+        run: { arguments in
+            let text = arguments.operands[2]
+            var lifetime: Duration?
+            if text != "never" {
+                guard let seconds = Double(text), (0.001...3e9).contains(seconds) else {
+                    throw UsageError("'\(text)' is no time: give seconds from 0.001 on, or never")
+                }
+                lifetime = .seconds(seconds)
+            }
+            try await withCollection(arguments, .one) { [lifetime] documents, _ in
+                try await documents.expire(arguments.operands[1], in: lifetime)
             }
         })
 
@@ -215,17 +244,9 @@ enum CollectionCommand {
     private static let condition = OptionSpec("--if", "FIELD=JSON", "only if the field is equal to this")
 
     private static func writeCondition(_ arguments: ParsedArguments) throws -> WriteCondition? {
-        try equation(arguments, "--if").map { .field($0.field, equals: $0.value) }
-    }
-
-    private static func equation(
-        _ arguments: ParsedArguments, _ option: String
-    ) throws -> (field: String, value: JSONValue)? {
-        guard let text = arguments.string(option) else { return nil }
-        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-            throw UsageError("\(option) \(text): give a field and its value, as done=false")
-        }
-        return (String(text[..<equals]), try JSONArgument.value(String(text[text.index(after: equals)...])))
+        guard let text = arguments.string("--if") else { return nil }
+        let (field, value) = try QueryArguments.equation(text, of: "--if")
+        return .field(field, equals: value)
     }
 
     private static func withCollection(

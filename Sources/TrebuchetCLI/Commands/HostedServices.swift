@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 import Trebuchet
 import TrebuchetServices
 
@@ -14,7 +15,10 @@ struct HostedServices {
         OptionSpec(
             "--admin-socket", "PATH",
             "where 'trebuchet admin' finds the server (beside the file of --data, with .admin behind its name)"),
-        OptionSpec("--mail-command", "COMMAND", "auth: hand mails with codes to this program, as 'sendmail -t'"),
+        OptionSpec(
+            "--mail-command", "COMMAND",
+            "auth: hand mails with codes to this program, as 'sendmail -t', on its standard input; it has the address and the "
+                + "code in TREBUCHET_MAIL_TO and TREBUCHET_MAIL_CODE"),
         OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
         OptionSpec("--oidc", "FILE", "auth: providers whose ID tokens sign somebody in: a list in JSON (none)"),
         OptionSpec("--mail-from", "ADDRESS", "auth: the sender of mails (trebuchet@localhost)"),
@@ -71,12 +75,22 @@ struct HostedServices {
             ?? RuleBook()
     }
 
+    /// What `serve` says of it when it starts.
+    var inForce: [String] {
+        guard names.contains(CollectionHost.name) || names.contains(RoomHost.name) else { return [] }
+        guard let rulesFile else {
+            return ["rules: none, everybody reads, creates and joins; --rules FILE says otherwise"]
+        }
+        return ["rules: \(LogLine.of(rulesFile)), \(rules.collectionCount) of collections, \(rules.roomCount) of rooms"]
+    }
+
     /// Reads the rules again and puts them in force; throws, and leaves the old ones in force, when they are no good.
-    func readRulesAgain() throws(RuleBookError) {
-        guard let rulesFile else { return }
+    func readRulesAgain() throws(RuleBookError) -> RuleBook {
+        guard let rulesFile else { return rules }
         let rules = try RuleBook(contentsOfFile: rulesFile)
         collections?.use(rules)
         rooms?.use(rules)
+        return rules
     }
 
     mutating func expose(on server: TrebuchetServer) async {
@@ -126,6 +140,26 @@ struct HostedServices {
             names.append(name)
         }
         return names
+    }
+
+    /// Looks whether there is a program to send mails by, before anything is begun.
+    static func checkMailCommand(_ arguments: ParsedArguments) throws(UsageError) {
+        guard !arguments.has("--smtp"), let command = arguments.string("--mail-command"),
+            let program = command.split(separator: " ").first.map(String.init), !isProgram(program)
+        else { return }
+        let place = program.contains("/") ? "" : " on the PATH"
+        throw UsageError("--mail-command \(program): there is no such program\(place)")
+    }
+
+    /// Whether there is one to run: at a path, or on the `PATH`.
+    private static func isProgram(_ name: String) -> Bool {
+        func isThere(_ path: String) -> Bool {
+            var about = stat()
+            return stat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFREG && Glibc.access(path, X_OK) == 0
+        }
+        guard !name.contains("/") else { return isThere(name) }
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        return path.split(separator: ":").contains { isThere("\($0)/\(name)") }
     }
 
     private static func mailer(_ arguments: ParsedArguments) throws(UsageError) -> any MagicCodeMailer {

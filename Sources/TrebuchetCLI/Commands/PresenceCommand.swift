@@ -1,3 +1,4 @@
+import Networking
 import SharedState
 import Trebuchet
 import TrebuchetServices
@@ -18,8 +19,9 @@ enum PresenceCommand {
         operandCount: 2...3,
         options: RemoteURL.options + [OptionSpec("--count", "N", "end after N lines")],
         discussion: """
-            The presence is what the others see, in JSON ({}). SIGINT leaves the room. When the server goes, it is tried again
-            until it is back, and standard error says both:
+            The presence is what the others see, in JSON ({}); each further line of JSON on standard input takes its place. SIGINT
+            leaves the room, the end of standard input does not. When the server goes, it is tried again until it is back, and
+            standard error says both:
               trebuchet presence join chat lobby '{"name":"Ada"}'
             """,
         run: { arguments in
@@ -44,6 +46,8 @@ enum PresenceCommand {
                 .trebuchetPresence(
                     roomType: arguments.operands[0], roomId: arguments.operands[1], initialPresence: presence))
         }
+        let changing = Task { await showLines(of: room) }
+        defer { changing.cancel() }
         var reporter = RoomReporter(command: "presence join")
         var shown: [Peer<JSONValue>]?
         var printed = 0
@@ -55,6 +59,24 @@ enum PresenceCommand {
             print(#"{"peers":[\#(peers.joined(separator: ","))]}"#)
             printed += 1
             if printed == count { return }
+        }
+    }
+
+    /// Shows what comes on standard input; what is no JSON is told, and left out.
+    private static func showLines(of room: Shared<RoomPresence<JSONValue>>) async {
+        let (lines, typed) = AsyncStream.makeStream(of: String.self)
+        // A thread of its own: reading blocks. It ends with the process.
+        startThread {
+            while let line = readLine() { typed.yield(line) }
+            typed.finish()
+        }
+        for await line in lines where line.contains(where: { !$0.isWhitespace }) {
+            do {
+                let presence = try JSONArgument.value(line)
+                try await room.update { $0 = presence }
+            } catch {
+                Console.error("trebuchet presence join: \(LogLine.of("\(error)"))")
+            }
         }
     }
 }

@@ -4,64 +4,137 @@ import TrebuchetServices
 enum QueryArguments {
     static let options = [
         OptionSpec("--where", "CONDITION", "documents for which this holds; several times for several conditions"),
-        OptionSpec("--order", "FIELD", "in the order of this field; -FIELD the other way round"),
+        OptionSpec(
+            "--order", "FIELDS",
+            "in the order of this field, or of several: -priority,title; -FIELD the other way round"),
         OptionSpec("--limit", "N", "the first N documents"),
         OptionSpec("--after", "CURSOR", "documents behind this place, which 'collection get' prints"),
     ]
 
     static let discussion = #"""
         A condition is FIELD=JSON, or has != < <= > >= instead of =; FIELD^=TEXT for a text that begins so; 'FIELD in JSON,JSON'
-        for one of these values; 'FIELD has JSON' for an array with this element. A field in a field is address.city, and
+        for one of these values; 'FIELD has JSON' for an array with this element. Texts have quotes as in JSON, but for ^=; blanks
+        around an operator do not count. A field in a field is address.city, and
         $creator, $createdAt and $updatedAt are what the server knows:
-          trebuchet collection list todos --where done=false --where 'priority in 1,2' --where 'title^=Mi' --order -priority
+          trebuchet collection list todos --where done=false --where 'priority in 1,2' --where 'title^=Mi' --order -priority,title
         """#
 
-    /// Longer ones first where one begins with another.
-    private static let operators = ["!=", "<=", ">=", "^=", "=", "<", ">", " in ", " has "]
+    private static let operators = ["=", "!=", "<", "<=", ">", ">=", "^="]
+    /// Stand between blanks.
+    private static let words = ["in", "has"]
+    private static let operatorCharacters: Set<Character> = ["=", "!", "<", ">", "^", "~"]
 
     static func query(_ arguments: ParsedArguments) throws -> CollectionQuery {
-        let order = arguments.string("--order").map { field in
-            [field.hasPrefix("-") ? QueryOrder.descending(String(field.dropFirst())) : .ascending(field)]
-        }
-        return CollectionQuery(
-            where: try arguments.all("--where").map(condition), order: order ?? [],
-            limit: try arguments.int("--limit", in: 1...10_000), after: arguments.string("--after"))
+        CollectionQuery(
+            where: try arguments.all("--where").map { text throws(UsageError) in try condition(text) },
+            order: try arguments.all("--order").flatMap(order), limit: try arguments.int("--limit", in: 1...10_000),
+            after: arguments.string("--after"))
     }
 
-    static func condition(_ text: String) throws(UsageError) -> QueryCondition {
-        for start in text.indices {
-            guard let found = operators.first(where: { text[start...].hasPrefix($0) }) else { continue }
-            let field = String(text[..<start])
-            guard !field.isEmpty else { break }
-            return try condition(field, found, String(text[text.index(start, offsetBy: found.count)...]))
+    /// `-priority,address.city`
+    static func order(_ text: String) throws(UsageError) -> [QueryOrder] {
+        var orders: [QueryOrder] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let words = part.split(separator: " ").map(String.init)
+            guard words.count == 1, let word = words.first, word != "-" else {
+                let isWord = words.count == 2 && ["asc", "desc"].contains(words[1].lowercased())
+                let right = isWord ? (words[1].lowercased() == "desc" ? "-\(words[0])" : words[0]) : "-priority,title"
+                throw UsageError("--order \(text): give fields, -FIELD for the other way round, as --order '\(right)'")
+            }
+            orders.append(word.hasPrefix("-") ? .descending(String(word.dropFirst())) : .ascending(word))
         }
-        throw UsageError("--where \(text): give a field and its value, as done=false")
+        return orders
     }
 
-    private static func condition(
-        _ field: String, _ comparison: String, _ text: String
-    ) throws(UsageError) -> QueryCondition {
+    static func condition(_ text: String, of option: String = "--where") throws(UsageError) -> QueryCondition {
+        let (field, comparison, value) = try parts(text, of: option)
         switch comparison {
         case "^=":
-            guard text.hasPrefix("\""), case .string(let start)? = try? JSONArgument.value(text) else {
-                return .prefix(field, text)
+            guard value.hasPrefix("\""), case .string(let start)? = try? JSONArgument.value(value) else {
+                return .prefix(field, value)
             }
             return .prefix(field, start)
-        case " in ":
-            let list = text.hasPrefix("[") ? text : "[\(text)]"
-            guard case .array(let values) = try JSONArgument.value(list) else { return .isIn(field, []) }
+        case "in":
+            let list = value.hasPrefix("[") ? value : "[\(value)]"
+            guard case .array(let values)? = try? JSONArgument.value(list) else {
+                let right = value.split(separator: ",").map { quoted(trimmed($0)) }.joined(separator: ",")
+                throw notJSON("\(option) \(text)", value, right.isEmpty ? nil : "\(option) '\(field) in \(right)'")
+            }
             return .isIn(field, values)
         default: break
         }
-        let value = try JSONArgument.value(text)
-        switch comparison {
-        case "!=": return .notEqual(field, value)
-        case "<": return .less(field, value)
-        case "<=": return .lessOrEqual(field, value)
-        case ">": return .greater(field, value)
-        case ">=": return .greaterOrEqual(field, value)
-        case " has ": return .contains(field, value)
-        default: return .equal(field, value)
+        guard let json = try? JSONArgument.value(value) else {
+            let isPlain = !value.isEmpty && !value.contains { "\"[]{}=<>".contains($0) }
+            let between = words.contains(comparison) ? " \(comparison) " : comparison
+            throw notJSON(
+                "\(option) \(text)", value, isPlain ? "\(option) '\(field)\(between)\(quoted(value))'" : nil)
         }
+        switch comparison {
+        case "!=": return .notEqual(field, json)
+        case "<": return .less(field, json)
+        case "<=": return .lessOrEqual(field, json)
+        case ">": return .greater(field, json)
+        case ">=": return .greaterOrEqual(field, json)
+        case "has": return .contains(field, json)
+        default: return .equal(field, json)
+        }
+    }
+
+    /// The field, the operator and what stands behind it, for an option that takes equations alone: `--if done=false`.
+    static func equation(_ text: String, of option: String) throws(UsageError) -> (field: String, value: JSONValue) {
+        let (field, comparison, value) = try parts(text, of: option)
+        guard comparison == "=" else { throw UsageError("\(option) \(text): takes FIELD=JSON alone, as done=false") }
+        _ = try condition(text, of: option)
+        return (field, try JSONArgument.value(value))
+    }
+
+    private static func parts(
+        _ text: String, of option: String
+    ) throws(UsageError) -> (field: String, comparison: String, value: String) {
+        guard let start = text.indices.first(where: { isOperator(text, at: $0) }) else {
+            throw noOperator("\(option) \(text)")
+        }
+        let field = trimmed(text[..<start])
+        guard !field.isEmpty else { throw UsageError("\(option) \(text): give a field and its value, as done=false") }
+        if let word = words.first(where: { text[start...].hasPrefix(" \($0) ") }) {
+            return (field, word, trimmed(text[start...].dropFirst(word.count + 2)))
+        }
+        // A text that begins with '=' is a text.
+        let run =
+            text[start...].hasPrefix("^=") ? "^=" : String(text[start...].prefix { operatorCharacters.contains($0) })
+        let value = trimmed(text[start...].dropFirst(run.count))
+        guard operators.contains(run) else {
+            let known = ["==": "=", "===": "=", "!==": "!=", "=<": "<=", "=>": ">=", "<>": "!=", "^": "^="][run]
+            guard let known else { throw noOperator("\(option) \(text)", run) }
+            throw UsageError("\(option) \(text): '\(run)' is no operator; write \(option) '\(field)\(known)\(value)'")
+        }
+        return (field, run, value)
+    }
+
+    private static func isOperator(_ text: String, at index: String.Index) -> Bool {
+        operatorCharacters.contains(text[index]) || words.contains { text[index...].hasPrefix(" \($0) ") }
+    }
+
+    private static func noOperator(_ text: String, _ found: String? = nil) -> UsageError {
+        let what = found.map { "'\($0)' is no operator" } ?? "there is no operator"
+        let all = (operators + words).joined(separator: " ")
+        return UsageError("\(text): \(what); there are \(all), as done=false or 'priority in 1,2'")
+    }
+
+    private static func notJSON(_ text: String, _ value: String, _ right: String?) -> UsageError {
+        guard !value.isEmpty else { return UsageError("\(text): give a value in JSON, as done=false") }
+        let hint = right.map { "a text needs its quotes: \($0)" } ?? "several conditions are several times the option"
+        return UsageError("\(text): \(value) is not JSON; \(hint)")
+    }
+
+    /// As JSON: a value that is JSON already stays, `'Milk'` loses its quotes.
+    private static func quoted(_ text: String) -> String {
+        if (try? JSONArgument.value(text)) != nil { return text }
+        let isQuoted = text.count > 1 && text.hasPrefix("'") && text.hasSuffix("'")
+        return JSONArgument.text(.string(isQuoted ? String(text.dropFirst().dropLast()) : text))
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        String(String(text.drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
     }
 }

@@ -18,6 +18,16 @@ struct RemoteURL {
             + "rather set TREBUCHET_TOKEN (who is signed in)")
     static let `default` = "ws://127.0.0.1:8080"
 
+    /// The options that name the server, as they were given: what stands in a command that is shown to be run next.
+    static func words(_ arguments: ParsedArguments) -> String {
+        ["--url", "--ca-file"].map { name in
+            guard let value = arguments.string(name) else { return "" }
+            let isPlain = value.allSatisfy { $0.isLetter || $0.isNumber || ":/.-_~%".contains($0) }
+            return
+                " \(name) \(isPlain ? value : "'\(value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'")"
+        }.joined() + (arguments.has("--insecure") ? " --insecure" : "")
+    }
+
     let host: String
     let port: Int
     let isSecure: Bool

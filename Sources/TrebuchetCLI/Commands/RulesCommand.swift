@@ -16,12 +16,14 @@ enum RulesCommand {
         operands: "<file>",
         operandCount: 1...1,
         discussion: """
-            Each problem is a line on standard error, with the file's name, the line and the member; then it exits with 1:
+            Each problem is a line on standard error, with the file's name, the line and the member; then it exits with 1. What is
+            right and hardly meant, as documents that nobody can read, is a warning, and no problem:
               trebuchet rules check rules.json
             """,
         run: { arguments in
             do throws(RuleBookError) {
                 let book = try RuleBook(contentsOfFile: arguments.operands[0])
+                for warning in book.warnings { Console.error(LogLine.of("warning: \(warning)")) }
                 let (collections, rooms) = (book.collectionCount, book.roomCount)
                 print(
                     "\(arguments.operands[0]) is right: \(collections) of collections, \(rooms) of rooms, "

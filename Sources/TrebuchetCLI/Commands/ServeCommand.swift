@@ -113,7 +113,8 @@ enum ServeCommand {
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store, or makes one.
-        _ = try HostedServices.rules(arguments)
+        tellWarnings(of: try HostedServices.rules(arguments))
+        try HostedServices.checkMailCommand(arguments)
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
@@ -139,6 +140,8 @@ enum ServeCommand {
         print(
             file.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
+        for line in services.inForce { print(line) }
+        if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
         if hostsExamples {
             print(
                 "try: trebuchet observe --url \(url) todos observeState    "
@@ -165,11 +168,16 @@ enum ServeCommand {
         await file?.close()
     }
 
+    private static func tellWarnings(of rules: RuleBook) {
+        for warning in rules.warnings { Console.error("trebuchet serve: warning: \(LogLine.of("\(warning)"))") }
+    }
+
     private static func readRules(of services: HostedServices, at signals: ShutdownSignals) {
         signals.onHangUp {
             do throws(RuleBookError) {
-                try services.readRulesAgain()
+                let rules = try services.readRulesAgain()
                 Console.error("trebuchet serve: rules read again")
+                tellWarnings(of: rules)
             } catch {
                 for problem in error.problems {
                     Console.error("trebuchet serve: goes on with the old rules: \(LogLine.of("\(problem)"))")

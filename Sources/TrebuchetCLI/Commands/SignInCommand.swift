@@ -39,7 +39,7 @@ enum SignInCommand {
         if email == nil, let user = auth.wrappedValue.user {
             // A new guest would take the place of somebody, who may have no other way back.
             print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
-        } else if let user = try await signIn(auth, email: email, code: arguments.string("--code")) {
+        } else if let user = try await signIn(auth, email: email, arguments) {
             print("signed in as \(name(of: user))")
             // For `trebuchet sessions`; signing in does not fail because of it.
             try? await auth.labelSession("trebuchet at \(hostName)")
@@ -50,11 +50,14 @@ enum SignInCommand {
     static func name(of user: User) -> String { "\(user.email ?? "a guest") (\(user.id))" }
 
     /// Nil when the code has been sent and nobody is there to type it.
-    private static func signIn(_ auth: Shared<AuthSession>, email: String?, code: String?) async throws -> User? {
+    private static func signIn(
+        _ auth: Shared<AuthSession>, email: String?, _ arguments: ParsedArguments
+    ) async throws -> User? {
         guard let email else { return try await auth.signInAsGuest() }
-        if let code { return try await auth.verifyMagicCode(email: email, code: code) }
+        if let code = arguments.string("--code") { return try await auth.verifyMagicCode(email: email, code: code) }
         let sent = try await auth.sendMagicCode(to: email)
-        return try await askForCode(sent, at: email, else: "trebuchet sign-in --email \(email) --code CODE") { code in
+        let command = "trebuchet sign-in\(RemoteURL.words(arguments)) --email \(email) --code CODE"
+        return try await askForCode(sent, at: email, else: command) { code in
             try await auth.verifyMagicCode(email: email, code: code)
         }
     }

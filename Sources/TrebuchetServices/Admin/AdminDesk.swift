@@ -92,11 +92,20 @@ struct AdminDesk: Sendable {
             guard let isChanged = try await accounts.setRole(role, of: account, isGranted: isGranted) else {
                 throw noAccount(account)
             }
-            return .done(isChanged)
+            return isGranted ? .granted(isNew: isChanged, warning: warning(of: role)) : .done(isChanged)
         case .removeAccount(let name): return .done(try await accounts.removeAccount(name))
         case .endSession(let name): return .done(try await accounts.endSession(name))
         default: throw Refusal("this is not about accounts")
         }
+    }
+
+    /// What to say of a role that the rules in force do not name; nil when they do, and when they name none.
+    private func warning(of role: String) -> String? {
+        let books = [collections?.rules as? RuleBook, rooms?.rules as? RuleBook].compactMap(\.self)
+        let known = Set(books.flatMap(\.roles)).sorted { $0.precedesInBytes($1) }
+        guard !known.isEmpty, !known.contains(where: { $0.isSameBytes(as: role) }) else { return nil }
+        let hint = NearestMatch.find(role, in: known).map { "did you mean '\($0)'?" }
+        return "the rules in force name no role '\(role)'; \(hint ?? "they name \(known.joined(separator: ", "))")"
     }
 
     private func noAccount(_ name: String) -> Refusal { Refusal("there is no account '\(name)'") }

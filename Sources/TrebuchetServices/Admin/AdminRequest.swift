@@ -62,6 +62,8 @@ package enum AdminAnswer: Codable, Sendable {
     case sessions([SessionSummary])
     /// Whether anything was changed.
     case done(Bool)
+    /// Whether a role is new to the account, and what is odd about it.
+    case granted(isNew: Bool, warning: String?)
     /// Why it was not done.
     case failed(String)
 }

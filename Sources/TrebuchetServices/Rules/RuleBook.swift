@@ -15,6 +15,12 @@ public struct RuleBook: Sendable {
     private let rooms: [RoomEntry]
     /// The roles that the file knows beside `guest` and `user`.
     public let roles: [String]
+    /// What the file allows though hardly anybody means it, in the order of its lines: documents that can be created and that nobody
+    /// can read; 100 at most. It counts all the same. Empty without a file.
+    public internal(set) var warnings: [RuleProblem] = []
+    /// What the file has, as it stands there.
+    let ownCollections: [CollectionEntry]
+    let ownRooms: [RoomEntry]
 
     /// How many entries it has for collections and for rooms.
     public let collectionCount: Int
@@ -35,6 +41,8 @@ public struct RuleBook: Sendable {
         collectionsByName = byName
         self.rooms = Self.inOrder(rooms, \.pattern)
         self.roles = roles
+        ownCollections = collections
+        ownRooms = rooms
         collectionCount = collections.count
         roomCount = rooms.count
     }

@@ -4,6 +4,8 @@ struct RuleReader {
     private let text: [UInt8]
     /// Problems that are told; of more it is told how many.
     private static let mostProblems = 1_000
+    /// Warnings that are told: each has its line looked for.
+    private static let mostWarnings = 100
     /// Entries of collections, and of rooms: all of them are looked at for what matches a name.
     private static let mostEntries = 1_000
 
@@ -11,6 +13,8 @@ struct RuleReader {
     private var untold = 0
     private var roles: [String] = []
     private var knownRoles = Set(RoleSet.words)
+    /// Where entries stand, by their members: `collections.todos`.
+    private var places: [String: Int] = [:]
 
     init(_ text: [UInt8], file: String) {
         self.text = text
@@ -48,9 +52,15 @@ struct RuleReader {
         } catch {
             throw RuleBookError(problems: [problem(error)])
         }
-        let book = book(root)
+        var book = book(root)
         guard found.isEmpty else {
             throw RuleBookError(problems: problems)
+        }
+        book.warnings = book.traps.map { trap in
+            (places[trap.member] ?? 0, trap)
+        }.sorted { $0.0 < $1.0 }.prefix(Self.mostWarnings).map { offset, trap in
+            RuleProblem(
+                file: file, line: line(offset), column: nil, member: Self.shown(trap.member), message: trap.message)
         }
         return book
     }
@@ -140,6 +150,7 @@ struct RuleReader {
                     member.offset, path,
                     "'\(Self.shown(member.name))' is no name: it has letters, digits, -, _ and ., and * for any")
             }
+            places["\(path).\(member.name)"] = member.offset
             return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.shown(member.name))")
         }
     }

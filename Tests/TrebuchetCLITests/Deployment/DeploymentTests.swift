@@ -12,15 +12,12 @@ import TrebuchetTesting
     private static let nginxIsThere: Comment =
         "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Testing.md)"
     private static let verifier = "/usr/bin/systemd-analyze"
-    private static let program = "/usr/local/bin/trebuchet"
 
     private static var page: DocumentedPage { get throws { try DocumentedPage("Deploy.md") } }
 
     /// The unit, with the program that was built and a file of the test's own.
     private static func unit(data: String) throws -> ServiceUnit {
-        let text = try #require(try page.blocks("ini").first)
-        return ServiceUnit(
-            try text.filledIn([program: ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data]))
+        try ServiceUnit.ofPage(data: data, rules: data + ".rules.json")
     }
 
     private func withFolder(_ body: (String) async throws -> Void) async throws {
@@ -61,6 +58,12 @@ import TrebuchetTesting
             let first = try unit.start(instance: "\(ports[0])", error: .captured)
             #expect(await first.nextLine()?.contains("on ws://127.0.0.1:\(ports[0]) ") == true)
             #expect(await health(ports[0]) == "ok")
+            // What keeps strangers out is in force.
+            #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
+            #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, 1 of collections") == true)
+            #expect(await first.nextLine()?.hasPrefix("admin: at \(folder)/data.db.admin,") == true)
+            let open = try #require(try Self.page.blocks("ini").first)
+            #expect(open.contains("--services auth,rooms,collections") && !open.contains("--demo"))
 
             let second = try unit.start(instance: "\(ports[1])", error: .merged)
             var line = await second.nextLine()

@@ -18,6 +18,17 @@ struct ServiceUnit {
         self.settings = settings
     }
 
+    /// The unit of the page with files of the test's own, and with the example actors, which the tests call.
+    static func ofPage(data: String, rules: String) throws -> ServiceUnit {
+        try #"{"collections":{"*":{"create":"signed-in"}}}"#.write(toFile: rules, atomically: true, encoding: .utf8)
+        let text = try DocumentedPage("Deploy.md").blocks("ini").first ?? ""
+        return ServiceUnit(
+            try text.filledIn([
+                "/usr/local/bin/trebuchet": ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data,
+                "/etc/trebuchet/rules.json": "\(rules) --demo",
+            ]))
+    }
+
     subscript(setting: String) -> String? { settings[setting] }
 
     /// Starts what `ExecStart` says for an instance.

@@ -16,10 +16,7 @@ final class Site {
     init(_ folder: String) async throws {
         let page = try DocumentedPage("Deploy.md")
         let ports = freePorts(3)
-        unit = ServiceUnit(
-            try #require(page.blocks("ini").first).filledIn([
-                "/usr/local/bin/trebuchet": ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": folder + "/data.db",
-            ]))
+        unit = try ServiceUnit.ofPage(data: folder + "/data.db", rules: folder + "/rules.json")
         let site = try #require(page.blocks("nginx").first).filledIn([
             "127.0.0.1:8081": "127.0.0.1:\(ports[0])", "127.0.0.1:8082": "127.0.0.1:\(ports[1])",
             "listen 443 ssl;": "listen 127.0.0.1:\(ports[2]) ssl;", "listen [::]:443 ssl;": "",

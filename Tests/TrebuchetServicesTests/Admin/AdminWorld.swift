@@ -96,7 +96,9 @@ struct Admin {
     }
 
     func isDone(_ request: AdminRequest) async throws -> Bool? {
-        guard case .done(let isDone) = try await ask(request) else { return nil }
+        let answer = try await ask(request)
+        if case .granted(let isNew, let warning) = answer { return warning == nil ? isNew : nil }
+        guard case .done(let isDone) = answer else { return nil }
         return isDone
     }
 }

@@ -153,6 +153,41 @@ import Trebuchet
             ])
     }
 
+    @Test(
+        "entries that lock out whom they were written for are told with their lines; what is closed on purpose is not",
+        arguments: [
+            ("{}", nil), (#"{"collections":{"*":{"read":"nobody","create":"nobody"}}}"#, nil),
+            (
+                #"{"collections":{"a":{"create":"user"},"*":{"read":"nobody","create":"nobody"}}}"#,
+                "1: collections.a: documents can be created (user), and nobody can read them (collections.*.read)"
+            ),
+            (
+                #"{"collections":{"a":{"create":"user","read":"signed-in"},"*":{"read":"nobody","create":"nobody"}}}"#,
+                nil
+            ),
+            (
+                "{\"collections\":{\"*\":{\"read\":\"nobody\",\"create\":\"nobody\"},\n\"a-*\":{\"otherFields\":false}}}",
+                "2: collections.a-*: nobody can create documents (collections.*.create) nor read them (collections.*.read)"
+            ),
+            (#"{"collections":{"a":{"read":"nobody","create":"nobody"}}}"#, nil),
+            (
+                #"{"collections":{"a":{"read":"creator"}}}"#,
+                "1: collections.a: what somebody creates who is not signed in, nobody can read (collections.a.read); "
+                    + "create them with 'signed-in', or let 'no-creator' read them"
+            ),
+            (#"{"collections":{"a":{"read":["creator","no-creator"]}}}"#, nil),
+            (#"{"collections":{"a":{"read":"creator","create":"signed-in"}}}"#, nil),
+            (#"{"roles":["editor"],"collections":{"a":{"read":"editor","create":"user"}}}"#, nil),
+            (
+                #"{"rooms":{"chat":{"publish":"user"},"*":{"join":"nobody"}}}"#,
+                "1: rooms.chat: nobody can join: it has no 'join', and an entry for more rooms says 'nobody'"
+            ), (#"{"rooms":{"chat":{"join":"nobody"},"*":{"join":"nobody"}}}"#, nil),
+        ])
+    func warnings(text: String, warning: String?) throws {
+        let book = try RuleBook(json: Array(text.utf8), file: "r.json")
+        #expect(book.warnings.map(\.description) == [warning].compactMap(\.self).map { "r.json:" + $0 })
+    }
+
     @Test("a file that is not there, is a folder or is too large is a problem of the file")
     func files() throws {
         let folder = try TemporaryFolder()

@@ -1,10 +1,16 @@
 internal import Trebuchet
 
 /// A room, as it is listed.
-package struct RoomSummary: Codable, Sendable, Equatable {
-    /// `chat-lobby`
-    package let name: String
-    package let members: Int
+public struct RoomSummary: Codable, Sendable, Equatable {
+    /// `chat-lobby`: the type and the room's id.
+    public let name: String
+    /// How many are in it.
+    public let members: Int
+
+    public init(name: String, members: Int) {
+        self.name = name
+        self.members = members
+    }
 }
 
 /// `room-lists/<type>`: which rooms of a type there are, for those who may know.
