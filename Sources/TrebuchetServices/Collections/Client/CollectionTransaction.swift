@@ -32,7 +32,7 @@ where Element.ID: Codable & Sendable {
         var after = before
         try change(&after)
         let fields = try CollectionCommands.changes(from: before, to: after)
-        if !fields.isEmpty { add(.update(id: name, fields: fields), if: condition) }
+        if let write = CollectionCommands.update(name, fields, if: condition) { add(write.command, if: condition) }
     }
 
     /// As ``Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
