@@ -33,7 +33,8 @@ extension Shared {
     }
 
     /// Changes a document: the fields that differ after `change` are sent, and no others. Of two clients that change one
-    /// field, the one whose write reaches the server later wins. Refused with `notFound` when it is not among the items.
+    /// field, the one whose write reaches the server later wins. It must be among the items: refused with `notLoaded` before the first
+    /// result has come, with `notAmongItems` when this query does not show it, and with `notFound` when there is none.
     ///
     /// - Parameter condition: what must hold at the server for it to be done, also when nothing differs here; else it is refused with
     ///   `conditionFailed`.
@@ -53,7 +54,7 @@ extension Shared {
         }
         return write(onAttempt, onSuccess, onError, onSettled) {
             let name = try documentID(id)
-            guard let before, let after else { throw CollectionError.notFound(id: name.text) }
+            guard let before, let after else { throw wrappedValue.missing(name) }
             let fields = try CollectionCommands.changes(from: before, to: after)
             return CollectionCommands.update(name, fields, if: condition)
         }
