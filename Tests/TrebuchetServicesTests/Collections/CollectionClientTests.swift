@@ -1,3 +1,4 @@
+import Foundation
 import SharedState
 import Testing
 import Trebuchet
@@ -134,6 +135,44 @@ import TrebuchetTesting
             }
             try await first.merge("2", ["isDone": .bool(true)])
             await #expect(throws: CollectionError.notFound(id: "3")) { try await all.update("3") { $0.isDone = true } }
+        }
+    }
+
+    // MARK: Writes that outlast the app
+
+    @Test("a write refused after a restart is named by its document and command; a closed client is no refusal")
+    func lateRefusal() async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
+            let other = world.guest("bob").todos()
+            let first = CollectionGuest("ada", at: link.address)
+            first.backend.keepPendingWrites(in: folder, files: files)
+            let before = first.todos()
+            await shows(before) { !$0.isLoading }
+            var errors: [String] = []
+            try await link.refuseConnections {
+                await link.cutAll()
+                let transfer = before.transaction(onError: { errors.append("\($0)") }) { todos in
+                    try todos.create(Todo(id: "2"))
+                    try todos.merge("1", ["title": .string("Ada's")])
+                }
+                try await other.create(Todo(id: "1", title: "Bob's"))
+                await first.client.close()
+                await #expect(throws: CollectionError.keptForLater) { try await transfer.value }
+                let later = before.create(Todo(id: "3"), onError: nil)
+                await #expect(throws: CollectionError.keptForLater) { try await later.value }
+            }
+            #expect(errors == ["the client was closed; the write is kept, and sent after the next start"])
+            let second = CollectionGuest("ada", at: world.address)
+            second.backend.keepPendingWrites(in: folder, files: files)
+            let after = second.todos()
+            await shows(after) { $0.writeError != nil }
+            #expect(
+                after.wrappedValue.writeError as? LateRefusal
+                    == LateRefusal(id: "1", command: "merge", reason: .forbidden(.update, id: "1")))
+            await shows(after) { $0.items.ids == ["1", "3"] && !$0.isSyncing }
+            await link.close()
         }
     }
 }
