@@ -13,6 +13,8 @@ extension JoinedRoom {
             await talk(in: rooms)
             watching.cancel()
             showing.cancel()
+            await showing.value
+            if isLeft { showNobody() }
         }
     }
 
@@ -26,7 +28,7 @@ extension JoinedRoom {
             guard isOver else { return }
             if rooms.forget(self) { break }
         }
-        settleAll(CancellationError())
+        settleAll(isLeft ? RoomError.left : CancellationError())
         stopReaders()
     }
 

@@ -26,6 +26,8 @@ struct RoomPlan {
     private(set) var isConnected = false
     /// Whether there will be no connection any more.
     private(set) var isClosed = false
+    /// Whether the client leaves for good, whoever shows the room.
+    private(set) var isLeft = false
     /// Whether the present connection has its session.
     private(set) var isJoined = false
     private(set) var ticket: RoomTicket?
@@ -45,7 +47,7 @@ struct RoomPlan {
 
     /// - Parameter hasEvents: whether there is something to publish.
     func next(hasEvents: Bool) -> Step {
-        guard users > 0 else {
+        guard users > 0, !isLeft else {
             guard let token = ticket?.token, !isClosed else { return .end }
             return isConnected && !isHeldBack ? .leave(token: token) : .wait
         }
@@ -94,6 +96,11 @@ struct RoomPlan {
     mutating func closed(_ error: any Error) {
         disconnected(error)
         isClosed = true
+    }
+
+    mutating func leaveForGood() {
+        isLeft = true
+        isHeldBack = false
     }
 
     // MARK: Outcomes
