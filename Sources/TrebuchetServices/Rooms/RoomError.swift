@@ -49,6 +49,14 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
 }
 
 extension RoomError {
+    /// Whether the caller is not to know who is in the room.
+    var keepsOut: Bool {
+        switch self {
+        case .forbidden, .kicked: true
+        default: false
+        }
+    }
+
     /// Whether the room takes its member, and not what that shows.
     var isAboutPresence: Bool {
         switch self {

@@ -32,4 +32,36 @@ import TrebuchetTesting
             _ = (lobbies, hall, emoji)
         }
     }
+
+    @Test("who is kicked is told so and for how long, sees nobody, and joins again when the time is over")
+    func kicked() async throws {
+        try await RoomWorld.run { world in
+            let (ada, bob) = (world.guest(), world.guest())
+            let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
+            await wait(for: adas) { $0.peers.count == 1 }
+            await wait(for: bobs) { $0.peers.count == 1 }
+            let session = try #require(bobs.wrappedValue.peers.first?.id)
+            #expect(await world.host.kick(session, from: "chat-lobby", for: .milliseconds(600)))
+            await wait(for: adas) { presence in
+                guard case .kicked(let left)? = presence.error as? RoomError else { return false }
+                return (1...600).contains(left) && presence.peers.isEmpty && !presence.isConnected
+            }
+            await wait(for: bobs) { $0.peers.isEmpty }
+            await wait(for: adas) { $0.error == nil && $0.peers.count == 1 && $0.isConnected }
+            await wait(for: bobs) { $0.peers.count == 1 }
+        }
+    }
+
+    @Test("a plan joins again when the time is over for which it was kicked, however often it had failed")
+    func plan() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.connected()
+        for _ in 0..<9 { _ = plan.failed(.join(presence: nil, token: nil), with: RoomError.roomFull(limit: 1)) }
+        let error = RoomError.kicked(retryAfterMilliseconds: 4_000)
+        #expect(plan.failed(.join(presence: nil, token: nil), with: error) == .milliseconds(4_000))
+        #expect(plan.error as? RoomError == error && plan.next(hasEvents: true) == .wait)
+        plan.retry()
+        #expect(plan.next(hasEvents: true) == .join(presence: nil, token: nil))
+    }
 }

@@ -98,7 +98,14 @@ extension JoinedRoom {
                 return change { $0.plan.published() }
             }
         }
-        let delay = change { $0.plan.failed(step, with: error) }
+        let delay = change { contents in
+            // Who is kept out knows no more who is there.
+            if (error as? RoomError)?.keepsOut == true, case .join = step, contents.roster != nil {
+                contents.roster = Roster()
+                contents.rosterCount += 1
+            }
+            return contents.plan.failed(step, with: error)
+        }
         if (error as? RoomError)?.isAboutPresence == true { settleSaves(refusedWith: error) }
         if let delay { retry(after: delay) }
     }

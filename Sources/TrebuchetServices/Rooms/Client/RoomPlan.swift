@@ -158,6 +158,12 @@ struct RoomPlan {
         case (_, .roomClosed?):
             ticket = nil
             isJoined = false
+        case (_, .kicked(let milliseconds)?):
+            ticket = nil
+            isJoined = false
+            failures = 0
+            self.error = error
+            return holdBack(.milliseconds(max(milliseconds, 100)))
         case (_, let problem?) where problem.isAboutPresence:
             refused = presence
             self.error = error
