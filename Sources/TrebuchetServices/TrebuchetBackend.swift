@@ -40,7 +40,7 @@ public final class TrebuchetBackend: Sendable {
         client = TrebuchetClient(transport: transport, options: options)
         session.use(client)
         self.session = session
-        rooms = JoinedRooms(client)
+        rooms = JoinedRooms(client, session.signIns)
         collections = CollectionLinks(session)
         session.report(to: collections)
     }
@@ -51,7 +51,7 @@ public final class TrebuchetBackend: Sendable {
         self.client = client
         session = SessionKeeper()
         session.use(client)
-        rooms = JoinedRooms(client)
+        rooms = JoinedRooms(client, session.signIns)
         collections = CollectionLinks(session)
         session.report(to: collections)
     }

@@ -1,3 +1,4 @@
+import Relays
 import SharedState
 import Testing
 import Trebuchet
@@ -63,5 +64,43 @@ import TrebuchetTesting
         #expect(plan.error as? RoomError == error && plan.next(hasEvents: true) == .wait)
         plan.retry()
         #expect(plan.next(hasEvents: true) == .join(presence: nil, token: nil))
+    }
+
+    /// Lets users in, and counts whom it does not.
+    private final class UsersOnly: RoomRules {
+        let refused = StateRelay(0)
+
+        func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
+            if principal == nil { refused.update { $0 += 1 } }
+            return principal != nil
+        }
+        func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
+    }
+
+    @Test("who is just signing in waits for that where users alone may join, and joins at once afterwards")
+    func signingIn() async throws {
+        let (auth, rules) = (try await AuthServer(), UsersOnly())
+        RoomHost.expose(on: auth.server, rules: rules)
+        let ada = Guest(auth.backend())
+        auth.part.update(.held)
+        let signingIn = Task { try await ada.backend.session.signInAsGuest() }
+        for await state in ada.client.connectionState.stream where state == .connected { break }
+        let presence = ada.presence("Ada")
+        let errors = Task {
+            var errors: [String] = []
+            for await value in presence.updates {
+                if let error = value.error { errors.append("\(error)") }
+                if value.isConnected { break }
+            }
+            return errors
+        }
+        for await count in rules.refused.stream where count > 0 { break }
+        // A call over the same connection is answered behind the refusal.
+        _ = try? await ada.room().leave(token: nil)
+        auth.part.update(.working)
+        _ = try await signingIn.value
+        #expect(await errors.value == [])
+        #expect(rules.refused.currentValue == 1)
+        await auth.stop()
     }
 }

@@ -9,9 +9,11 @@ extension JoinedRoom {
     func start(in rooms: JoinedRooms) {
         let watching = Task { await watchConnection() }
         let showing = Task { await showChanges() }
+        let signing = Task { await watchSignIns() }
         Task {
             await talk(in: rooms)
             watching.cancel()
+            signing.cancel()
             showing.cancel()
             await showing.value
             if isLeft { showNobody() }
@@ -98,7 +100,9 @@ extension JoinedRoom {
                 return change { $0.plan.published() }
             }
         }
+        let signIns = signIns.currentValue
         let delay = change { contents in
+            contents.plan.isSigningIn = signIns.isUnderWay || signIns.ended != contents.signInsKnown
             // Who is kept out knows no more who is there.
             if (error as? RoomError)?.keepsOut == true, case .join = step, contents.roster != nil {
                 contents.roster = Roster()
@@ -174,6 +178,17 @@ extension JoinedRoom {
         }
         for save in saves { save.continuation.resume(throwing: error) }
         for publication in outbox { publication.settle(.failure(error)) }
+    }
+
+    /// Tries again at once when a sign-in is through: who was refused before may be let in then.
+    private func watchSignIns() async {
+        for await signIns in signIns.stream {
+            change { contents in
+                guard signIns.ended != contents.signInsKnown else { return }
+                contents.signInsKnown = signIns.ended
+                contents.plan.signedIn()
+            }
+        }
     }
 
     // MARK: The connection

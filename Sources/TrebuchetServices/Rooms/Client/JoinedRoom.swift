@@ -35,6 +35,8 @@ final class JoinedRoom: Sendable {
         var rosterReader: Task<Void, Never>?
         var eventReader: Task<Void, Never>?
         var isSweeping = false
+        /// How many sign-ins have ended after which the room was tried.
+        var signInsKnown = 0
     }
 
     enum Arrival {
@@ -52,7 +54,11 @@ final class JoinedRoom: Sendable {
     /// Counts what has happened.
     let changes = StateRelay<UInt64>(0)
 
-    init(_ name: String, client: TrebuchetClient) {
+    /// Those of the client.
+    let signIns: StateRelay<SignIns>
+
+    init(_ name: String, client: TrebuchetClient, _ signIns: StateRelay<SignIns> = StateRelay(SignIns())) {
+        self.signIns = signIns
         self.name = name
         self.client = client
     }

@@ -5,11 +5,15 @@ internal import Trebuchet
 /// The rooms that a client is in: each is joined once, however many values show it.
 final class JoinedRooms: Sendable {
     private let client: TrebuchetClient
+    private let signIns: StateRelay<SignIns>
     private let rooms = Mutex<[ByteText: JoinedRoom]>([:])
     /// How many there are, those that the server is still to be told to leave too.
     let count = StateRelay(0)
 
-    init(_ client: TrebuchetClient) { self.client = client }
+    init(_ client: TrebuchetClient, _ signIns: StateRelay<SignIns>) {
+        self.client = client
+        self.signIns = signIns
+    }
 
     /// The room, if a value shows it.
     func room(_ name: String) -> JoinedRoom? { rooms.withLock { $0[ByteText(name)] } }
@@ -18,7 +22,7 @@ final class JoinedRooms: Sendable {
     func add(_ feed: any RoomFeed, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
         let (room, number, isNew) = rooms.withLock { rooms in
             let known = rooms[ByteText(name)].flatMap { $0.isLeft ? nil : $0 }
-            let room = known ?? JoinedRoom(name, client: client)
+            let room = known ?? JoinedRoom(name, client: client, signIns)
             rooms[ByteText(name)] = room
             return (room, room.add(feed, presence: presence), known == nil)
         }

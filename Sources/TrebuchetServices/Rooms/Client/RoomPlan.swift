@@ -24,6 +24,8 @@ struct RoomPlan {
     /// What the user shows; nil for nothing.
     private(set) var presence: JSONValue?
     private(set) var isConnected = false
+    /// Whether a sign-in is under way, or has just ended: `signedIn()` comes.
+    var isSigningIn = false
     /// Whether there will be no connection any more.
     private(set) var isClosed = false
     /// Whether the client leaves for good, whoever shows the room.
@@ -168,6 +170,10 @@ struct RoomPlan {
             refused = presence
             self.error = error
             return nil
+        case (.join, .forbidden?) where isSigningIn:
+            // Who is somebody may be let in: that is no failure yet.
+            isHeldBack = true
+            return nil
         case (_, .rateLimited(let milliseconds)?):
             return holdBack(.milliseconds(milliseconds))
         default:
@@ -188,6 +194,12 @@ struct RoomPlan {
     }
 
     mutating func retry() { isHeldBack = false }
+
+    /// A sign-in has ended, well or not.
+    mutating func signedIn() {
+        failures = 0
+        isHeldBack = false
+    }
 
     private mutating func holdBack(_ delay: Duration) -> Duration {
         isHeldBack = true
