@@ -40,7 +40,7 @@ public final class TrebuchetBackend: Sendable {
         client = TrebuchetClient(transport: transport, options: options)
         session.use(client)
         self.session = session
-        rooms = JoinedRooms(client)
+        rooms = JoinedRooms(client, session.signIns)
         collections = CollectionLinks(session)
         session.report(to: collections)
     }
@@ -51,7 +51,7 @@ public final class TrebuchetBackend: Sendable {
         self.client = client
         session = SessionKeeper()
         session.use(client)
-        rooms = JoinedRooms(client)
+        rooms = JoinedRooms(client, session.signIns)
         collections = CollectionLinks(session)
         session.report(to: collections)
     }
@@ -79,9 +79,10 @@ public final class TrebuchetBackend: Sendable {
         _ = before
     }
 
-    /// Returns when the client has left all rooms and the server knows, or after `limit`. For apps that end: once they have
-    /// let go of the values that show rooms, the others need not wait for the grace to be over.
+    /// Leaves all rooms at once, also those that values show: these show nobody then, and ``RoomError/left``. Returns when the server
+    /// knows, or after `limit`. For apps that end: the others need not wait for the grace to be over.
     public func leaveRooms(within limit: Duration = .seconds(2)) async {
+        rooms.leaveAll()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [rooms] in
                 for await count in rooms.count.stream where count == 0 { return }

@@ -165,6 +165,8 @@ enum CollectionCommand {
             try await withCollection(arguments, .document(id)) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
+                    // The query is for this one alone.
+                    guard value.items[id: id] != nil else { throw CollectionError.notFound(id: id) }
                     break
                 }
                 try await documents.update(id, if: condition) { $0.set(fields) }

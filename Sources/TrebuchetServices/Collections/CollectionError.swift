@@ -67,7 +67,15 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// Writes that wait could not be kept for the next start of the app, or not be read.
     case pendingNotKept(String)
     /// A document is no element of the app's type.
-    case unreadable(id: String)
+    ///
+    /// - Parameter reason: which of its members is missing, or of another type.
+    case unreadable(id: String, reason: String? = nil)
+    /// Nothing has come yet of what the query finds: an update needs the document, to see what changes.
+    case notLoaded(id: String)
+    /// The document is not among the items of this query: an update needs it, to see what changes.
+    case notAmongItems(id: String)
+    /// The client was closed before the server had the write. It is kept, and sent when a backend with its folder uses the collection.
+    case keptForLater
     /// The value of a collection cannot be set; use `create`, `update` and the other commands.
     case notAssignable
     /// There is no `TrebuchetBackend` that the key could use.
@@ -117,7 +125,15 @@ extension CollectionError: CustomStringConvertible {
         case .refused(let reason): "the server takes no writes: \(reason)"
         case .tooManyPending(let limit): "\(limit) writes wait to be sent already"
         case .pendingNotKept(let reason): "writes that wait are not kept: \(reason)"
-        case .unreadable(let id): "document '\(id)' is not what the app expects in this collection"
+        case .unreadable(let id, let reason):
+            "document '\(id)' is not what the app expects\(reason.map { ": \($0)" } ?? " in this collection")"
+        case .notLoaded(let id):
+            "document '\(id)' cannot be updated before the first result has come: wait until isLoading is false. "
+                + "merge, increment, link and delete need not wait"
+        case .notAmongItems(let id):
+            "document '\(id)' is not among the items of this query: update it through one that has it. "
+                + "merge, increment, link and delete do not need it"
+        case .keptForLater: "the client was closed; the write is kept, and sent after the next start"
         case .notAssignable: "the value of a collection cannot be set; use create, update and the other commands"
         case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
         }

@@ -32,6 +32,8 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case invalidValue(String)
     /// The rules do not allow it.
     case forbidden
+    /// An administrator has sent the caller out of the room for a time, of which this is left.
+    case kicked(retryAfterMilliseconds: Int)
     case presenceTooLarge(bytes: Int, limit: Int)
     case payloadTooLarge(bytes: Int, limit: Int)
     /// More joins, presence updates or publishes than a connection may make.
@@ -40,11 +42,21 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case tooManyWaiting(limit: Int)
     /// Events were missed that the server does not have any more.
     case eventsMissed(count: Int)
+    /// The client has left its rooms, by `TrebuchetBackend.leaveRooms(within:)`.
+    case left
     /// There is no `TrebuchetBackend` that the key could use.
     case noBackend
 }
 
 extension RoomError {
+    /// Whether the caller is not to know who is in the room.
+    var keepsOut: Bool {
+        switch self {
+        case .forbidden, .kicked: true
+        default: false
+        }
+    }
+
     /// Whether the room takes its member, and not what that shows.
     var isAboutPresence: Bool {
         switch self {
@@ -75,6 +87,9 @@ extension RoomError: CustomStringConvertible {
         case .tooDeep(let limit): "arrays and objects may stand \(limit) deep in each other"
         case .invalidValue(let reason): "the value cannot be kept: \(reason)"
         case .forbidden: "the rules of the server do not allow it"
+        case .kicked(let wait):
+            "you were sent out of the room; you may join it again in \((max(0, wait) / 1_000) + 1) s"
+        case .left: "this client has left its rooms; to join again, let go of the room's values and make them anew"
         case .presenceTooLarge(let bytes, let limit): "a presence of \(bytes) bytes is too large; \(limit) are allowed"
         case .payloadTooLarge(let bytes, let limit): "an event of \(bytes) bytes is too large; \(limit) are allowed"
         case .rateLimited(let wait): "too many in too short a time; try again in \(wait) ms"

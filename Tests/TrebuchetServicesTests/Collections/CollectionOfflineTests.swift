@@ -184,7 +184,7 @@ import TrebuchetTesting
                 before.create(Todo(id: "2"), onError: nil)
                 before.update("2", onError: nil) { $0.title = "made offline" }
                 await first.client.close()
-                await #expect(throws: TransportError.self) { try await lost.value }
+                await #expect(throws: CollectionError.keptForLater) { try await lost.value }
             }
             let second = CollectionGuest(at: world.address)
             second.backend.keepPendingWrites(in: folder, files: files)
@@ -221,7 +221,8 @@ import TrebuchetTesting
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["mine", ""])
             await shows(after) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
-            await shows(after) { $0.writeError as? CollectionError == .alreadyExists(id: "1") }
+            let refusal = LateRefusal(id: "1", command: "create", reason: .alreadyExists(id: "1"))
+            await shows(after) { $0.writeError as? LateRefusal == refusal }
             let third = CollectionGuest(at: world.address)
             third.backend.keepPendingWrites(in: folder, files: files)
             let kept = third.todos().wrappedValue

@@ -75,7 +75,9 @@ import TrebuchetWire
             let todos = guest.todos()
             await shows(todos) { !$0.isLoading }
             #expect(todos.wrappedValue.items.count == 1)
-            #expect(todos.wrappedValue.readError as? CollectionError == .unreadable(id: decomposed.text))
+            let other = UnreadableDocument(id: decomposed.text, reason: "the app takes its id for that of another")
+            #expect(todos.wrappedValue.unreadable == [other])
+            #expect(todos.wrappedValue.readError as? CollectionError == other.error)
             // By either text the app means the one that it is shown.
             try await todos.delete(decomposed.text)
             await shows(todos) { $0.readError == nil }

@@ -33,6 +33,9 @@ struct Guest {
         backend = TrebuchetBackend(client: client)
     }
 
+    /// Values of its own.
+    init(_ backend: TrebuchetBackend) { (client, self.backend) = (backend.client, backend) }
+
     func presence(_ name: String, in room: String = "lobby") -> Shared<RoomPresence<ChatPresence>> {
         backend.scope {
             Shared(

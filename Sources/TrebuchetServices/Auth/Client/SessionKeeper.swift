@@ -25,6 +25,8 @@ actor SessionKeeper {
 
     /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
     nonisolated let states: StateRelay<SessionStatus>
+    /// Who may do more in a moment.
+    nonisolated let signIns = StateRelay(SignIns())
     /// Why what was kept could not be read when this was made.
     nonisolated let loadFailure: (any Error)?
     /// Who was signed in when this was made, until the server says more.
@@ -44,7 +46,7 @@ actor SessionKeeper {
     private var renewal: Task<Void, any Error>?
     private var timer: Task<Void, Never>?
     /// Counts sign-ins and sign-outs: a renewal that began before one says nothing.
-    private var signIns = 0
+    private var turns = 0
 
     /// For a client that is made with `token()`.
     ///
@@ -140,7 +142,7 @@ actor SessionKeeper {
             } catch AuthError.sessionEnded {
                 // As it was to be.
             }
-            signIns += 1
+            turns += 1
             try forget(nil)
         }
     }
@@ -173,7 +175,7 @@ actor SessionKeeper {
     func deleteAccount(code: String?) async throws {
         try await turn.withLock(isolation: self) {
             try await asUser { try await $0.deleteAccount(code: code) }
-            signIns += 1
+            turns += 1
             try forget(nil)
         }
     }
@@ -185,7 +187,9 @@ actor SessionKeeper {
     }
 
     private func signIn(_ call: (AuthService) async throws -> SessionGrant) async throws -> User {
-        try await turn.withLock(isolation: self) {
+        signIns.update { $0.begun += 1 }
+        defer { signIns.update { $0.ended += 1 } }
+        return try await turn.withLock(isolation: self) {
             let service = try service()
             await sendWrites()
             let grant = try await call(service)
@@ -196,7 +200,7 @@ actor SessionKeeper {
                 try? await service.signOut(grant.refreshToken)
                 throw error
             }
-            signIns += 1
+            turns += 1
             unsaved = nil
             accept(grant)
             return grant.user
@@ -272,6 +276,8 @@ actor SessionKeeper {
     /// Renews over the client's own connection: one that shows no tokens, or whose server says that its session has ended.
     private func renewOverClient() async throws {
         guard let client, states.currentValue.state.isSignedIn else { return }
+        signIns.update { $0.begun += 1 }
+        defer { signIns.update { $0.ended += 1 } }
         try await renew(over: client) {}
     }
 
@@ -285,15 +291,15 @@ actor SessionKeeper {
         }
         try await connect()
         let service = try client.resolve(AuthService.self, id: AuthService.name)
-        let began = signIns
+        let began = turns
         while true {
             do {
                 let grant = try await service.refresh(credential.refreshToken)
-                guard signIns == began else { return }
+                guard turns == began else { return }
                 keep(grant.credential)
                 return accept(grant)
             } catch AuthError.sessionEnded(let end) {
-                guard signIns == began else { return }
+                guard turns == began else { return }
                 if let other = try? self.credential(), other.refreshToken != credential.refreshToken {
                     credential = other
                     continue
@@ -367,6 +373,14 @@ actor SessionKeeper {
         timer?.cancel()
         show(SessionStatus(.unauthenticated, end: end))
     }
+}
+
+/// Calls that sign a client's connection in.
+struct SignIns: Sendable {
+    var begun = 0
+    var ended = 0
+
+    var isUnderWay: Bool { begun > ended }
 }
 
 extension SessionGrant {

@@ -16,6 +16,13 @@ enum CollectionCommands {
         return changes
     }
 
+    /// What sets these fields. Nil when there are none and nothing must hold: what must hold is the server's to say, which may have
+    /// another document than the one that is shown here.
+    static func update(_ id: DocumentID, _ fields: JSONObject, if condition: WriteCondition?) -> DocumentWrite? {
+        guard fields.isEmpty else { return DocumentWrite(.update(id: id, fields: fields), if: condition) }
+        return condition.map { DocumentWrite(.check(id: id), if: $0) }
+    }
+
     static func id(encoding id: some Encodable) throws -> DocumentID { try self.id(try JSONValue(encoding: id)) }
 
     static func id(_ value: JSONValue?) throws -> DocumentID {

@@ -153,7 +153,12 @@ final class CollectionLink: Sendable {
 
     /// Takes in what the server has answered.
     func settle(_ outcomes: [MutationOutcome], of account: CollectionAccount) {
-        let receipts = withQueue(account) { queue in outcomes.map { queue.settle($0) } }
+        let settled = withQueue(account) { queue in
+            outcomes.map { outcome in
+                let write = outcome.error == nil ? nil : queue.pending.write(of: outcome)
+                return (write: write, receipt: queue.settle(outcome))
+            }
+        }
         if let shown = outcomes.last?.shown, let revision = outcomes.lazy.map(\.revision).max() {
             for feed in feeds { feed.isTold(shown, through: revision) }
         }
@@ -162,23 +167,29 @@ final class CollectionLink: Sendable {
         try? save(account)
         let feeds = feeds
         for feed in feeds { feed.refresh() }
-        for (outcome, receipt) in zip(outcomes, receipts) {
+        for (outcome, (write, receipt)) in zip(outcomes, settled) {
             if let receipt {
                 receipt.settle(outcome.failure.map { .failure($0) } ?? .success(()))
-            } else if let error = outcome.failure {
+            } else if let write, let reason = outcome.error {
                 // It was made before a restart, or before its account was signed out: nobody waits for it.
-                for feed in feeds { feed.report(error, of: account) }
+                let refusal = LateRefusal(id: write.command.id.text, command: write.command.name, reason: reason)
+                for feed in feeds { feed.report(refusal, of: account) }
             }
         }
         answers.update { $0 &+= 1 }
     }
 
-    /// Ends all that waits, as the client was closed. Writes in a file stay there.
+    /// Ends all that waits, as the client was closed. Writes in a file stay there, and who waits for them is told so.
     func giveUp(_ error: any Error) {
-        let receipts = contents.withLock { contents in
-            contents.queues.keys.flatMap { contents.queues[$0]?.takeReceipts() ?? [] }
+        let waiting = contents.withLock { contents in
+            contents.queues.keys.map { account in
+                let receipts = contents.queues[account]?.takeReceipts() ?? []
+                return (receipts: receipts, isKept: contents.queues[account]?.file != nil)
+            }
         }
-        for receipt in receipts { receipt.settle(.failure(error)) }
+        for (receipts, isKept) in waiting {
+            for receipt in receipts { receipt.settle(.failure(isKept ? CollectionError.keptForLater : error)) }
+        }
     }
 
     /// What waits of the account of before waits on, and nobody for it; what nobody wrote is sent all the same.

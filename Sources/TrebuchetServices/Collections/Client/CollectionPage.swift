@@ -2,6 +2,8 @@
 public struct CollectionPage<Element: Sendable>: Sendable {
     /// In the query's order.
     public let items: [Element]
+    /// Those of the page that are no elements, and why.
+    public let unreadable: [UnreadableDocument]
     /// The place behind the last of them, for ``CollectionQuery/after``; nil when there are no more.
     public let cursor: String?
     /// How many documents match, on all pages; nil unless the query counts.
@@ -19,19 +21,16 @@ extension TrebuchetBackend {
     ///         cursor = page.cursor
     ///     } while cursor != nil
     ///
-    /// It does not know of writes that wait. Throws `CollectionError` for what the server refuses, among others a query that makes no
-    /// sense, and `unreadable` for a document that is no element; `TrebuchetError` and `TransportError` as all calls.
+    /// A document that is no element is left out, and ``CollectionPage/unreadable`` names it. It does not know of writes that wait.
+    /// Throws `CollectionError` for what the server refuses, among others a query that makes no sense; `TrebuchetError` and
+    /// `TransportError` as all calls.
     public func get<Element: Decodable & Sendable>(
         _ key: CollectionKey<Element>, _ query: CollectionQuery = .all
     ) async throws -> CollectionPage<Element> {
         let page = try await collections.link(to: key.name, client).actor().get(query)
-        let items = try page.documents.map { document in
-            do {
-                return try document.value.decode(Element.self)
-            } catch {
-                throw CollectionError.unreadable(id: document.id.text)
-            }
-        }
-        return CollectionPage(items: items, cursor: page.cursor, count: page.count)
+        let shown = page.documents.map { ShownDocument<Element>($0) }
+        return CollectionPage(
+            items: shown.compactMap(\.element), unreadable: shown.compactMap(\.unreadable), cursor: page.cursor,
+            count: page.count)
     }
 }

@@ -22,17 +22,22 @@ where Element.ID: Codable & Sendable {
         add(.create(id: try CollectionCommands.id(fields["id"]), fields: fields, expiresIn: expiresIn))
     }
 
-    /// Changes a document: the fields that differ after `change` are sent. Throws `notFound` when it is not among the items.
+    /// Changes a document: the fields that differ after `change` are sent. Throws as
+    /// ``Shared/update(_:if:onAttempt:onSuccess:onError:onSettled:_:)`` when it is not among the items.
     public mutating func update(
         _ id: Element.ID, if condition: WriteCondition? = nil, _ change: (inout Element) throws -> Void
     ) throws {
         let (name, document) = try document(id)
-        guard let document else { throw CollectionError.notFound(id: name.text) }
-        let before = try document.value.decode(Element.self)
+        guard let document else {
+            throw changed[name] == nil ? collection.missing(name) : CollectionError.notFound(id: name.text)
+        }
+        guard let before = try? document.value.decode(Element.self) else {
+            throw CollectionError.unreadable(id: name.text, reason: document.value.misfit(Element.self))
+        }
         var after = before
         try change(&after)
         let fields = try CollectionCommands.changes(from: before, to: after)
-        if !fields.isEmpty { add(.update(id: name, fields: fields), if: condition) }
+        if let write = CollectionCommands.update(name, fields, if: condition) { add(write.command, if: condition) }
     }
 
     /// As ``Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.

@@ -107,26 +107,31 @@ where Element.ID: Codable & Sendable {
                 hasMore: contents.result?.hasMore ?? false, kept: contents.uncertain.documents)
             var decoded: [DocumentID: ShownDocument<Element>] = [:]
             var elements = IdentifiedArrayOf<Element>()
-            var unreadable: String?
+            var unreadable: [UnreadableDocument] = []
             for document in documents {
-                let known = contents.decoded[document.id]
-                let element =
-                    known?.document == document ? known?.element : try? document.value.decode(Element.self)
-                decoded[document.id] = ShownDocument(document: document, element: element)
+                let known = contents.decoded[document.id].flatMap { $0.document == document ? $0 : nil }
+                let shown = known ?? ShownDocument(document)
+                decoded[document.id] = shown
                 // Of two with ids that the app takes for one, as `é` in one character and in two, it cannot have both.
-                let isShown = element.map { elements.append($0).inserted } ?? false
-                if !isShown { unreadable = document.id.text }
+                if let element = shown.element, !elements.append(element).inserted {
+                    unreadable.append(
+                        UnreadableDocument(id: document.id.text, reason: "the app takes its id for that of another"))
+                } else if let strange = shown.unreadable {
+                    unreadable.append(strange)
+                }
             }
             contents.decoded = decoded
             value.shown = decoded
             value.items = elements
             value.isLoading = contents.result == nil && contents.error == nil
+            value.isOfAll = query.conditions.isEmpty && query.limit == nil && query.after == nil
             value.isStale = contents.result != nil && !contents.isLive
             value.isSyncing = pending.isWaiting
             value.count = contents.result?.count
             value.hasMore = contents.result?.hasMore ?? false
             value.lastSyncedAt = contents.lastSyncedAt
-            value.readError = damage ?? contents.error ?? unreadable.map { CollectionError.unreadable(id: $0) }
+            value.unreadable = unreadable
+            value.readError = damage ?? contents.error ?? unreadable.first?.error
         }
     }
 

@@ -76,6 +76,14 @@ struct PendingWrites: Codable, Sendable, Equatable {
         return ids
     }
 
+    /// What an answer is about: of several writes that belong together the one that could not be done.
+    func write(of outcome: MutationOutcome) -> DocumentWrite? {
+        guard let index = index(of: outcome.number) else { return nil }
+        let writes = entries[index].mutation.writes
+        let place = outcome.index ?? 0
+        return writes.indices.contains(place) ? writes[place] : nil
+    }
+
     /// Notes an answer. A write that was refused is forgotten.
     mutating func settle(_ outcome: MutationOutcome) {
         guard let index = index(of: outcome.number) else { return }

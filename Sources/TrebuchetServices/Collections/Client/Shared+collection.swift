@@ -33,9 +33,11 @@ extension Shared {
     }
 
     /// Changes a document: the fields that differ after `change` are sent, and no others. Of two clients that change one
-    /// field, the one whose write reaches the server later wins. Refused with `notFound` when it is not among the items.
+    /// field, the one whose write reaches the server later wins. It must be among the items: refused with `notLoaded` before the first
+    /// result has come, with `notAmongItems` when this query does not show it, and with `notFound` when there is none.
     ///
-    /// - Parameter condition: what must hold at the server for it to be done; else it is refused with `conditionFailed`.
+    /// - Parameter condition: what must hold at the server for it to be done, also when nothing differs here; else it is refused with
+    ///   `conditionFailed`.
     @discardableResult
     public func update<Element>(
         _ id: Element.ID, if condition: WriteCondition? = nil,
@@ -52,9 +54,9 @@ extension Shared {
         }
         return write(onAttempt, onSuccess, onError, onSettled) {
             let name = try documentID(id)
-            guard let before, let after else { throw CollectionError.notFound(id: name.text) }
+            guard let before, let after else { throw wrappedValue.missing(name) }
             let fields = try CollectionCommands.changes(from: before, to: after)
-            return fields.isEmpty ? nil : DocumentWrite(.update(id: name, fields: fields), if: condition)
+            return CollectionCommands.update(name, fields, if: condition)
         }
     }
 

@@ -33,12 +33,16 @@ where Element.ID: Codable & Sendable {
     public internal(set) var lastSyncedAt: Date?
     /// How writing goes: pending while any write is.
     public internal(set) var writeStatus = OperationStatus.idle
-    /// What the last write failed with, until one succeeds or `reset()`.
+    /// What the last write failed with, until one succeeds or `reset()`; a ``LateRefusal`` for one that was made before a restart.
     public internal(set) var writeError: (any Error)?
     /// Why there is nothing from the server, or not all of it.
     public internal(set) var readError: (any Error)?
+    /// Documents of the result that are no elements, and why; ``readError`` names the first of them.
+    public internal(set) var unreadable: [UnreadableDocument] = []
     /// What stands behind the items, and what an app cannot read.
     var shown: [DocumentID: ShownDocument<Element>] = [:]
+    /// The query finds all documents.
+    var isOfAll = false
     /// Where writes go; nil without a backend.
     var link: CollectionLink?
 
@@ -54,6 +58,14 @@ where Element.ID: Codable & Sendable {
 
     public var isError: Bool { error != nil }
 
+    /// Why a document that is not among the items cannot be updated here.
+    func missing(_ id: DocumentID) -> CollectionError {
+        if isLoading { return .notLoaded(id: id.text) }
+        if let strange = unreadable.first(where: { DocumentID($0.id) == id }) { return strange.error }
+        let isKnown = isOfAll && !hasMore && !isStale && readError == nil
+        return isKnown ? .notFound(id: id.text) : .notAmongItems(id: id.text)
+    }
+
     /// What the server knows of an item: when it was created and changed, by whom, at which revision, and when it expires. Of one
     /// with writes that wait, what this client expects.
     public func document(_ id: Element.ID) -> Document? {
@@ -62,10 +74,20 @@ where Element.ID: Codable & Sendable {
 }
 
 /// A document, and what an app makes of it.
-struct ShownDocument<Element: Sendable>: Sendable {
+struct ShownDocument<Element: Decodable & Sendable>: Sendable {
     let document: Document
     /// Nil for one that is no such element.
     let element: Element?
+    /// Why there is none.
+    let misfit: String?
+
+    init(_ document: Document) {
+        self.document = document
+        element = try? document.value.decode(Element.self)
+        misfit = element == nil ? document.value.misfit(Element.self) : nil
+    }
+
+    var unreadable: UnreadableDocument? { misfit.map { UnreadableDocument(id: document.id.text, reason: $0) } }
 }
 
 extension SyncedCollection: Equatable {
@@ -74,6 +96,7 @@ extension SyncedCollection: Equatable {
         one.items == other.items && one.count == other.count && one.hasMore == other.hasMore
             && one.isLoading == other.isLoading && one.isStale == other.isStale && one.isSyncing == other.isSyncing
             && one.lastSyncedAt == other.lastSyncedAt && one.writeStatus == other.writeStatus
+            && one.unreadable == other.unreadable
             && isSame(one.writeError, other.writeError) && isSame(one.readError, other.readError)
     }
 

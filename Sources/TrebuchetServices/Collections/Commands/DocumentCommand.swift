@@ -32,6 +32,21 @@ enum DocumentCommand: Sendable, Hashable {
         }
     }
 
+    /// What it is called in JSON.
+    var name: String {
+        switch self {
+        case .create: "create"
+        case .update: "update"
+        case .merge: "merge"
+        case .increment: "increment"
+        case .delete: "delete"
+        case .link: "link"
+        case .unlink: "unlink"
+        case .expire: "expire"
+        case .check: "check"
+        }
+    }
+
     /// What its writer must be allowed.
     var action: CollectionAction {
         switch self {

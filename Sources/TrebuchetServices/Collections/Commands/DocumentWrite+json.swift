@@ -33,36 +33,29 @@ extension DocumentWrite {
 
     var value: JSONValue {
         var members: JSONObject = ["id": .string(command.id.text)]
-        let name: String
         switch command {
         case .create(_, let fields, let duration):
-            name = "create"
             members["fields"] = .object(fields)
             members["expiresIn"] = duration.map { JSONValue($0.seconds) }
-        case .update(_, let fields): (name, members["fields"]) = ("update", .object(fields))
-        case .merge(_, let fields): (name, members["fields"]) = ("merge", .object(fields))
+        case .update(_, let fields): members["fields"] = .object(fields)
+        case .merge(_, let fields): members["fields"] = .object(fields)
         case .increment(_, let field, let amount):
-            name = "increment"
             (members["field"], members["by"]) = (.string(field), amount)
-        case .delete: name = "delete"
         case .link(_, let field, let target, let collection):
-            name = "link"
             (members["field"], members["target"]) = (.string(field), target)
             members["in"] = collection.map { .string($0) }
         case .unlink(_, let field, let target):
-            name = "unlink"
             (members["field"], members["target"]) = (.string(field), target)
         case .expire(_, let duration):
-            name = "expire"
             members["expiresIn"] = duration.map { JSONValue($0.seconds) }
-        case .check: name = "check"
+        case .delete, .check: break
         }
         if let condition {
             if !condition.fields.isEmpty { members["if"] = .object(condition.fields) }
             members["ifRevision"] = condition.revision.map { .integer(Int64($0)) }
             if condition.isAbsent { members["ifAbsent"] = .bool(true) }
         }
-        return .object([name: .object(members)])
+        return .object([command.name: .object(members)])
     }
 }
 

@@ -145,6 +145,15 @@ extension JoinedRoom {
         }
     }
 
+    /// The last that is shown, of a room that was left while values show it.
+    func showNobody() {
+        let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
+        for feed in feeds {
+            feed.show(Roster(), without: [])
+            feed.show(status)
+        }
+    }
+
     private func show(_ arrival: Arrival, in feed: any RoomFeed, without sessions: Set<String>) {
         switch arrival {
         case .event(let event)

@@ -9,10 +9,14 @@ extension JoinedRoom {
     func start(in rooms: JoinedRooms) {
         let watching = Task { await watchConnection() }
         let showing = Task { await showChanges() }
+        let signing = Task { await watchSignIns() }
         Task {
             await talk(in: rooms)
             watching.cancel()
+            signing.cancel()
             showing.cancel()
+            await showing.value
+            if isLeft { showNobody() }
         }
     }
 
@@ -26,7 +30,7 @@ extension JoinedRoom {
             guard isOver else { return }
             if rooms.forget(self) { break }
         }
-        settleAll(CancellationError())
+        settleAll(isLeft ? RoomError.left : CancellationError())
         stopReaders()
     }
 
@@ -96,7 +100,16 @@ extension JoinedRoom {
                 return change { $0.plan.published() }
             }
         }
-        let delay = change { $0.plan.failed(step, with: error) }
+        let signIns = signIns.currentValue
+        let delay = change { contents in
+            contents.plan.isSigningIn = signIns.isUnderWay || signIns.ended != contents.signInsKnown
+            // Who is kept out knows no more who is there.
+            if (error as? RoomError)?.keepsOut == true, case .join = step, contents.roster != nil {
+                contents.roster = Roster()
+                contents.rosterCount += 1
+            }
+            return contents.plan.failed(step, with: error)
+        }
         if (error as? RoomError)?.isAboutPresence == true { settleSaves(refusedWith: error) }
         if let delay { retry(after: delay) }
     }
@@ -165,6 +178,17 @@ extension JoinedRoom {
         }
         for save in saves { save.continuation.resume(throwing: error) }
         for publication in outbox { publication.settle(.failure(error)) }
+    }
+
+    /// Tries again at once when a sign-in is through: who was refused before may be let in then.
+    private func watchSignIns() async {
+        for await signIns in signIns.stream {
+            change { contents in
+                guard signIns.ended != contents.signInsKnown else { return }
+                contents.signInsKnown = signIns.ended
+                contents.plan.signedIn()
+            }
+        }
     }
 
     // MARK: The connection

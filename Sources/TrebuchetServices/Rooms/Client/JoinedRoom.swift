@@ -35,6 +35,8 @@ final class JoinedRoom: Sendable {
         var rosterReader: Task<Void, Never>?
         var eventReader: Task<Void, Never>?
         var isSweeping = false
+        /// How many sign-ins have ended after which the room was tried.
+        var signInsKnown = 0
     }
 
     enum Arrival {
@@ -52,7 +54,11 @@ final class JoinedRoom: Sendable {
     /// Counts what has happened.
     let changes = StateRelay<UInt64>(0)
 
-    init(_ name: String, client: TrebuchetClient) {
+    /// Those of the client.
+    let signIns: StateRelay<SignIns>
+
+    init(_ name: String, client: TrebuchetClient, _ signIns: StateRelay<SignIns> = StateRelay(SignIns())) {
+        self.signIns = signIns
         self.name = name
         self.client = client
     }
@@ -69,7 +75,8 @@ final class JoinedRoom: Sendable {
 
     // MARK: Values
 
-    var isUsed: Bool { contents.withLock { $0.plan.users > 0 } }
+    var isUsed: Bool { contents.withLock { $0.plan.users > 0 && !$0.plan.isLeft } }
+    var isLeft: Bool { contents.withLock { $0.plan.isLeft } }
 
     /// - Parameter presence: what the user shows, for a feed of presences; nil for feeds of topics.
     func add(_ feed: any RoomFeed, presence: JSONValue?) -> Int {
@@ -106,10 +113,13 @@ final class JoinedRoom: Sendable {
         guard bytes <= Self.largestValue else {
             return continuation.resume(throwing: RoomError.presenceTooLarge(bytes: bytes, limit: Self.largestValue))
         }
-        change { contents in
+        let isTaken = change { contents in
+            guard !contents.plan.isLeft else { return false }
             contents.plan.show(presence)
             contents.saves.append(Save(presence: presence, continuation: continuation))
+            return true
         }
+        if !isTaken { continuation.resume(throwing: RoomError.left) }
     }
 
     /// Publishes an event after those before it; it waits until the room is joined.
@@ -118,6 +128,7 @@ final class JoinedRoom: Sendable {
         guard bytes <= Self.largestValue else {
             return Publication(topic: topic, failed: RoomError.payloadTooLarge(bytes: bytes, limit: Self.largestValue))
         }
+        guard !isLeft else { return Publication(topic: topic, failed: RoomError.left) }
         let publication = Publication(topic: topic, payload: payload, within: client.callTimeout)
         let isTaken = change { contents in
             guard contents.outbox.count < Self.longestOutbox else { return false }
@@ -134,7 +145,8 @@ final class JoinedRoom: Sendable {
 extension JoinedRoom.Contents {
     var status: RoomStatus {
         RoomStatus(
-            isJoined: plan.isJoined, hasRoster: roster != nil, hasEvents: hasEvents, error: plan.error)
+            isJoined: plan.isJoined, hasRoster: roster != nil, hasEvents: hasEvents,
+            error: plan.isLeft ? RoomError.left : plan.error)
     }
 
     var wantsRoster: Bool { !presenceFeeds.isEmpty }

@@ -24,8 +24,12 @@ struct RoomPlan {
     /// What the user shows; nil for nothing.
     private(set) var presence: JSONValue?
     private(set) var isConnected = false
+    /// Whether a sign-in is under way, or has just ended: `signedIn()` comes.
+    var isSigningIn = false
     /// Whether there will be no connection any more.
     private(set) var isClosed = false
+    /// Whether the client leaves for good, whoever shows the room.
+    private(set) var isLeft = false
     /// Whether the present connection has its session.
     private(set) var isJoined = false
     private(set) var ticket: RoomTicket?
@@ -45,7 +49,7 @@ struct RoomPlan {
 
     /// - Parameter hasEvents: whether there is something to publish.
     func next(hasEvents: Bool) -> Step {
-        guard users > 0 else {
+        guard users > 0, !isLeft else {
             guard let token = ticket?.token, !isClosed else { return .end }
             return isConnected && !isHeldBack ? .leave(token: token) : .wait
         }
@@ -94,6 +98,11 @@ struct RoomPlan {
     mutating func closed(_ error: any Error) {
         disconnected(error)
         isClosed = true
+    }
+
+    mutating func leaveForGood() {
+        isLeft = true
+        isHeldBack = false
     }
 
     // MARK: Outcomes
@@ -151,9 +160,19 @@ struct RoomPlan {
         case (_, .roomClosed?):
             ticket = nil
             isJoined = false
+        case (_, .kicked(let milliseconds)?):
+            ticket = nil
+            isJoined = false
+            failures = 0
+            self.error = error
+            return holdBack(.milliseconds(max(milliseconds, 100)))
         case (_, let problem?) where problem.isAboutPresence:
             refused = presence
             self.error = error
+            return nil
+        case (.join, .forbidden?) where isSigningIn:
+            // Who is somebody may be let in: that is no failure yet.
+            isHeldBack = true
             return nil
         case (_, .rateLimited(let milliseconds)?):
             return holdBack(.milliseconds(milliseconds))
@@ -175,6 +194,12 @@ struct RoomPlan {
     }
 
     mutating func retry() { isHeldBack = false }
+
+    /// A sign-in has ended, well or not.
+    mutating func signedIn() {
+        failures = 0
+        isHeldBack = false
+    }
 
     private mutating func holdBack(_ delay: Duration) -> Duration {
         isHeldBack = true

@@ -42,7 +42,8 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
 
     /// Done when the server shows it. Without a connection it waits for one.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
-        guard let joined = backend?.rooms.room(room) else { return continuation.resume(throwing: RoomError.noBackend) }
+        guard let backend else { return continuation.resume(throwing: RoomError.noBackend) }
+        guard let joined = backend.rooms.room(room) else { return continuation.resume(throwing: RoomError.left) }
         do {
             joined.show(try JSONValue(encoding: value.user), continuation)
         } catch {

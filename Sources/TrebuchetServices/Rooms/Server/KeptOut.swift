@@ -41,7 +41,10 @@ struct KeptOut {
         ends[Place(person: person, room: ByteText(room))] = end
     }
 
-    func has(_ person: Person, of room: String, at now: UInt64) -> Bool {
-        ends[Place(person: person, room: ByteText(room))].map { now < $0 } ?? false
+    func has(_ person: Person, of room: String, at now: UInt64) -> Bool { timeLeft(person, of: room, at: now) != nil }
+
+    /// Nanoseconds; nil for somebody who is not kept out.
+    func timeLeft(_ person: Person, of room: String, at now: UInt64) -> UInt64? {
+        ends[Place(person: person, room: ByteText(room))].flatMap { now < $0 ? $0 - now : nil }
     }
 }

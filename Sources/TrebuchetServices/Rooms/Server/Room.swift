@@ -64,7 +64,8 @@ distributed actor Room {
         defer { if (try? membership.session(of: guest)) == nil { guest.follows(noMore: name) } }
         let principal = guest.connection.principal
         let (rules, shortName) = (host.rules, host.shortName(name))
-        guard rules.mayJoin(principal, shortName), !host.isKeptOut(guest, of: name) else { throw .forbidden }
+        guard rules.mayJoin(principal, shortName) else { throw .forbidden }
+        if let time = host.timeKeptOut(guest, of: name) { throw .kicked(retryAfterMilliseconds: time) }
         membership.limit = rules.memberLimit(of: shortName, host.limits.membersPerRoom)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.session(of: guest)) != nil

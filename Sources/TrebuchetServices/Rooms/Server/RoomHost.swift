@@ -82,11 +82,12 @@ public final class RoomHost: Sendable {
         contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
     }
 
-    func isKeptOut(_ guest: RoomGuest, of room: String) -> Bool {
+    /// For how many more milliseconds somebody may not join a room; nil when that is not so.
+    func timeKeptOut(_ guest: RoomGuest, of room: String) -> Int? {
         contents.withLock { contents in
             guard !contents.keptOut.isEmpty, let who = KeptOut.Person(guest.connection.principal?.id, guest.connection)
-            else { return false }
-            return contents.keptOut.has(who, of: room, at: MonotonicClock.now)
+            else { return nil }
+            return contents.keptOut.timeLeft(who, of: room, at: MonotonicClock.now).map { Int($0 / 1_000_000) + 1 }
         }
     }
 

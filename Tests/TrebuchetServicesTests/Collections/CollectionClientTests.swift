@@ -1,0 +1,178 @@
+import Foundation
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What a client is told of its own writes, and of what others have written.
+@MainActor @Suite("Clients of collections", .timeLimit(.minutes(1))) struct CollectionClientTests {
+    @Test("a condition counts also where its writer sees nothing to change")
+    func nothingToChange() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+            try await ada.create(Todo(id: "1", title: "open"))
+            await shows(bob) { $0.items.count == 1 }
+            let isOpen = WriteCondition.field("title", equals: .string("open"))
+            try await ada.update("1", if: isOpen) { $0.title = "Ada's" }
+            await shows(bob) { $0.items[id: "1"]?.title == "Ada's" }
+            let taken = CollectionError.conditionFailed(
+                id: "1", revision: 2, found: ["title": .string("Ada's")])
+            await #expect(throws: taken) { try await bob.update("1", if: isOpen) { $0.title = "Ada's" } }
+            await #expect(throws: CollectionError.conditionFailed(id: "1", revision: 2, found: [:])) {
+                try await bob.update("1", if: .revision(1)) { $0.title = "Ada's" }
+            }
+            await #expect(throws: TransactionError(index: 0, reason: taken)) {
+                try await bob.transaction { todos in
+                    try todos.update("1", if: isOpen) { $0.title = "Ada's" }
+                    try todos.increment("1", "priority", by: 1)
+                }
+            }
+            try await bob.update("1", if: .revision(2)) { $0.title = "Ada's" }
+            #expect(bob.wrappedValue.items.elements == [Todo(id: "1", title: "Ada's")])
+            #expect(bob.wrappedValue.document("1")?.revision == 2)
+        }
+    }
+
+    // MARK: Documents that an app cannot read
+
+    /// What an app takes its documents for, a version later.
+    private struct Voted: Codable, Identifiable, Equatable, Sendable {
+        var id: String
+        var votes = 0
+        var place: [String: Int]?
+    }
+
+    private static func fields(_ members: JSONObject) -> DocumentCommand {
+        .create(id: DocumentID(members["id"].flatMap { Document.id($0)?.text } ?? ""), fields: members)
+    }
+
+    private static let strange = [
+        UnreadableDocument(id: "b", reason: "no member 'votes' (Int)"),
+        UnreadableDocument(id: "c", reason: "its member 'votes' is no Int"),
+        UnreadableDocument(id: "d", reason: "its member 'place.city' is no Int"),
+        UnreadableDocument(id: "e", reason: "its member 'votes' is no Int"),
+    ]
+
+    private func write(strangeTo guest: CollectionGuest) async throws {
+        try await guest.client.connect()
+        _ = try await guest.collection("voted").commit(
+            [
+                Self.fields(["id": .string("a"), "votes": .integer(1)]), Self.fields(["id": .string("b")]),
+                Self.fields(["id": .string("c"), "votes": .string("one")]),
+                Self.fields([
+                    "id": .string("d"), "votes": .integer(1), "place": .object(["city": .string("Bonn")]),
+                ]),
+                Self.fields(["id": .string("e"), "votes": .number(1.5)]),
+                Self.fields(["id": .string("f"), "votes": .integer(2)]),
+            ], from: "0123456789abcdef")
+    }
+
+    @Test("a page has the documents that the app can read, and names the others and what they lack")
+    func pages() async throws {
+        try await CollectionWorld.run { world in
+            let guest = world.guest()
+            try await write(strangeTo: guest)
+            var (items, unreadable, cursor): ([Voted], [UnreadableDocument], String?) = ([], [], nil)
+            repeat {
+                let page = try await guest.backend.get(
+                    CollectionKey<Voted>("voted"), CollectionQuery(limit: 2, after: cursor))
+                items += page.items
+                unreadable += page.unreadable
+                cursor = page.cursor
+            } while cursor != nil
+            #expect(items == [Voted(id: "a", votes: 1), Voted(id: "f", votes: 2)])
+            #expect(unreadable == Self.strange)
+        }
+    }
+
+    @Test("a collection shows the documents that the app can read, and names the others and what they lack")
+    func unreadable() async throws {
+        try await CollectionWorld.run { world in
+            let guest = world.guest()
+            try await write(strangeTo: guest)
+            let voted: Shared<SyncedCollection<Voted>> = guest.backend.scope {
+                Shared(.trebuchetCollection(CollectionKey<Voted>("voted")), store: guest.store)
+            }
+            await shows(voted) { !$0.isLoading }
+            #expect(voted.wrappedValue.items.ids == ["a", "f"])
+            #expect(voted.wrappedValue.unreadable == Self.strange)
+            #expect(
+                voted.wrappedValue.readError.map { "\($0)" }
+                    == "document 'b' is not what the app expects: no member 'votes' (Int)")
+            await #expect(throws: CollectionError.unreadable(id: "b", reason: "no member 'votes' (Int)")) {
+                try await voted.update("b") { $0.votes = 1 }
+            }
+            try await voted.merge("b", ["votes": .integer(3)])
+            await shows(voted) { $0.items.ids == ["a", "b", "f"] && $0.unreadable.map(\.id) == ["c", "d", "e"] }
+        }
+    }
+
+    // MARK: Updates of what is not shown
+
+    @Test("an update says that nothing has come yet, or that the query does not show the document")
+    func notShown() async throws {
+        try await CollectionWorld.run { world in
+            let ada = world.guest().todos()
+            for id in ["1", "2"] { try await ada.create(Todo(id: id)) }
+            let guest = world.guest()
+            let (all, first) = (guest.todos(), guest.todos(limit: 1))
+            #expect(all.wrappedValue.isLoading)
+            let early = all.update("1", onError: nil) { $0.isDone = true }
+            await #expect(throws: CollectionError.notLoaded(id: "1")) { try await early.value }
+            await #expect(throws: TrebuchetServices.CollectionError.notLoaded(id: "1")) {
+                try await guest.todos(limit: 2).transaction { try $0.update("1") { $0.isDone = true } }
+            }
+            all.increment("1", "priority", by: 1, onError: nil)
+            await shows(all) { $0.items[id: "1"]?.priority == 1 && !$0.isSyncing }
+            await shows(first) { !$0.isLoading && $0.hasMore }
+            await #expect(throws: CollectionError.notAmongItems(id: "2")) {
+                try await first.update("2") { $0.isDone = true }
+            }
+            await #expect(throws: CollectionError.notAmongItems(id: "2")) {
+                try await first.transaction { try $0.update("2") { $0.isDone = true } }
+            }
+            try await first.merge("2", ["isDone": .bool(true)])
+            await #expect(throws: CollectionError.notFound(id: "3")) { try await all.update("3") { $0.isDone = true } }
+        }
+    }
+
+    // MARK: Writes that outlast the app
+
+    @Test("a write refused after a restart is named by its document and command; a closed client is no refusal")
+    func lateRefusal() async throws {
+        try await CollectionWorld.run { world in
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
+            let other = world.guest("bob").todos()
+            let first = CollectionGuest("ada", at: link.address)
+            first.backend.keepPendingWrites(in: folder, files: files)
+            let before = first.todos()
+            await shows(before) { !$0.isLoading }
+            var errors: [String] = []
+            try await link.refuseConnections {
+                await link.cutAll()
+                let transfer = before.transaction(onError: { errors.append("\($0)") }) { todos in
+                    try todos.create(Todo(id: "2"))
+                    try todos.merge("1", ["title": .string("Ada's")])
+                }
+                try await other.create(Todo(id: "1", title: "Bob's"))
+                await first.client.close()
+                await #expect(throws: CollectionError.keptForLater) { try await transfer.value }
+                let later = before.create(Todo(id: "3"), onError: nil)
+                await #expect(throws: CollectionError.keptForLater) { try await later.value }
+            }
+            #expect(errors == ["the client was closed; the write is kept, and sent after the next start"])
+            let second = CollectionGuest("ada", at: world.address)
+            second.backend.keepPendingWrites(in: folder, files: files)
+            let after = second.todos()
+            await shows(after) { $0.writeError != nil }
+            #expect(
+                after.wrappedValue.writeError as? LateRefusal
+                    == LateRefusal(id: "1", command: "merge", reason: .forbidden(.update, id: "1")))
+            await shows(after) { $0.items.ids == ["1", "3"] && !$0.isSyncing }
+            await link.close()
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Relays
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Clients that leave rooms, are sent out of them, or may not join them yet.
+@Suite("Clients that leave rooms", .timeLimit(.minutes(1))) struct RoomDepartureTests {
+    @Test("a client leaves all of its rooms at once, also those that values show")
+    func leavesAll() async throws {
+        try await RoomWorld.run { world in
+            let (ada, bob) = (world.guest(), world.guest())
+            let lobbies = (ada.presence("Ada"), bob.presence("Bob"))
+            let (hall, emoji) = (ada.presence("Ada", in: "hall"), ada.emoji(in: "hall"))
+            await wait(for: lobbies.0) { $0.peers.count == 1 }
+            await wait(for: hall) { $0.isConnected }
+            await wait(for: emoji) { $0.isConnected }
+            await ada.backend.leaveRooms(within: .seconds(600))
+            await wait(for: lobbies.1) { $0.peers.isEmpty }
+            #expect(world.host.room("rooms/chat-hall") == nil)
+            for shown in [lobbies.0, hall] {
+                await wait(for: shown) { $0.error as? RoomError == .left && !$0.isConnected && $0.peers.isEmpty }
+            }
+            await #expect(throws: RoomError.left) { try await hall.update { $0.isTyping = true } }
+            await #expect(throws: RoomError.notJoined) { try await emoji.publish(Emoji(name: "tada")) }
+            // Whoever makes a value anew joins again.
+            let again = Guest(ada.backend)
+            let back = again.presence("Ada")
+            await wait(for: lobbies.1) { $0.peers.count == 1 }
+            await wait(for: back) { $0.isConnected && $0.error == nil }
+            _ = (lobbies, hall, emoji)
+        }
+    }
+
+    @Test("who is kicked is told so and for how long, sees nobody, and joins again when the time is over")
+    func kicked() async throws {
+        try await RoomWorld.run { world in
+            let (ada, bob) = (world.guest(), world.guest())
+            let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
+            await wait(for: adas) { $0.peers.count == 1 }
+            await wait(for: bobs) { $0.peers.count == 1 }
+            let session = try #require(bobs.wrappedValue.peers.first?.id)
+            #expect(await world.host.kick(session, from: "chat-lobby", for: .milliseconds(600)))
+            await wait(for: adas) { presence in
+                guard case .kicked(let left)? = presence.error as? RoomError else { return false }
+                return (1...600).contains(left) && presence.peers.isEmpty && !presence.isConnected
+            }
+            await wait(for: bobs) { $0.peers.isEmpty }
+            await wait(for: adas) { $0.error == nil && $0.peers.count == 1 && $0.isConnected }
+            await wait(for: bobs) { $0.peers.count == 1 }
+        }
+    }
+
+    @Test("a plan joins again when the time is over for which it was kicked, however often it had failed")
+    func plan() {
+        var plan = RoomPlan()
+        plan.users = 1
+        plan.connected()
+        for _ in 0..<9 { _ = plan.failed(.join(presence: nil, token: nil), with: RoomError.roomFull(limit: 1)) }
+        let error = RoomError.kicked(retryAfterMilliseconds: 4_000)
+        #expect(plan.failed(.join(presence: nil, token: nil), with: error) == .milliseconds(4_000))
+        #expect(plan.error as? RoomError == error && plan.next(hasEvents: true) == .wait)
+        plan.retry()
+        #expect(plan.next(hasEvents: true) == .join(presence: nil, token: nil))
+    }
+
+    /// Lets users in, and counts whom it does not.
+    private final class UsersOnly: RoomRules {
+        let refused = StateRelay(0)
+
+        func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
+            if principal == nil { refused.update { $0 += 1 } }
+            return principal != nil
+        }
+        func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
+    }
+
+    @Test("who is just signing in waits for that where users alone may join, and joins at once afterwards")
+    func signingIn() async throws {
+        let (auth, rules) = (try await AuthServer(), UsersOnly())
+        RoomHost.expose(on: auth.server, rules: rules)
+        let ada = Guest(auth.backend())
+        auth.part.update(.held)
+        let signingIn = Task { try await ada.backend.session.signInAsGuest() }
+        for await state in ada.client.connectionState.stream where state == .connected { break }
+        let presence = ada.presence("Ada")
+        let errors = Task {
+            var errors: [String] = []
+            for await value in presence.updates {
+                if let error = value.error { errors.append("\(error)") }
+                if value.isConnected { break }
+            }
+            return errors
+        }
+        for await count in rules.refused.stream where count > 0 { break }
+        // A call over the same connection is answered behind the refusal.
+        _ = try? await ada.room().leave(token: nil)
+        auth.part.update(.working)
+        _ = try await signingIn.value
+        #expect(await errors.value == [])
+        #expect(rules.refused.currentValue == 1)
+        await auth.stop()
+    }
+}
