@@ -1,3 +1,4 @@
+import Networking
 import Synchronization
 import Testing
 import Trebuchet
@@ -70,12 +71,14 @@ import TrebuchetTesting
         try await withDiary(reactors: 1) { (diary, client, _) async throws in
             store.close()
             let journal = Journal()
-            let write = Task {
+            // One thread for both: on two the later one may note its answer first.
+            let tasks = ReactorGroup.client.tasks
+            let write = Task(executorPreference: tasks) {
                 _ = try await diary.write("a")
                 journal.note("written")
             }
             await store.journal.wait(for: "write 1")
-            let read = Task {
+            let read = Task(executorPreference: tasks) {
                 let pages = try await diary.read()
                 journal.note("read \(pages)")
             }
