@@ -25,7 +25,7 @@ final class TopicLoad: @unchecked Sendable {
     func run(_ server: ChildServer, members: Int, seconds: Double, into report: inout BenchReport) async throws {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
-        for number in 0...members {
+        for number in 0..<max(2, members) {
             let peer = try await ServicePeer.connect(to: server.url, group)
             _ = try await peer.call(Self.room, "join(presence:token:attempt:)", ["null", "null", "null"])
             await reactor.perform {
