@@ -1,8 +1,11 @@
 """A client of services.py that is told what to do by lines, for seeds of scripts/consistency: `found`, `play`, `finish N`,
 `report`. Arguments: the port, the name, the seed, how many rounds, and the ids of the rooms, with commas between them."""
-import asyncio, json, random, sys
+import asyncio, json, logging, random, sys
 from services import Backend, Collection, Connection, Lost, Refused, Room
 import websockets
+
+# It warns of writes to a line that was just cut, which is what happens here.
+logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 def say(line):
     print(line, flush=True)
