@@ -75,7 +75,7 @@ import TrebuchetTesting
         let id = try #require(lines[0].split(separator: "\"").drop { $0 != "id" }.dropFirst(2).first)
         let unknown = try await trebuchet(folder, "sessions", "--url", url, "end", "x")
         #expect(unknown.status == 1 && unknown.error.contains("no such session"))
-        let ended = try await trebuchet(folder, "sessions", "--url", url, "end", String(id))
+        let ended = try await trebuchet(folder, "sessions", "--url", url, "end", "--", String(id))
         #expect(ended.output == "ended \(id)\n", "\(ended.error)")
         #expect(try await trebuchet(folder + "/other", "sessions", "--url", url).error.contains("nobody is signed in"))
         #expect(try await trebuchet(folder, "sessions", "--url", url, "end-others").output == "ended 0 sessions\n")
