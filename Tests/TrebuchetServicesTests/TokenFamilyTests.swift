@@ -62,4 +62,9 @@ struct RandomBytesTests {
         #expect(bytes.count == 100_000)
         #expect(Set(bytes).count == 256)
     }
+
+    @Test("no session has a name that commands would take for an option")
+    func names() {
+        for _ in 0..<1_000 { #expect(!RefreshToken.random().session.hasPrefix("-")) }
+    }
 }

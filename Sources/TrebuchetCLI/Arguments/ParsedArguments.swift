@@ -59,7 +59,9 @@ struct ParsedArguments {
     private static func unknown(_ name: String, _ command: CommandSpec) -> UsageError {
         let names = command.options.map(\.name) + ["--help"]
         let hint = NearestMatch.find(name, in: names).map { "; did you mean \($0)?" } ?? ""
-        return UsageError("unknown option \(name)\(hint)\n\(command.usage)")
+        let mayBeOperand = !name.hasPrefix("--") && command.operandCount.upperBound > 0
+        let behind = mayBeOperand ? "; what begins with a dash and is no option stands behind --" : ""
+        return UsageError("unknown option \(name)\(hint)\(behind)\n\(command.usage)")
     }
 
     func has(_ name: String) -> Bool { values[name] != nil }

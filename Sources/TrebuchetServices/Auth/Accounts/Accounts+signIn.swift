@@ -137,7 +137,11 @@ extension Accounts {
             accountCount = try await records.sweep(at: now())
         }
         if let limit = full(for: account) { throw .limitReached(limit) }
-        return Base64URL.encode(.random(count: 16))
+        while true {
+            let id = Base64URL.encode(.random(count: 16))
+            // Commands take what begins with a dash for an option.
+            if !id.hasPrefix("-") { return id }
+        }
     }
 
     /// What there are too many of for one more; nil when there is room.

@@ -19,7 +19,11 @@ struct RefreshToken: Equatable {
 
     /// The first token of a new session.
     static func random() -> RefreshToken {
-        RefreshToken(handle: .random(count: handleCount), secret: .random(count: secretCount))
+        while true {
+            let token = RefreshToken(handle: .random(count: handleCount), secret: .random(count: secretCount))
+            // Commands take what begins with a dash for an option.
+            if !token.session.hasPrefix("-") { return token }
+        }
     }
 
     /// Nil for what is no token.
