@@ -103,7 +103,8 @@ import TrebuchetTesting
                 messages.append(try #require(await slow.nextText()))
             }
             #expect(messages.count < updates / 2)
-            #expect(messages.last?.contains(#""data":["#) == true)
+            // Mostly the last. The system may take some more in between; then the last is what changed since.
+            #expect(messages.contains { $0.contains(#""data":["#) })
             try await backlog.rename(5, "and on")
             #expect(try #require(await slow.nextText()).contains(#""patch":[{"op":"replace","path":"/5","#))
             slow.close()

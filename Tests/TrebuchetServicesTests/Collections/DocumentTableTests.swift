@@ -241,7 +241,9 @@ import Trebuchet
         #expect(
             bench.perform(.update(id: "a", fields: ["u": .string("12345678901234567890")]))
                 == .collectionTooLarge(limit: 300))
-        #expect(bench.perform(.delete(id: "a"), may: false) == .forbidden(.delete, id: "a"))
+        #expect(bench.perform(.update(id: "a", fields: [:]), may: false) == .notFound(id: "a"))
+        #expect(bench.perform(.delete(id: "a"), may: false) == nil)
+        #expect(bench.table.document("a") != nil)
         #expect(bench.perform(.delete(id: "a")) == nil)
         #expect(bench.perform(.add("c")) == nil)
         for value in [true, false, true] {
@@ -250,6 +252,40 @@ import Trebuchet
         #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "what is changed is no other document")
         for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
         #expect(bench.table.clientCount <= 10)
+    }
+
+    @Test(
+        "who may not read a document hears what he would hear if there were none, whatever the rules let him do with it",
+        arguments: [
+            .update(id: "a", fields: ["n": .integer(2)]), .merge(id: "a", fields: ["n": .integer(2)]),
+            .increment(id: "a", field: "text", by: .integer(1)),
+            .link(id: "a", field: "n", target: .string("b")),
+            .unlink(id: "a", field: "n", target: .string("b")), .expire(id: "a", expiresIn: .seconds(1)),
+            .delete(id: "a"), .check(id: "a"),
+        ] as [DocumentCommand])
+    func hidden(command: DocumentCommand) {
+        let conditions: [WriteCondition?] = [
+            nil, .absent, .revision(1), .field("n", equals: .integer(1)), .field("n", equals: .integer(3)),
+        ]
+        for condition in conditions {
+            // Rules that refuse everything, closures that know why, and rules that let everything but read.
+            for (isRefused, knowsWhy) in [(true, false), (true, true), (false, true)] {
+                func error(_ isThere: Bool) -> CollectionError? {
+                    var bench = Bench()
+                    if isThere { bench.perform(.add("a", ["n": .integer(1), "text": .string("x")])) }
+                    let before = bench.table.document("a")
+                    let mutation = DocumentMutation(number: 1, writes: [DocumentWrite(command, if: condition)])
+                    let outcome = bench.table.apply(
+                        mutation, from: "another client", creator: nil, at: 0,
+                        check: !knowsWhy
+                            ? nil : { change throws(CollectionError) in throw change.forbidden("it is a secret") },
+                        may: { action, _ in !isRefused && action != .read })
+                    #expect(bench.table.document("a") == before)
+                    return outcome.error
+                }
+                #expect(error(true) == error(false), "\(command) if \(String(describing: condition))")
+            }
+        }
     }
 
     @Test("a transaction that fails leaves everything as it was, also in what counts, and says which command failed")

@@ -150,16 +150,33 @@ struct DocumentTable: Sendable {
         return outcome
     }
 
+    /// Who may not read a document hears of his failures what he would hear if there were none: any other answer tells that it is there,
+    /// or what is in it. An id can be taken once, so who creates hears of it all the same.
     private mutating func perform(
         _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
         isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
     ) throws(CollectionError) {
         let command = write.command
-        let id = command.id
-        guard (1...CollectionLimits.longestName).contains(id.byteCount) else {
+        guard (1...CollectionLimits.longestName).contains(command.id.byteCount) else {
             throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
         }
-        let before = document(id)
+        let context = CommandContext(
+            creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
+        let before = document(command.id)
+        do {
+            try perform(write, on: before, context, &savepoint, isThere: isThere, check: check, may: may)
+        } catch {
+            guard let before, command.action != .create, !may(.read, before) else { throw error }
+            try perform(write, on: nil, context, &savepoint, isThere: isThere, check: check, may: may)
+        }
+    }
+
+    private mutating func perform(
+        _ write: DocumentWrite, on before: Document?, _ context: CommandContext, _ savepoint: inout Savepoint,
+        isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
+    ) throws(CollectionError) {
+        let command = write.command
+        let id = command.id
         if let before {
             if command.action != .create, !may(command.action, before) {
                 let change =
@@ -173,8 +190,6 @@ struct DocumentTable: Sendable {
             if write.condition != nil, !may(.read, before) { throw .forbidden(.read, id: id.text) }
         }
         if let condition = write.condition, !condition.holds(for: before) { throw condition.failure(id, before) }
-        let context = CommandContext(
-            creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
         let after: Document?
         if case .check = command {
             guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
