@@ -2,6 +2,9 @@ internal import Trebuchet
 
 /// What an administrator does with the collections of a server.
 extension CollectionHost {
+    /// Documents that are deleted in one turn.
+    private static let removedAtOnce = 500
+
     /// Collections that have documents, by the bytes of their names. Of a store that cannot tell what it has, those that are in
     /// use.
     func summaries(after: String?, limit: Int) async throws -> [CollectionSummary] {
@@ -42,18 +45,26 @@ extension CollectionHost {
         try await withCollection(name) { try $0.contents() }.sorted { $0.created < $1.created }
     }
 
+    /// Deletes these documents, or all that there are when it begins, a part after the other.
+    ///
     /// - Returns: how many there were.
     func remove(_ ids: [DocumentID]?, from name: String) async throws -> Int {
-        try await withCollection(name) { collection in
-            let outcome = try await collection.change { table, now in
-                Result { () throws(CollectionError) in
-                    var count = 0
-                    for id in ids ?? table.ids where try table.delete(id, at: now) { count += 1 }
-                    return count
+        let ids = if let ids { ids } else { try await documents(of: name).map(\.id) }
+        var count = 0
+        for start in stride(from: 0, to: ids.count, by: Self.removedAtOnce) {
+            let part = ids[start..<min(start + Self.removedAtOnce, ids.count)]
+            count += try await withCollection(name) { collection in
+                let outcome = try await collection.change { table, now in
+                    Result { () throws(CollectionError) in
+                        var count = 0
+                        for id in part where try table.delete(id, at: now) { count += 1 }
+                        return count
+                    }
                 }
+                return try outcome.get()
             }
-            return try outcome.get()
         }
+        return count
     }
 
     /// Puts documents back, in their order, up to the first that cannot be.

@@ -24,9 +24,11 @@ distributed actor DocumentCollection {
     private let stored: StoredCollection
     private let host: CollectionHost
     private var table: DocumentTable
-    private var queries: OpenQueries
+    private let queries: OpenQueries
     /// Of the last write that is in the store.
     private var revision: Int
+    /// Of the last one that all results show.
+    private var shownRevision: Int
     private var waiting: [Waiting] = []
     private var isWriting = false
     /// How often what was done was not kept.
@@ -55,6 +57,7 @@ distributed actor DocumentCollection {
         self.host = host
         queries = OpenQueries(host: host, documents: table.documents.values)
         revision = table.revision
+        shownRevision = revision
         self.actorSystem = actorSystem
     }
 
@@ -182,8 +185,15 @@ distributed actor DocumentCollection {
 
     /// Readers see it no more, whatever becomes of the store.
     private func showExpired() {
-        let changes = table.takeExpired()
-        if !changes.isEmpty { queries.show(changes, revision: revision) }
+        queries.note(table.takeExpired(), revision: revision)
+        guard !queries.goOnShowing() else { return }
+        Task { await showAll() }
+    }
+
+    /// Returns when all that is in the store, or has expired, is shown: in turns, when it is much.
+    private func showAll() async {
+        while !queries.goOnShowing() { await Task.yield() }
+        closeIfUnused()
     }
 
     /// One timer, for the document that expires first.
@@ -227,7 +237,9 @@ distributed actor DocumentCollection {
             do throws(CollectionError) {
                 try await stored.write(batch)
                 revision = batch.revision
-                queries.show(table.endWrite(batch), revision: revision)
+                queries.note(table.endWrite(batch), revision: revision)
+                while !queries.goOnShowing() { await Task.yield() }
+                shownRevision = revision
             } catch {
                 let writers =
                     written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
@@ -320,7 +332,7 @@ distributed actor DocumentCollection {
             await withCheckedContinuation { opened.query.waiting.append($0) }
         }
         guard opened.query.isReady else { throw .closed }
-        return opened.query.ticket(revision: revision)
+        return opened.query.ticket(revision: shownRevision)
     }
 
     /// Finds what a query shows, and lets clients observe it.

@@ -29,6 +29,14 @@ distributed actor CollectionView {
     nonisolated func apply(_ change: ResultChange, revision: Int) {
         assumeIsolated { $0.result.apply(change, revision: revision) }
     }
+
+    /// The same, where little of it stays as it is.
+    nonisolated func show(_ result: QueryResult, revision: Int) {
+        assumeIsolated {
+            $0.result = result
+            $0.result.revision = revision
+        }
+    }
 }
 
 extension CollectionView {

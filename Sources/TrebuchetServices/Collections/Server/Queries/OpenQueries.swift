@@ -3,7 +3,7 @@ internal import Trebuchet
 /// The queries of a collection that somebody reads, each evaluated once for all its readers.
 ///
 /// It belongs to its collection, and is used in that one's isolation alone.
-struct OpenQueries {
+final class OpenQueries {
     /// Lists that stay ready for the next page after nobody uses them any more.
     private static let mostIdleLists = 8
 
@@ -12,6 +12,14 @@ struct OpenQueries {
         var queries: [OpenQuery] = []
         /// What its connection does when it goes, as long as it reads.
         var closeHandler: CallerConnection.CloseHandler?
+    }
+
+    /// Changes that are shown together.
+    private struct Unshown {
+        let changes: [DocumentChange]
+        let revision: Int
+        /// The first that is not in the lists yet.
+        var next = 0
     }
 
     private let host: CollectionHost
@@ -29,20 +37,24 @@ struct OpenQueries {
     private var idleLists: [(list: Int, left: Int)] = []
     /// Calls that read now.
     var reading = 0
+    /// Changes that are not in the results yet, the oldest first.
+    private var unshown: [Unshown] = []
+    /// Queries that the first of them touch.
+    private var unpublished: [OpenQuery] = []
 
     init(host: CollectionHost, documents: some Collection<Document>) {
         self.host = host
         lists = MatchLists(documents)
     }
 
-    var isEmpty: Bool { open.isEmpty && reading == 0 }
+    var isEmpty: Bool { open.isEmpty && reading == 0 && !isShowing }
 
     func query(_ key: OpenQuery.Key) -> OpenQuery? { open[key] }
 
     // MARK: Readers
 
     /// Notes a reader. A query that nobody had open has no view yet; the rest of `begin` gives it one.
-    mutating func open(
+    func open(
         _ key: OpenQuery.Key, for visitor: CollectionVisitor, mayRead: @escaping @Sendable (Document) -> Bool
     ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
         let isFirst = byReader[visitor.connection] == nil
@@ -66,7 +78,7 @@ struct OpenQueries {
         return (query, true, isFirst)
     }
 
-    private mutating func add(_ visitor: CollectionVisitor, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
+    private func add(_ visitor: CollectionVisitor, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
         try visitor.openQuery()
         let holder = visitor.holder
         do throws(CollectionError) {
@@ -87,11 +99,9 @@ struct OpenQueries {
     }
 
     /// All documents were looked at: the query has a result from now on.
-    mutating func begin(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
-        var result = QueryResult()
-        result.documents = KeyedCollection(query.window.begin(in: query.list.rows))
-        result.count = query.window.matches
-        result.hasMore = query.window.hasMore
+    func begin(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
+        query.window.begin(in: query.list.rows)
+        var result = query.window.result(in: query.list.rows)
         result.revision = revision
         query.shown = revision
         let view = make(result)
@@ -99,13 +109,13 @@ struct OpenQueries {
         return view
     }
 
-    private mutating func release(_ holder: Holder, of query: OpenQuery) {
+    private func release(_ holder: Holder, of query: OpenQuery) {
         let use = QueryShares.Use(holder: stakes.remove(holder), isFirst: open.isEmpty)
         host.releaseQuery(query.stakes.remove(holder), use)
     }
 
     /// The number with which it has lost its last reader; nil when it has others.
-    mutating func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
+    func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
         visitor.closeQuery()
         byReader[visitor.connection]?.queries.removeAll { $0 === query }
@@ -122,7 +132,7 @@ struct OpenQueries {
     }
 
     /// Forgets a query that nobody has begun to read since it lost its last reader.
-    mutating func removeIfUnread(_ number: Int, since emptied: Int) {
+    func removeIfUnread(_ number: Int, since emptied: Int) {
         guard let query = byNumber[number], query.readers.isEmpty, query.emptied == emptied else { return }
         open[query.key] = nil
         byNumber[number] = nil
@@ -149,31 +159,32 @@ struct OpenQueries {
     }
 
     /// What is to be cancelled when a connection has closed its last query.
-    mutating func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
+    func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
         byReader[visitor.connection]?.closeHandler = handler
     }
 
     // MARK: Lists
 
     /// Goes on with what a list is made of before the list itself; true when that is done.
-    mutating func prepare(_ key: MatchList.Key) -> Bool {
+    func prepare(_ key: MatchList.Key) -> Bool {
         var slice = ScanSlice()
         return lists.prepare(key, &slice)
     }
 
-    /// Looks at documents for some time; true when all were looked at.
-    mutating func goOn(_ list: MatchList) -> Bool {
+    /// Looks at documents for some time; true when all were looked at, and all that was noted is shown: what the list has is of one
+    /// revision then.
+    func goOn(_ list: MatchList) -> Bool {
         var slice = ScanSlice()
-        return lists.goOn(list, &slice)
+        return lists.goOn(list, &slice) && goOnShowing(slice)
     }
 
     /// A list for one call.
-    mutating func use(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
+    func use(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
         lists.use(key, mayRead: mayRead)
     }
 
     /// A call has ended. Its list stays ready for the next page: the number with which that is over.
-    mutating func leave(_ list: MatchList) -> Int? {
+    func leave(_ list: MatchList) -> Int? {
         guard let left = lists.leave(list) else { return nil }
         idleLists.removeAll { $0.list == list.number }
         idleLists.append((list.number, left))
@@ -184,31 +195,53 @@ struct OpenQueries {
         return left
     }
 
-    mutating func removeIfUnused(_ list: Int, since left: Int) {
+    func removeIfUnused(_ list: Int, since left: Int) {
         lists.removeIfUnused(list, since: left)
         idleLists.removeAll { $0.list == list && $0.left == left }
     }
 
     /// The collection has closed.
-    mutating func takeApart() -> MatchLists.Remains {
-        idleLists = []
+    func takeApart() -> MatchLists.Remains {
+        (idleLists, unshown, unpublished) = ([], [], [])
         return lists.takeApart()
     }
 
     // MARK: Changes
 
-    /// Brings changes into the results that they touch.
-    mutating func show(_ changes: [DocumentChange], revision: Int) {
+    /// What the next results show.
+    func note(_ changes: [DocumentChange], revision: Int) {
+        if !changes.isEmpty { unshown.append(Unshown(changes: changes, revision: revision)) }
+    }
+
+    /// Whether some of what was noted is still to be shown. Lists are between two revisions until then.
+    var isShowing: Bool { !unshown.isEmpty }
+
+    /// Brings what was noted into the results that it touches, for some time; true when all is shown. Each result shows what was noted
+    /// together in one turn: of writes that belong together a reader sees all or none.
+    func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
+        while !unshown.isEmpty {
+            while unshown[0].next < unshown[0].changes.count {
+                take(unshown[0].changes[unshown[0].next])
+                unshown[0].next += 1
+                if slice.isOver { return false }
+            }
+            while let query = unpublished.popLast() {
+                query.publish(revision: unshown[0].revision)
+                if slice.isOver, !unpublished.isEmpty { return false }
+            }
+            unshown.removeFirst()
+            if slice.isOver { break }
+        }
+        return unshown.isEmpty
+    }
+
+    private func take(_ change: DocumentChange) {
         let byList = byList
-        for change in changes {
-            lists.apply(change) { list, change in
-                for query in byList[list.number] ?? [] {
-                    guard let view = query.view, let change = query.window.apply(change, in: list.rows) else {
-                        continue
-                    }
-                    query.shown = revision
-                    view.apply(change, revision: revision)
-                }
+        lists.apply(change) { list, change in
+            for query in byList[list.number] ?? [] where query.view != nil {
+                guard let change = query.window.apply(change, in: list.rows) else { continue }
+                if query.unpublished == nil { unpublished.append(query) }
+                query.note(change)
             }
         }
     }

@@ -11,6 +11,12 @@ final class OpenQuery {
         let reader: CollectionReader?
     }
 
+    enum Unpublished {
+        case change(ResultChange)
+        /// More steps than there are documents.
+        case everything
+    }
+
     let key: Key
     /// What the answers of writes call it.
     let number: Int
@@ -19,6 +25,8 @@ final class OpenQuery {
     var window: QueryWindow
     /// There once all documents were looked at.
     var view: CollectionView?
+    /// What its result does not show yet.
+    private(set) var unpublished: Unpublished?
     /// The revision of its result.
     var shown = 0
     /// Who reads, and whose share each used when it began.
@@ -44,6 +52,30 @@ final class OpenQuery {
 
     func ticket(revision: Int) -> QueryTicket {
         QueryTicket(view: name, number: number, shown: shown, revision: revision)
+    }
+
+    func note(_ change: ResultChange) {
+        switch unpublished {
+        case nil: unpublished = .change(change)
+        case .change(var noted):
+            // In place, not in a copy.
+            unpublished = nil
+            noted.steps += change.steps
+            (noted.count, noted.hasMore) = (change.count, change.hasMore)
+            unpublished = noted.steps.count > max(window.count, 16) ? .everything : .change(noted)
+        case .everything: break
+        }
+    }
+
+    /// The result shows what was noted.
+    func publish(revision: Int) {
+        guard let unpublished, let view else { return }
+        self.unpublished = nil
+        shown = revision
+        switch unpublished {
+        case .change(let change): view.apply(change, revision: revision)
+        case .everything: view.show(window.result(in: list.rows), revision: revision)
+        }
     }
 
     /// It can be observed now, or never will be.

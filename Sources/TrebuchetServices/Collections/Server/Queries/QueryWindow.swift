@@ -1,5 +1,7 @@
 internal import Trebuchet
 
+internal import Trebuchet
+
 /// The part of a list of matches that a query shows: those behind its cursor, up to its limit, and no more bytes than a result may
 /// have, but one document at least. Pure.
 struct QueryWindow {
@@ -26,6 +28,7 @@ struct QueryWindow {
     }
 
     /// What is shown at first.
+    @discardableResult
     mutating func begin(in rows: RowList) -> [Document] {
         start = startPlace(in: rows)
         var shown: [Document] = []
@@ -36,6 +39,14 @@ struct QueryWindow {
         }
         note(rows)
         return shown
+    }
+
+    /// All that is shown.
+    func result(in rows: RowList) -> QueryResult {
+        var result = QueryResult()
+        result.documents = KeyedCollection(rows.rows(from: start).prefix(count).map(\.document))
+        (result.count, result.hasMore) = (matches, hasMore)
+        return result
     }
 
     /// What a change of the list changes here; nil for nothing.

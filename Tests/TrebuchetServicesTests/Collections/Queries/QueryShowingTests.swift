@@ -1,0 +1,100 @@
+import SharedState
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What many changes at once cost those who read.
+@Suite(.timeLimit(.minutes(2))) struct QueryShowingTests {
+    @Test("changes come into lists a part in each turn, and those that come meanwhile stand behind them")
+    func parts() async throws {
+        try await CollectionWorld.run { world in
+            let queries = OpenQueries(host: world.host, documents: [])
+            let list = queries.use(MatchList.Key(.all, for: nil)) { _ in true }
+            _ = queries.goOn(list)
+            func changes(_ ids: ClosedRange<Int>) -> [DocumentChange] {
+                ids.map { DocumentChange(id: "\($0)", after: .todo("\($0)", created: $0)) }
+            }
+            queries.note([], revision: 0)
+            #expect(queries.goOnShowing())
+            queries.note(changes(1...3), revision: 3)
+            #expect(queries.isShowing && !queries.isEmpty)
+            // A turn that is over at once.
+            for count in 1...2 {
+                #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
+                #expect(list.rows.count == count)
+            }
+            queries.note([DocumentChange(id: "1", after: nil)], revision: 4)
+            #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
+            #expect(list.rows.count == 3, "in the order in which they were made")
+            while !queries.goOnShowing(ScanSlice(steps: 1)) {}
+            #expect(list.rows.count == 2 && !queries.isShowing)
+        }
+    }
+
+    @Test("of what is written together a reader sees all or none, however long it takes")
+    func together() async throws {
+        try await CollectionWorld.run { world in
+            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+            try await ada.client.connect()
+            let writer = try ada.collection()
+            // All of them are touched by each write, so that these take longer than a turn.
+            for number in 0..<40 {
+                _ = try await writer.open(
+                    EncodedJSON(CollectionQuery(order: [.ascending("f\(number)")], limit: 1).value))
+            }
+            let todos = bob.todos(order: [.ascending("priority")], limit: 1_000)
+            await shows(todos) { !$0.isLoading }
+            let counts = Task {
+                var counts: Set<Int> = []
+                for await value in todos.updates {
+                    counts.insert(value.items.count)
+                    if value.items.count == 900 { break }
+                }
+                return counts
+            }
+            let mutations = (0..<9).map { part in
+                DocumentMutation(
+                    number: part + 1,
+                    writes: (0..<100).map { number in
+                        let id = DocumentID("\(part)-\(number)")
+                        let fields: JSONObject = [
+                            "title": .string("t"), "isDone": .bool(false), "tags": .array([]),
+                            "priority": .integer(Int64(number * 10 + part)),
+                        ]
+                        return DocumentWrite(.add(id, fields))
+                    })
+            }
+            let outcomes = try await writer.commit(mutations, from: "0123456789abcdef")
+            #expect(outcomes.allSatisfy { $0.error == nil })
+            #expect(await counts.value.isSubset(of: [0, 900]))
+            var priorities: [Int] = []
+            for number in 0..<100 { priorities += (0..<9).map { number * 10 + $0 } }
+            #expect(todos.wrappedValue.items.map(\.priority) == priorities)
+        }
+    }
+
+    @Test("an administrator's removal of all documents goes in parts, and readers see the rest")
+    func removal() async throws {
+        try await CollectionWorld.run { world in
+            let ada = world.guest("ada")
+            let todos = ada.todos(limit: 10)
+            await shows(todos) { !$0.isLoading }
+            let documents = (0..<1_200).map { number in
+                let fields: JSONObject = [
+                    "title": .string("t"), "isDone": .bool(false), "tags": .array([]), "priority": .integer(1),
+                ]
+                return Document.todo(DocumentID("\(number)"), fields, created: number)
+            }
+            let restored = try await world.host.restore(documents, in: "todos", replaces: false)
+            #expect(restored.created == 1_200)
+            await shows(todos) { $0.items.count == 10 }
+            let removed = try await world.host.remove(nil, from: "todos")
+            #expect(removed == 1_200)
+            await shows(todos) { $0.items.isEmpty }
+            let left = try await world.host.documents(of: "todos")
+            #expect(left.isEmpty)
+        }
+    }
+}
