@@ -1,3 +1,4 @@
+import Relays
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -114,5 +115,34 @@ private distributed actor Player {
         try await play(["players/1"], at: server)
         await server.cut()
         #expect(journal.entries.isEmpty)
+    }
+
+    @Test("an actor that is to go when no call to it is under way goes also when that takes a while")
+    func letGo() async throws {
+        let server = await server()
+        try await server.start()
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let call = Task { try await client.resolve(Player.self, id: "players/1").hold() }
+        await journal.wait(for: "players/1 holds")
+        let player = try #require(try await server.actor(Player.self, named: "players/1"))
+        let (asked, outcome) = (StateRelay(0), Journal())
+        let going = Task {
+            await server.letGo(player, named: "players/1") { _ in
+                asked.update { $0 += 1 }
+                return true
+            } _: { _, goes in
+                outcome.note("\(goes)")
+            }
+        }
+        // Far longer than a thread takes to ask a thousand times.
+        let start = ContinuousClock.now
+        for await count in asked.stream where count > 40 && start.duration(to: .now) > .milliseconds(100) { break }
+        journal.note("players/1 may end")
+        try await call.value
+        await going.value
+        #expect(outcome.entries == ["true"])
+        await client.close()
+        await server.shutdown(drain: .zero)
     }
 }

@@ -29,12 +29,19 @@ extension TrebuchetServer {
                 return true
             }
             if isDone != false { return }
-            // The call that has asked for this may just be ending.
-            await Task.yield()
+            await pause(behind: attempt)
         }
     }
 
+    /// A call that goes on for longer looks at its end whether the actor is still needed.
     private static var attemptsToLetGo: Int { 1_000 }
+
+    /// The call that has asked for an actor's end may just be ending. But its thread may also have no core for a while, and a stream
+    /// that does not begin has nobody who looks at its end: so the later attempts wait, in all for over a minute.
+    private func pause(behind attempt: Int) async {
+        guard attempt > 32 else { return await Task.yield() }
+        try? await Task.sleep(for: .milliseconds(min(attempt - 32, 100)))
+    }
 
     /// Lets the actors that were made on demand do what they want to before they go, all at once: for as long as an actor has that
     /// nobody uses any more, which those have too that are just being let go. Once, however often the server is shut down.
