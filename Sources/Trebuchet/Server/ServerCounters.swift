@@ -50,4 +50,7 @@ extension TrebuchetServer {
         sum.activations = parts.directory.activatingCount
         return sum
     }
+
+    /// The names of actors that were made on demand.
+    package var namesOnDemand: [String] { parts.directory.onDemand.records.map(\.name) }
 }

@@ -9,7 +9,11 @@ package distributed actor TormentDebug {
         package var counters = ServerCounters()
         /// Methods and factories of the tormented actors that run now.
         package var tasks = 0
+        /// The first of the actors that were made on demand, by their names.
+        package var actors: [String] = []
     }
+
+    private static let mostNames = 100
 
     private let server: TrebuchetServer
 
@@ -23,6 +27,7 @@ package distributed actor TormentDebug {
         var report = Report(counters: await server.counters(), tasks: Torment.underWay.load(ordering: .relaxed))
         report.counters.callsUnderWay -= 1
         report.counters.timers -= 1
+        report.actors = Array(server.namesOnDemand.sorted().prefix(Self.mostNames))
         return report
     }
 

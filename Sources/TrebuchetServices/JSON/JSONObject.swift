@@ -30,11 +30,16 @@ public struct JSONObject: Sendable, Hashable {
 }
 
 extension JSONObject: Sequence {
-    /// In no order.
-    public func makeIterator() -> AnyIterator<(name: String, value: JSONValue)> {
-        var rest = members.makeIterator()
-        return AnyIterator { rest.next().map { ($0.key.text, $0.value) } }
+    public struct Iterator: IteratorProtocol {
+        fileprivate var rest: Dictionary<ByteText, JSONValue>.Iterator
+
+        public mutating func next() -> (name: String, value: JSONValue)? {
+            rest.next().map { ($0.key.text, $0.value) }
+        }
     }
+
+    /// In no order.
+    public func makeIterator() -> Iterator { Iterator(rest: members.makeIterator()) }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {

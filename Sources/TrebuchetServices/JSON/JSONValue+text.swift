@@ -86,7 +86,7 @@ extension JSONValue: DirectJSON {
         switch self {
         case .null, .bool(true): 4
         case .bool(false): 5
-        case .integer(let integer): integer.description.utf8.count
+        case .integer(let integer): integer.digitCount
         case .number(let number): number.isFinite ? number.description.utf8.count : 4
         case .string(let text): JSONString.byteCount(text)
         case .array(let elements): elements.reduce(2 + max(0, elements.count - 1)) { $0 + $1.byteCount }
@@ -108,4 +108,13 @@ extension JSONValue: DirectJSON {
 
     /// How deep what a service keeps may nest: it goes to clients within other things, in messages of 64 levels.
     static let deepest = 48
+}
+
+extension Int64 {
+    /// Characters of its text.
+    fileprivate var digitCount: Int {
+        var (count, rest) = (self < 0 ? 2 : 1, magnitude)
+        while rest >= 10 { (count, rest) = (count + 1, rest / 10) }
+        return count
+    }
 }

@@ -95,7 +95,10 @@ struct Inspector {
             ("activations", now.counters.activations, before.counters.activations),
             ("streams", now.counters.streams, before.counters.streams),
             ("nodes", now.counters.nodes, before.counters.nodes),
-            ("actors", now.counters.actorsOnDemand, before.counters.actorsOnDemand),
+            (
+                "actors (\(Set(now.actors).subtracting(before.actors).sorted().joined(separator: ", ")))",
+                now.counters.actorsOnDemand, before.counters.actorsOnDemand
+            ),
             ("timers", now.counters.timers, before.counters.timers),
             ("answers", now.counters.keptAnswers, before.counters.keptAnswers),
             ("descriptors", open, atFirst),
