@@ -1,5 +1,8 @@
 // The types of trebuchet.js.
-/** Connects to a server, `ws://localhost:8080` for example; returns at once, and goes on trying until `close()`. */
+/**
+ * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
+ * trying until `close()`.
+ */
 export declare function connect(url: string | URL, options?: ConnectOptions): Client;
 /** Makes a type of actors of what the generator has found out about it. */
 export declare function actorType<Shape extends ActorShape>(info: ActorInfo<Shape>): ActorType<Shape>;

@@ -1,4 +1,4 @@
-import { exactNumber } from "./numbers.js"
+import { ExactNumber } from "./numbers.js"
 import type { Codec } from "./types.js"
 
 // Reading is memoised by the JSON object: patches leave alone what they do not touch, so it stays the same after reading, too.
@@ -37,7 +37,7 @@ export const bigint: Codec<bigint> = {
 /** Swift's `Decimal`, as text. With more digits than a double holds it needs the exact coder. */
 export const decimal: Codec<any> = {
     read: String,
-    write: (value) => (String(Number(value)) === value ? Number(value) : exactNumber(value)),
+    write: (value) => (String(Number(value)) === value ? Number(value) : new ExactNumber(value)),
 }
 
 /** An array whose elements need a codec. */
