@@ -49,11 +49,18 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Client
             options.eventBuffer ?? 1000
         )
 
-    const untyped = (id: string): UntypedActor => ({
-        call: (target, args = [], options) => calls._call(id, { target }, args, options),
-        state: (target = "observeState") => state(id, { target }),
-        events: (target) => events(id, { target }),
-    })
+    const untyped = (id: string): UntypedActor => {
+        // The same each time, as views want it that ask while they are drawn.
+        const made = new Map<string, ObservedState<any>>()
+        return {
+            call: (target, args = [], options) => calls._call(id, { target }, args, options),
+            state(target = "observeState") {
+                if (!made.has(target)) made.set(target, state(id, { target }))
+                return made.get(target)!
+            },
+            events: (target) => events(id, { target }),
+        }
+    }
 
     const typed = (info: ActorInfo<any>, id: string): any => {
         const actor: any = {}

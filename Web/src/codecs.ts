@@ -37,7 +37,8 @@ export const bigint: Codec<bigint> = {
 /** Swift's `Decimal`, as text. With more digits than a double holds it needs the exact coder. */
 export const decimal: Codec<any> = {
     read: String,
-    write: (value) => (String(Number(value)) === value ? Number(value) : new ExactNumber(value)),
+    // Fifteen digits fit into any double.
+    write: (value) => (value.replace(/\D/g, "").length < 16 ? Number(value) : new ExactNumber(value)),
 }
 
 /** An array whose elements need a codec. */

@@ -1,4 +1,4 @@
-/** How the exact coder and the codecs know such a number from other objects: they may come from two files. */
+/** How the exact coder and the codecs know such a number from other objects: they come from two files. */
 export const numberMark = Symbol.for("trebuchet.number")
 
 /** A number that a double cannot hold, as its text. Only the exact coder can write it. */
@@ -14,7 +14,8 @@ export class ExactNumber {
     valueOf() {
         return Number(this.text)
     }
-    toJSON(): never {
-        throw new TypeError(this.text + " is no double: connect with json: exact, of trebuchet-exact.js")
+    /** `JSON` refuses to write a bigint, so it refuses this number instead of changing it. */
+    toJSON() {
+        return 0n
     }
 }

@@ -1,0 +1,2 @@
+/* dom.js of Trebuchet, MIT License */
+function a(n,t){let o=()=>t(n.getSnapshot()),l=n.subscribe(o);return o(),l}function T(n,t,o=String){return a(n,l=>t.textContent=l==null?"":o(l))}function p(n,t,o,l,f=()=>{}){let i=new Map;return a(n,(v=[])=>{let d=new Map,s=t.firstChild;for(let e of v){let u=o(e),{element:r,value:c}=i.get(u)??{element:l(e),value:void 0};i.delete(u),c!==e&&f(r,e),d.set(u,{element:r,value:e}),s===r?s=r.nextSibling:t.insertBefore(r,s)}for(let{element:e}of i.values())e.remove();i=d})}export{p as list,T as show,a as watch};
