@@ -157,8 +157,7 @@ export class Connection {
         this._leave(line)
         // A server that sends every client away at once is no better than one that fails.
         this._countAnew(line) || this._failures++
-        this._isTold = true
-        this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence))
+        this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence), true)
     }
 
     // What an attempt comes to
@@ -169,7 +168,8 @@ export class Connection {
         let given: unknown
         this._isAsking = true
         try {
-            given = typeof token === "function" ? await token() : token
+            // Waited for in any case: who connects has the client before anything happens.
+            given = await (typeof token === "function" ? token() : token)
         } catch (error) {
             if (number !== this._number) return
             this._isAsking = false
@@ -229,7 +229,7 @@ export class Connection {
         this._line = line
         line._since = this._heardAt = this._world.now()
         this._send(line, "hello", {})
-        this._arm(probeAfter)
+        this._arm()
         // Streams first: who calls and observes sees what the call has changed.
         this._owner._opened(line)
         this._settle()
@@ -289,8 +289,9 @@ export class Connection {
         this._owner._gaveUp(error)
     }
 
-    private _schedule(atLeast: number): void {
+    private _schedule(atLeast: number, isTold = false): void {
         this._cancelRetry()
+        this._isTold = isTold
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
         const delay = Math.max(atLeast, backoff(this._failures, initialDelay, maximumDelay, this._world.random()))
         this._retryAt = this._world.now() + delay
@@ -339,15 +340,14 @@ export class Connection {
     // Whether the server is there
 
     /** A page cannot see pings, so it asks. */
-    private _arm(milliseconds: number): void {
-        this._world.clearTimeout(this._probe)
+    private _arm(): void {
         const line = this._line!
+        const silence = this._world.now() - this._heardAt
         this._probe = this._world.setTimeout(() => {
-            const silence = this._world.now() - this._heardAt
-            if (silence < probeAfter) return this._arm(probeAfter - silence)
+            if (this._world.now() - this._heardAt < probeAfter) this._arm()
             // Nobody looks at a hidden page, and its timers are late; it asks when it is shown.
-            if (this._world.isVisible()) this._ask(line)
-        }, milliseconds)
+            else if (this._world.isVisible()) this._ask(line)
+        }, probeAfter - silence)
     }
 
     private _ask(line: Line): void {
@@ -355,7 +355,7 @@ export class Connection {
         this._send(line, "hello", {})
         this._world.clearTimeout(this._probe)
         this._probe = this._world.setTimeout(() => {
-            if (this._heardAt >= asked) this._arm(probeAfter)
+            if (this._heardAt >= asked) this._arm()
             else this._abandon(line, `${this._url} has said nothing for ${probeTimeout / 1000} s after it was asked`)
         }, probeTimeout)
     }

@@ -38,7 +38,7 @@ final class WebCrew: Sendable {
         let words =
             ["node", Self.script] + [seed, UInt64(first), UInt64(calls)].map(String.init)
             + urls.map { "ws://127.0.0.1:\($0)" }
-        let players = try ChildProgram("/usr/bin/env", words) { take($0) }
+        let players = try ChildProgram("/usr/bin/env", words) { self.take($0) }
         startThread {
             while let line = readLine() { players.tell(line) }
             // The judge has gone.
