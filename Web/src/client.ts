@@ -24,8 +24,10 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Client
         _opened: () => streams._opened(),
         _greeted: (line) => calls._greeted(line),
         _received(kind, payload, line) {
-            if (kind !== "response") return streams._received(kind, payload, line)
-            if (!calls._answered(payload)) streams._refused(payload, line)
+            if (kind !== "response") streams._received(kind, payload, line)
+            else if (!calls._answered(payload)) streams._refused(payload, line)
+            // A stream that has begun leaves room for a call.
+            if (kind !== "streamData") calls._sendNext()
         },
         _lost(line, error) {
             streams._lost(line)
