@@ -117,14 +117,14 @@ export class Streams {
         if (kind === "streamStart") {
             const source = this._find((each) => each._line === line && each._callID === payload.callID)
             if (!source) return this._end(line, streamID)
-            if (!source._started(payload)) this._lose(source, line, streamID)
+            if (!source._started(payload)) this._lose(source, line, streamID, "begin anew")
             return
         }
         const source = this._find((each) => each._line === line && each._streamID === streamID)
         if (!source) return
         if (kind === "streamData") {
             if (!source._hasBegun || source._take(payload)) return
-            if (source._isEvents) return this._lose(source, line, streamID)
+            if (source._isEvents) return this._lose(source, line, streamID, "did not come")
             // A whole value is asked for: the server is told no epoch that it knows.
             source._forget()
             source._line = undefined
@@ -145,9 +145,9 @@ export class Streams {
         else this._fail(source, error)
     }
 
-    private _lose(source: Source, line: Line, streamID: unknown): void {
+    private _lose(source: Source, line: Line, streamID: unknown, what: string): void {
         this._end(line, streamID)
-        this._fail(source, new TrebuchetError("overflow", `events of ${source._target.actorID} did not come`))
+        this._fail(source, new TrebuchetError("overflow", `events of ${source._target.actorID} ${what}`))
     }
 
     private _find(matches: (source: Source) => boolean): Source | undefined {
