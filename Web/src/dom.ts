@@ -30,6 +30,7 @@ export function list<T, E extends ChildNode>(
         let place = parent.firstChild
         for (const value of values) {
             const name = key(value)
+            if (next.has(name)) continue
             const { element, value: before } = shown.get(name) ?? { element: make(value), value: undefined }
             shown.delete(name)
             if (before !== value) update(element, value)

@@ -135,8 +135,10 @@ async function play(number, game) {
     const note = (receipt, before) => {
         if (receipt.life === before.life && receipt.turn < before.turn) finding(`${name}: an answer of turn ${receipt.turn} after one of ${before.turn}`)
         seen = receipt
+    }
+    /** What a call changed is shown before its answer. */
+    const noteShown = (receipt) => {
         const shown = board.getSnapshot()
-        // What a call changed is shown before its answer.
         if (board.status.getSnapshot().phase === "live" && shown.life === receipt.life && shown.turn < receipt.turn) {
             finding(`${name}: an answer of turn ${receipt.turn} came before its board`)
         }
@@ -165,7 +167,11 @@ async function play(number, game) {
             try {
                 if (kind < 4) await put(call, "put(_:padding:)", [call, padding])
                 else if (kind < 6) await put(call, "putSlowly(_:padding:milliseconds:)", [call, padding, random(21)])
-                else if (kind < 9) note(await game.call("move(_:padding:)", [call, padding]), before)
+                else if (kind < 9) {
+                    const receipt = await game.call("move(_:padding:)", [call, padding])
+                    noteShown(receipt)
+                    note(receipt, before)
+                }
                 else note(await game.call("look()"), before)
             } catch (error) {
                 if (!(error instanceof TrebuchetError) || !["unknownOutcome", "unavailable"].includes(error.code)) {
