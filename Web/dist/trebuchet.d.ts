@@ -212,11 +212,11 @@ export declare class TrebuchetError extends Error {
     /** What kind of failure it is; `unknownOutcome` says that a call was sent and may have run. */
     readonly code: ErrorCode;
     /** Of `application`: the Swift type of the error that the method threw. */
-    readonly type?: string;
+    readonly type?: string | undefined;
     /** Of `application`: that error. */
     readonly data?: unknown;
     /** Milliseconds before which another call would be refused, too. */
-    readonly retryAfter?: number;
+    readonly retryAfter?: number | undefined;
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number);
 }
 /** Swift's `Date`: ISO 8601 in UTC with milliseconds. */
@@ -238,9 +238,9 @@ export declare function struct<T = any>(members: {
     readonly [name: string]: Codec;
 }): Codec<T>;
 /** An enum with values: an object with one member, the case, which may need a codec. An unknown case is left as it is. */
-export declare function union<T = any>(cases: {
+export declare const union: <T = any>(cases: {
     readonly [name: string]: Codec;
-}): Codec<T>;
+}) => Codec<T>;
 /** What may be null. */
 export declare function nullable<T = any>(codec: Codec<T>): Codec<T | null>;
 /** The codec of a type that contains itself. */

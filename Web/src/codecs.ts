@@ -87,9 +87,7 @@ export function struct<T = any>(members: { readonly [name: string]: Codec }): Co
 }
 
 /** An enum with values: an object with one member, the case, which may need a codec. An unknown case is left as it is. */
-export function union<T = any>(cases: { readonly [name: string]: Codec }): Codec<T> {
-    return struct(cases)
-}
+export const union: <T = any>(cases: { readonly [name: string]: Codec }) => Codec<T> = struct
 
 /** What may be null. */
 export function nullable<T = any>(codec: Codec<T>): Codec<T | null> {

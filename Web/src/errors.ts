@@ -19,18 +19,18 @@ export class TrebuchetError extends Error {
     /** What kind of failure it is; `unknownOutcome` says that a call was sent and may have run. */
     readonly code: ErrorCode
     /** Of `application`: the Swift type of the error that the method threw. */
-    readonly type?: string
+    readonly type?: string | undefined
     /** Of `application`: that error. */
     readonly data?: unknown
     /** Milliseconds before which another call would be refused, too. */
-    readonly retryAfter?: number
+    readonly retryAfter?: number | undefined
 
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number) {
         super(message)
         this.code = code
-        if (type !== undefined) this.type = type
-        if (data !== undefined) this.data = data
-        if (retryAfter !== undefined) this.retryAfter = retryAfter
+        this.type = type
+        this.data = data
+        this.retryAfter = retryAfter
     }
 }
 TrebuchetError.prototype.name = "TrebuchetError"

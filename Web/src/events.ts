@@ -21,12 +21,22 @@ export class ObservedEvents<T> implements Events<T> {
     subscribe(listener: (event: T) => void, failed?: (error: TrebuchetError) => void): () => void {
         const end = this._streams._observe(
             this._source,
-            (event) => listener(this._codec && event != null ? this._codec.read(event) : event),
-            (error) => {
-                end()
-                failed?.(error)
-            }
+            (event) => {
+                let value: any = event
+                try {
+                    if (this._codec && event != null) value = this._codec.read(event)
+                } catch (error) {
+                    // Left out, it would be a gap.
+                    return fail(new TrebuchetError("internal", "an event cannot be read: " + (error as any)?.message))
+                }
+                listener(value)
+            },
+            (error) => fail(error)
         )
+        const fail = (error: TrebuchetError): void => {
+            end()
+            failed?.(error)
+        }
         return end
     }
 

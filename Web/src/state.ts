@@ -54,7 +54,7 @@ export class ObservedState<T> implements State<T> {
                 this._listeners._tell()
             }
             this._stop = this._streams._observe(this._source, changed, () => {})
-        }
+        } else this._streams._begin(this._source)
         return () => {
             end()
             if (this._listeners._count) return

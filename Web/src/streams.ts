@@ -52,7 +52,8 @@ export class Streams {
         }
     }
 
-    private _begin(source: Source): void {
+    /** Asks for it, unless that was done on the line of now. */
+    _begin(source: Source): void {
         const line = this._connection._line
         if (!line || source._line === line) return
         source._line = line

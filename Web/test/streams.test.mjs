@@ -324,10 +324,13 @@ test("so does one that does not begin", async () => {
     world.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "there is no nobody" } })
     assert.deepEqual(state.status.getSnapshot().error.message, "there is no nobody")
     // Who subscribes then asks again.
-    state.subscribe(() => {})
-    assert.equal(streamKinds(world.socket).length, 0)
-    state.at("/x").subscribe(() => {})
-    begin(world.socket)
+    for (const each of [state, state.at("/x"), client.actor("nobody").state()]) {
+        each.subscribe(() => {})
+        const [{ payload }] = streamKinds(world.socket)
+        each.subscribe(() => {})
+        assert.deepEqual(streamKinds(world.socket), [])
+        world.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "still" } })
+    }
 })
 
 test("what may pass is asked for again", async () => {
@@ -491,4 +494,17 @@ test("a listener of events that throws misses none, and nobody else does", async
     } finally {
         console.error = before
     }
+})
+
+test("an event that cannot be read ends its listeners, and is not left out", async () => {
+    const world = new World()
+    const client = await world.live()
+    const Broken = actorType({ name: "B", events: { moves: { target: "observeMoves", value: { read: (n) => { if (n === 2) throw new Error("no"); return n } } } } })
+    const events = client.actor(Broken, "b").moves
+    const seen = []
+    const errors = []
+    events.subscribe((event) => seen.push(event), (error) => errors.push(error.code))
+    begin(world.socket)
+    for (const number of [1, 2, 3]) data(world.socket, number, number)
+    assert.deepEqual([seen, errors], [[1], ["internal"]])
 })

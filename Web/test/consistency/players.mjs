@@ -132,6 +132,10 @@ async function play(number, game) {
     const ledger = game.state("observeLedger")
     const board = game.state("observeBoard")
     let seen = { life: 0, turn: 0 }
+    // Whether the board has come since it was asked for or taken up again: until then the server may answer before it shows.
+    let hasCome = false
+    board.status.subscribe(() => (hasCome = false))
+    board.subscribe(() => (hasCome = true))
     const note = (receipt, before) => {
         if (receipt.life === before.life && receipt.turn < before.turn) finding(`${name}: an answer of turn ${receipt.turn} after one of ${before.turn}`)
         seen = receipt
@@ -139,7 +143,7 @@ async function play(number, game) {
     /** What a call changed is shown before its answer. */
     const noteShown = (receipt) => {
         const shown = board.getSnapshot()
-        if (board.status.getSnapshot().phase === "live" && shown.life === receipt.life && shown.turn < receipt.turn) {
+        if (hasCome && shown.life === receipt.life && shown.turn < receipt.turn) {
             finding(`${name}: an answer of turn ${receipt.turn} came before its board`)
         }
     }
