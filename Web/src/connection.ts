@@ -68,6 +68,8 @@ export class Connection {
     private _isTold = false
     private _connectTimer: any
     private _probe: any
+    /** The server was asked whether it is there, and has said nothing since. */
+    private _hasAsked = false
     private _heardAt = 0
     private _failures = 0
     private _wasLive = false
@@ -219,7 +221,6 @@ export class Connection {
     }
 
     private _opened(line: Line): void {
-        if (line !== this._attempt) return
         this._world.clearTimeout(this._connectTimer)
         this._attempt = undefined
         if (line._socket.protocol !== "trebuchet.v3") {
@@ -228,6 +229,7 @@ export class Connection {
         }
         this._line = line
         line._since = this._heardAt = this._world.now()
+        this._hasAsked = false
         this._send(line, "hello", {})
         this._arm()
         // Streams first: who calls and observes sees what the call has changed.
@@ -236,7 +238,10 @@ export class Connection {
     }
 
     private _received(line: Line, text: unknown): void {
-        if (line === this._line) this._heardAt = this._world.now()
+        if (line === this._line) {
+            this._heardAt = this._world.now()
+            this._hasAsked = false
+        }
         try {
             const { type, payload } = this._coder.parse(text as string) as any
             if (type === "hello" || (type === "error" && !line._terms)) this._greeted(line, payload)
@@ -351,12 +356,12 @@ export class Connection {
     }
 
     private _ask(line: Line): void {
-        const asked = this._world.now()
+        this._hasAsked = true
         this._send(line, "hello", {})
         this._world.clearTimeout(this._probe)
         this._probe = this._world.setTimeout(() => {
-            if (this._heardAt >= asked) this._arm()
-            else this._abandon(line, `${this._url} has said nothing for ${probeTimeout / 1000} s after it was asked`)
+            if (this._hasAsked) this._abandon(line, this._url + " says nothing any more")
+            else this._arm()
         }, probeTimeout)
     }
 
@@ -364,7 +369,7 @@ export class Connection {
     private _wake(): void {
         this._tell()
         if (!this._world.isVisible()) return
-        if (this._line) this._ask(this._line)
+        if (this._line) this._hasAsked || this._ask(this._line)
         else if (this._retry && !this._isTold) {
             this._cancelRetry()
             this._connect()

@@ -176,6 +176,12 @@ test("a signal cancels, before, while it waits and while it runs", async () => {
     other.abort()
     assert.equal(await running, "cancelled")
     assert.deepEqual(world.socket.take(), [{ type: "cancel", payload: { callID: payload.callID } }])
+    const late = new AbortController()
+    actor.call("answered()", [], { signal: late.signal })
+    const [{ payload: answered }] = invocations(world.socket)
+    world.socket.receive("response", { callID: answered.callID })
+    late.abort()
+    assert.deepEqual(world.socket.take(), [])
 })
 
 test("a call that was sent and is not idempotent has an unknown outcome", async () => {
@@ -327,5 +333,48 @@ test("an idempotent call that the old server leaves unanswered is repeated at th
     old.lose(1001)
     assert.deepEqual(invocations(world.socket).map(({ type, payload }) => [type, payload.session]), [["repeat", "session"]])
     world.socket.receive("response", { callID: "1", result: 1 })
+    assert.equal(await call, 1)
+})
+
+test("what is sent again comes before what waited", async () => {
+    const world = new World()
+    const client = await world.live({}, { callsPerConnection: 1 })
+    client.actor("a").call("first()", [], { idempotent: true })
+    client.actor("a").call("second()", [], { idempotent: true })
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.greet()
+    assert.deepEqual(
+        invocations(world.socket).map(({ payload }) => payload.targetIdentifier),
+        ["first()", "second()"]
+    )
+})
+
+test("calls that the old connection still answers take no room of the new one", async () => {
+    const world = new World()
+    const client = await world.live({}, { callsPerConnection: 1 })
+    const call = client.actor("a").call("old()")
+    const old = world.socket
+    old.receive("goAway", { reconnectAfterMilliseconds: 0 })
+    await world.pass(200)
+    world.socket.greet({ callsPerConnection: 1 })
+    client.actor("a").call("new()")
+    assert.equal(invocations(world.socket).length, 1)
+    old.receive("response", { callID: "1" })
+    await call
+    client.actor("a").call("newer()")
+    assert.equal(invocations(world.socket).length, 0)
+})
+
+test("a client that is refused still gets the answers of the server that sent it away", async () => {
+    const world = new World()
+    const client = await world.live()
+    const call = client.actor("a").call("f()")
+    const old = world.socket
+    old.receive("goAway", { reconnectAfterMilliseconds: 0 })
+    await world.pass(200)
+    world.socket.lose(1006, "Unexpected server response: 403")
+    assert.equal(client.status.getSnapshot().phase, "refused")
+    old.receive("response", { callID: "1", result: 1 })
     assert.equal(await call, 1)
 })

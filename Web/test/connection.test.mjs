@@ -130,6 +130,19 @@ test("a hidden page asks nothing, and asks at once when it is shown", async () =
     assert.equal(phase(client), "stale")
 })
 
+test("a page that is shown again and again does not put off the end of a dead connection", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.take()
+    for (let round = 0; round < 10; round++) {
+        world.wake()
+        await world.pass(999)
+    }
+    assert.equal(world.socket.take("hello").length, 1)
+    await world.pass(10)
+    assert.equal(phase(client), "stale")
+})
+
 test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
     const world = new World()
     const client = await world.live()
@@ -166,6 +179,31 @@ test("a server keeps its clients away for a minute at most", async () => {
     const client = await world.live()
     world.socket.receive("goAway", { reconnectAfterMilliseconds: 1e12 })
     assert.equal(client.status.getSnapshot().retryAt - world.time, 60_000)
+})
+
+test("a server that sends each client away at once is asked less and less often", async () => {
+    const world = new World()
+    const client = world.connect()
+    await settle()
+    const waits = []
+    for (let round = 0; round < 4; round++) {
+        world.socket.greet()
+        world.socket.receive("goAway", { reconnectAfterMilliseconds: 1 })
+        waits.push(client.status.getSnapshot().retryAt - world.time)
+        await world.pass(waits.at(-1))
+    }
+    assert.deepEqual(waits, [200, 400, 800, 1600])
+})
+
+test("a listener that another one takes out is not called any more", async () => {
+    const world = new World()
+    const client = world.connect()
+    const seen = []
+    client.status.subscribe(() => end())
+    const end = client.status.subscribe(() => seen.push("called"))
+    await settle()
+    world.socket.greet()
+    assert.deepEqual(seen, [])
 })
 
 test("without a network the phase says so, and attempts go on", async () => {

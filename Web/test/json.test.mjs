@@ -75,6 +75,7 @@ const more = [
     ["a number has no members", { a: 1 }, [{ op: "add", path: "/a/b", value: 2 }]],
     ["the whole value cannot be removed", { a: 1 }, [{ op: "remove", path: "" }]],
     ["into itself", { a: { b: 1 } }, [{ op: "move", from: "/a", path: "/a/c" }]],
+    ["into itself, where another element takes its place", [[1], [2]], [{ op: "move", from: "/0", path: "/0/0" }]],
     ["from nowhere", { a: 1 }, [{ op: "move", path: "/b" }]],
     ["without a value", { a: 1 }, [{ op: "add", path: "/b" }]],
     ["without a path", { a: 1 }, [{ op: "add", value: 1 }]],

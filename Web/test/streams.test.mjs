@@ -166,6 +166,18 @@ test("an old connection's values are nothing beside the new one", async () => {
     await call
 })
 
+test("until there is another connection, the old one's streams go on", async () => {
+    const { world, client, state } = await observing()
+    const call = client.actor("a").call("f()")
+    world.socket.receive("goAway", { reconnectAfterMilliseconds: 1000 })
+    world.socket.receive("response", { callID: "2" })
+    await call
+    await world.pass(500)
+    data(world.socket, 1, "still")
+    assert.equal(state.getSnapshot(), "still")
+    assert.equal(world.socket.wasClosed, undefined)
+})
+
 test("all who observe the same share one stream, which ends after the last of them", async () => {
     const world = new World()
     const client = await world.live()
@@ -412,10 +424,10 @@ test("a gap is an overflow, and never silent", async () => {
     assert.deepEqual([seen, errors], [["a"], ["overflow"]])
     assert.equal(events.status.getSnapshot().phase, "failed")
     assert.deepEqual(streamKinds(world.socket), [{ type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } }])
-    await world.pass(10_000)
     // Not begun anew by itself, on another connection neither.
+    world.chance = 0.1
     world.socket.lose()
-    await world.pass(200)
+    await world.pass(20)
     world.socket.greet()
     assert.deepEqual(streamKinds(world.socket), [])
     events.subscribe((event) => seen.push(event))
