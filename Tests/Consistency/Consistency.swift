@@ -55,8 +55,8 @@ enum Consistency {
             sum.add(outcome)
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                let web = options.web ? "--web " : ""
-                print("again: scripts/consistency \(web)--seed \(seed) --clients \(options.clients) --calls \(options.calls)")
+                let kind = options.web ? "--web --seed" : "--seed"
+                print("again: scripts/consistency \(kind) \(seed) --clients \(options.clients) --calls \(options.calls)")
                 return false
             }
         }
