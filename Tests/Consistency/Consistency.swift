@@ -56,7 +56,8 @@ enum Consistency {
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
                 let kind = options.web ? "--web --seed" : "--seed"
-                print("again: scripts/consistency \(kind) \(seed) --clients \(options.clients) --calls \(options.calls)")
+                let size = "--clients \(options.clients) --calls \(options.calls)"
+                print("again: scripts/consistency \(kind) \(seed) \(size)")
                 return false
             }
         }
