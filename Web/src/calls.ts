@@ -5,6 +5,8 @@ import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, UntypedCallOp
 
 /** What the server counts for each message besides its bytes. */
 const messageCost = 4096
+/** Milliseconds; a timer that is set to more fires at once. */
+const longestTimer = 2 ** 31 - 1
 
 interface PendingCall {
     _number: number
@@ -82,7 +84,7 @@ export class Calls {
     ): void {
         const { target } = method
         const { _connection: connection, _world: world } = this
-        const patience = timeout ?? this._options.timeout ?? 30_000
+        const patience = Math.min(timeout ?? this._options.timeout ?? 30_000, longestTimer)
         const refuse = (code: string, text: string): void => end(new TrebuchetError(code, text))
         if (signal?.aborted) return refuse("cancelled", target + " was cancelled")
         const { waitingCalls = 1000 } = this._options
@@ -113,7 +115,7 @@ export class Calls {
             _method: method,
             _arguments: text,
             _generics: genericSubstitutions,
-            _deadline: timeout ? world.now() + timeout : undefined,
+            _deadline: timeout ? world.now() + patience : undefined,
             _isIdempotent: idempotent ?? method.idempotent ?? false,
             _cost: 0,
             _end: (error, value) => {

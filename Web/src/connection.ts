@@ -191,7 +191,7 @@ export class Connection {
         try {
             socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(this._url, protocols)
         } catch {
-            const text = `no socket can be made for ${this._url}: is it a ws: or wss: address, and is there a WebSocket?`
+            const text = `there is no WebSocket, or ${this._url} is no address of one`
             return this._failed(new TrebuchetError("unavailable", text), true)
         }
         const line: Line = { _socket: socket, _since: 0 }

@@ -6,6 +6,8 @@ import { Source, Target } from "./source.js"
 
 /** Milliseconds that a stream goes on when nobody observes it any more: a view that is made anew takes it over. */
 const lingering = 100
+/** The longest that a server can have us wait before a stream is asked for again. */
+const longestWait = 600_000
 
 /** The streams of a client: which message belongs to which. They outlive their connection; on the next one each is taken up where it was. */
 export class Streams {
@@ -46,9 +48,7 @@ export class Streams {
         this._begin(source)
         return () => {
             for (const end of ends.splice(0)) end()
-            if (source._listeners._count) return
-            this._world.clearTimeout(source._timer)
-            source._timer = this._world.setTimeout(() => this._release(source), lingering)
+            if (!source._listeners._count) this._later(source, lingering)
         }
     }
 
@@ -62,8 +62,15 @@ export class Streams {
         this._connection._send(line, ...source._request())
     }
 
+    /** Asks for it again, or lets it go when nobody observes it by then. */
+    private _later(source: Source, milliseconds: number): void {
+        this._world.clearTimeout(source._timer)
+        if (this._connection._isClosed) return
+        const look = (): void => (source._listeners._count ? this._begin(source) : this._release(source))
+        source._timer = this._world.setTimeout(look, milliseconds)
+    }
+
     private _release(source: Source): void {
-        if (source._listeners._count) return
         this._active.delete(source)
         this._stop(source)
         source._released()
@@ -79,24 +86,19 @@ export class Streams {
     }
 
     private _fail(source: Source, error: TrebuchetError): void {
-        // Before its listeners hear of it, who may ask again.
-        if (source._isEvents) this._active.delete(source)
         source._failed(error)
-        // What may pass is asked for again; other errors wait for the next connection.
-        const { code, retryAfter = 1000 } = error
-        if (this._active.has(source) && (code === "rateLimited" || code === "unavailable")) {
-            this._world.clearTimeout(source._timer)
-            source._timer = this._world.setTimeout(
-                () => (source._listeners._count ? this._begin(source) : this._release(source)),
-                retryAfter * (1 + this._world.random())
-            )
+        // What may pass is asked for again; other errors wait for the next connection. Who listens to events is done with them.
+        const { code, retryAfter } = error
+        if (source._listeners._count && (code === "rateLimited" || code === "unavailable")) {
+            const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
+            this._later(source, wait * (1 + this._world.random()))
         }
     }
 
     // What the connection tells
 
     _opened(): void {
-        for (const source of this._active) this._begin(source)
+        for (const source of this._active) if (source._listeners._count) this._begin(source)
     }
 
     _lost(line: Line): void {
@@ -104,7 +106,11 @@ export class Streams {
     }
 
     _gaveUp(error: TrebuchetError): void {
-        if (this._connection._isClosed) for (const source of [...this._active]) this._fail(source, error)
+        if (!this._connection._isClosed) return
+        for (const source of [...this._active]) {
+            this._world.clearTimeout(source._timer)
+            this._fail(source, error)
+        }
     }
 
     /** The call that was to begin a stream was refused. */

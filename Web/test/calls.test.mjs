@@ -158,6 +158,17 @@ test("without a time a call waits for ever", async () => {
     assert.equal(await call, 1)
 })
 
+test("a time that no timer can hold is the longest that one can", async () => {
+    const world = new World()
+    const client = await world.live()
+    // As in a browser, where more than 2^31 - 1 milliseconds are none.
+    const call = client.actor("a").call("f()", [], { timeout: Infinity })
+    assert.ok([...world.timers.values()].every(({ at }) => at - world.time < 2 ** 31))
+    assert.equal(invocations(world.socket)[0].payload.timeoutMilliseconds, 2 ** 31 - 1)
+    world.socket.receive("response", { callID: "1", result: 1 })
+    assert.equal(await call, 1)
+})
+
 test("a signal cancels, before, while it waits and while it runs", async () => {
     const world = new World()
     const client = world.connect()
