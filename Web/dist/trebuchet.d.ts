@@ -25,11 +25,11 @@ export interface Status {
     /** When the phase began, in milliseconds as `Date.now()` counts them. */
     readonly since: number;
     /** Why there is no connection, or why the last one ended. */
-    readonly error?: TrebuchetError;
+    readonly error?: TrebuchetError | undefined;
     /** Attempts in a row that have come to nothing. */
     readonly failures: number;
     /** When the next attempt begins, in milliseconds as `Date.now()` counts them. */
-    readonly retryAt?: number;
+    readonly retryAt?: number | undefined;
 }
 /** How a state or events stand. */
 export interface StreamStatus {

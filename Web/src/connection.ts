@@ -1,15 +1,13 @@
 import { backoff } from "./backoff.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
+import { Heartbeat } from "./heartbeat.js"
 import { isObject } from "./json.js"
 import { Value } from "./store.js"
 import type { ConnectOptions, JSONCoder, Status } from "./types.js"
 
 /** Milliseconds. */
 const connectTimeout = 10_000
-/** Silence on a visible page until the server is asked whether it is there, and then until it is given up: less than 45 s together. */
-const probeAfter = 20_000
-const probeTimeout = 10_000
 /** How long a connection must have lasted for failures to be counted anew. */
 const lasting = 10_000
 /** The longest time for which a server can keep its clients away. */
@@ -67,10 +65,7 @@ export class Connection {
     /** The server has said when to come back. */
     private _isTold = false
     private _connectTimer: any
-    private _probe: any
-    /** The server was asked whether it is there, and has said nothing since. */
-    private _hasAsked = false
-    private _heardAt = 0
+    private _heartbeat: Heartbeat
     private _failures = 0
     private _wasLive = false
     private _isRefused = false
@@ -85,6 +80,11 @@ export class Connection {
         private _owner: ConnectionOwner
     ) {
         this._status = new Value<Status>({ phase: "connecting", since: _world.now(), failures: 0 })
+        this._heartbeat = new Heartbeat(
+            _world,
+            () => this._send(this._line!, "hello", {}),
+            () => this._abandon(this._line!, _url + " says nothing any more")
+        )
         this._unlisten = _world.listen(() => this._wake())
         this._connect()
     }
@@ -121,7 +121,7 @@ export class Connection {
         this._unlisten()
         this._cancelRetry()
         this._world.clearTimeout(this._connectTimer)
-        this._world.clearTimeout(this._probe)
+        this._heartbeat._stop()
         for (const line of [this._line, this._attempt, ...this._leaving]) if (line) this._drop(line)
         this._line = this._attempt = undefined
         this._tell()
@@ -228,20 +228,16 @@ export class Connection {
             return this._failed(new TrebuchetError("unavailable", this._url + " does not speak trebuchet.v3"), true)
         }
         this._line = line
-        line._since = this._heardAt = this._world.now()
-        this._hasAsked = false
+        line._since = this._world.now()
         this._send(line, "hello", {})
-        this._arm()
+        this._heartbeat._start()
         // Streams first: who calls and observes sees what the call has changed.
         this._owner._opened(line)
         this._settle()
     }
 
     private _received(line: Line, text: unknown): void {
-        if (line === this._line) {
-            this._heardAt = this._world.now()
-            this._hasAsked = false
-        }
+        if (line === this._line) this._heartbeat._heard()
         try {
             const { type, payload } = this._coder.parse(text as string) as any
             if (type === "hello" || (type === "error" && !line._terms)) this._greeted(line, payload)
@@ -276,7 +272,7 @@ export class Connection {
         this._leaving.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
-            this._world.clearTimeout(this._probe)
+            this._heartbeat._stop()
             this._line = undefined
             this._countAnew(line)
         }
@@ -323,7 +319,7 @@ export class Connection {
 
     /** Nothing more goes over the line of now; what was sent may be answered. */
     private _leave(line: Line): void {
-        this._world.clearTimeout(this._probe)
+        this._heartbeat._stop()
         this._line = undefined
         this._leaving.add(line)
         this._tell()
@@ -342,34 +338,11 @@ export class Connection {
         _socket.onerror = () => {}
     }
 
-    // Whether the server is there
-
-    /** A page cannot see pings, so it asks. */
-    private _arm(): void {
-        const line = this._line!
-        const silence = this._world.now() - this._heardAt
-        this._probe = this._world.setTimeout(() => {
-            if (this._world.now() - this._heardAt < probeAfter) this._arm()
-            // Nobody looks at a hidden page, and its timers are late; it asks when it is shown.
-            else if (this._world.isVisible()) this._ask(line)
-        }, probeAfter - silence)
-    }
-
-    private _ask(line: Line): void {
-        this._hasAsked = true
-        this._send(line, "hello", {})
-        this._world.clearTimeout(this._probe)
-        this._probe = this._world.setTimeout(() => {
-            if (this._hasAsked) this._abandon(line, this._url + " says nothing any more")
-            else this._arm()
-        }, probeTimeout)
-    }
-
     /** The network, or the page, has come back or gone. */
     private _wake(): void {
         this._tell()
         if (!this._world.isVisible()) return
-        if (this._line) this._hasAsked || this._ask(this._line)
+        if (this._line) this._heartbeat._ask()
         else if (this._retry && !this._isTold) {
             this._cancelRetry()
             this._connect()
@@ -393,10 +366,10 @@ export class Connection {
             phase,
             since: phase === before.phase ? before.since : this._world.now(),
             failures: this._failures,
-            ...(this._error && { error: this._error }),
-            ...(this._retryAt !== undefined && { retryAt: this._retryAt }),
+            error: this._error,
+            retryAt: this._retryAt,
         }
-        const isSame = (["phase", "failures", "error", "retryAt"] as const).every((each) => before[each] === status[each])
-        if (!isSame) this._status._set(status)
+        const names = Object.keys(status) as (keyof Status)[]
+        if (names.some((name) => status[name] !== before[name])) this._status._set(status)
     }
 }

@@ -15,22 +15,18 @@ export interface Environment {
 export function browser(): Environment {
     const world = globalThis as any
     return {
-        now: () => Date.now(),
-        random: () => Math.random(),
+        now: Date.now,
+        random: Math.random,
         setTimeout: (action, milliseconds) => setTimeout(action, milliseconds),
         clearTimeout: (timer) => clearTimeout(timer),
         isOnline: () => world.navigator?.onLine !== false,
         isVisible: () => world.document?.visibilityState !== "hidden",
         listen(wake) {
-            const kinds: [any, string][] = [
-                [world, "online"],
-                [world, "offline"],
-                [world, "pageshow"],
-                [world.document, "visibilitychange"],
-            ]
-            for (const [target, kind] of kinds) target?.addEventListener?.(kind, wake)
+            // What happens to the document is heard at the window, too.
+            const kinds = ["online", "offline", "pageshow", "visibilitychange"]
+            for (const kind of kinds) world.addEventListener?.(kind, wake)
             return () => {
-                for (const [target, kind] of kinds) target?.removeEventListener?.(kind, wake)
+                for (const kind of kinds) world.removeEventListener?.(kind, wake)
             }
         },
     }
