@@ -23,6 +23,9 @@ enum Consistency {
             case "play":
                 guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
+            case "play-web":
+                guard let crew = WebCrew(Array(arguments.dropFirst())) else { exit(2) }
+                try await crew.run()
             case "office":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await OfficeServer.run(file: arguments[1], port: port)
@@ -52,7 +55,9 @@ enum Consistency {
             sum.add(outcome)
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                print("again: scripts/consistency --seed \(seed) --clients \(options.clients) --calls \(options.calls)")
+                let kind = options.web ? "--web --seed" : "--seed"
+                let size = "--clients \(options.clients) --calls \(options.calls)"
+                print("again: scripts/consistency \(kind) \(seed) \(size)")
                 return false
             }
         }

@@ -6,18 +6,21 @@ struct Options: Sendable {
     var clients = 20
     var calls = 60
     var limit = Duration.seconds(180)
+    /// Clients in Node, with Web/dist/trebuchet.js, instead of those in Swift.
+    var web = false
     /// Guests of the services instead of players of games.
     var services = false
     var rounds = 30
 
     static let help = """
-        usage: Consistency [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
+        usage: Consistency [--web] [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
                Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
 
           --seeds FROM-TO   which seeds, one after the other (1-100)
           --seed N          this one alone
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
+          --web             clients in Node, with trebuchet.js
           --services        two clients of the services in Swift and one in Python
           --rounds N        what each of these does, three writes and an event for each room at once (30)
           --limit SECONDS   how long a seed may take before it is said what hangs (180)
@@ -30,6 +33,7 @@ struct Options: Sendable {
         while let option = rest.next() {
             switch option {
             case "--services": services = true
+            case "--web": web = true
             case "--seeds":
                 let value = try rest.value()
                 let ends = value.split(separator: "-").compactMap { Int($0) }

@@ -22,6 +22,14 @@ import TrebuchetTesting
         #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
     }
 
+    @Test("what clients in JavaScript see and are told fits what the server has, too", arguments: [3, 5])
+    func web(seed: Int) async throws {
+        let arguments = ["--web", "--seed", "\(seed)", "--clients", "4", "--calls", "20"]
+        let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
+    }
+
     @Test("the program says what is wrong with its options")
     func options() async throws {
         for arguments in [["--seeds", "2"], ["--clients", "5"], ["--seed"], ["--nothing", "1"]] {

@@ -75,7 +75,7 @@ final class Judge {
         let scores = scores
         let program = try ChildProgram(
             ServeProcess.built("Consistency"),
-            ["play", "\(seed)", "\(port.port)", "\(first)", "\(count)", "\(options.calls)"]
+            [options.web ? "play-web" : "play", "\(seed)", "\(port.port)", "\(first)", "\(count)", "\(options.calls)"]
         ) { scores.take($0, from: crew) }
         if crew < crews.count { crews[crew] = program } else { crews.append(program) }
     }

@@ -47,7 +47,7 @@ final class Player: Sendable {
     }
 
     /// Harsh where a cut leaves room for a whole state: else nothing would ever arrive.
-    private static func faults(_ random: inout RandomSource) -> FaultyLink.Faults {
+    static func faults(_ random: inout RandomSource) -> FaultyLink.Faults {
         switch Int.random(in: 0..<10, using: &random) {
         case 0: return .none
         case 1..<5: return .mild

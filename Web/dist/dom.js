@@ -1,0 +1,2 @@
+/* dom.js of Trebuchet, MIT License */
+function a(n,t){let o=()=>t(n.getSnapshot()),l=n.subscribe(o);return o(),l}function T(n,t,o=String){return a(n,l=>t.textContent=l==null?"":o(l))}function p(n,t,o,l,f=()=>{}){let r=new Map;return a(n,(v=[])=>{let u=new Map,d=t.firstChild;for(let e of v){let s=o(e);if(u.has(s))continue;let{element:i,value:c}=r.get(s)??{element:l(e),value:void 0};r.delete(s),c!==e&&f(i,e),u.set(s,{element:i,value:e}),d===i?d=i.nextSibling:t.insertBefore(i,d)}for(let{element:e}of r.values())e.remove();r=u})}export{p as list,T as show,a as watch};

@@ -1,0 +1,256 @@
+import type { Connection, Line } from "./connection.js"
+import type { Environment } from "./environment.js"
+import { TrebuchetError } from "./errors.js"
+import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, UntypedCallOptions } from "./types.js"
+
+/** What the server counts for each message besides its bytes. */
+const messageCost = 4096
+/** Milliseconds; a timer that is set to more fires at once. */
+const longestTimer = 2 ** 31 - 1
+
+interface PendingCall {
+    _number: number
+    _actorID: string
+    _method: MethodInfo
+    /** JSON, as they were when the call was made. */
+    _arguments: string
+    _generics: string[] | undefined
+    /** By when it ends, if the caller has said so. */
+    _deadline: number | undefined
+    _isIdempotent: boolean
+    /** The line that it was sent over last; undefined while it waits. */
+    _line?: Line | undefined
+    _cost: number
+    /** It may have run. */
+    _wasSent?: boolean
+    /** The name of the connection that it was sent over first: there the server keeps its answer. */
+    _session?: string | undefined
+    _end(error: TrebuchetError | undefined, value?: unknown): void
+}
+
+const byteCount = (text: string): number => new TextEncoder().encode(text).length
+
+/** The error that the server tells; `method` knows how to read what it threw. */
+export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {
+    const { code, message, errorMessage, type, data, retryAfterMilliseconds } = payload
+    // The type may be named with what it is in.
+    const codec = type && method?.errors?.[type.split(".").pop()]
+    return new TrebuchetError(
+        code ?? "internal",
+        message ?? errorMessage ?? "",
+        type,
+        codec && data !== undefined ? codec.read(data) : data,
+        retryAfterMilliseconds
+    )
+}
+
+/** The calls of a client, those that wait for a connection or for room among them. */
+export class Calls {
+    _connection!: Connection
+    private _pending = new Map<number, PendingCall>()
+    private _waiting: PendingCall[] = []
+    /** The line that calls go over, and what is under way there. */
+    private _line: Line | undefined
+    private _count = 0
+    private _bytes = 0
+
+    constructor(
+        private _options: ConnectOptions,
+        private _world: Environment,
+        private _coder: JSONCoder,
+        private _nextNumber: () => number,
+        /** Streams that were asked for and have not begun: the server counts them as calls. */
+        private _beginning: () => number
+    ) {}
+
+    _call(actorID: string, method: MethodInfo, args: readonly unknown[], options: UntypedCallOptions = {}): Call<any, any> {
+        const call = new Promise((resolve, reject) =>
+            this._start(actorID, method, args, options, (error, value) => (error ? reject(error) : resolve(value)))
+        ) as Call<any, any>
+        call.result = (): Promise<Result<any, any>> =>
+            call.then(
+                (value) => ({ ok: true, value }),
+                (error) => ({ ok: false, error })
+            )
+        return call
+    }
+
+    private _start(
+        actorID: string,
+        method: MethodInfo,
+        args: readonly unknown[],
+        { signal, timeout, genericSubstitutions, idempotent }: UntypedCallOptions,
+        end: PendingCall["_end"]
+    ): void {
+        const { target } = method
+        const { _connection: connection, _world: world } = this
+        const patience = Math.min(timeout ?? this._options.timeout ?? 30_000, longestTimer)
+        const refuse = (code: string, text: string): void => end(new TrebuchetError(code, text))
+        if (signal?.aborted) return refuse("cancelled", target + " was cancelled")
+        const { waitingCalls = 1000 } = this._options
+        if (this._waiting.length >= waitingCalls * (connection._line ? 10 : 1)) {
+            return refuse("rateLimited", this._waiting.length + " calls wait to be sent already (waitingCalls)")
+        }
+        if (!connection._isExpected) {
+            return refuse("unavailable", "there is no connection: " + connection._status.getSnapshot().error?.message)
+        }
+        let text: string
+        try {
+            // No value is null on the wire; a codec need not know.
+            text = this._coder.stringify(
+                args.map((each, index) => (each == null ? null : (method.arguments?.[index]?.write(each) ?? each)))
+            )
+        } catch (error) {
+            return refuse("invalidArguments", `${target}: ${(error as any)?.message}`)
+        }
+        const number = this._nextNumber()
+        const stop = (code: string, text: string): void => {
+            if (call._line) connection._send(call._line, "cancel", { callID: String(number) })
+            call._end(new TrebuchetError(code, text))
+        }
+        const abort = (): void => stop("cancelled", target + " was cancelled")
+        const call: PendingCall = {
+            _number: number,
+            _actorID: actorID,
+            _method: method,
+            _arguments: text,
+            _generics: genericSubstitutions,
+            _deadline: timeout ? world.now() + patience : undefined,
+            _isIdempotent: idempotent ?? method.idempotent ?? false,
+            _cost: 0,
+            _end: (error, value) => {
+                if (!this._pending.delete(number)) return
+                world.clearTimeout(timer)
+                signal?.removeEventListener("abort", abort)
+                if (call._line) this._left(call)
+                else this._waiting = this._waiting.filter((each) => each !== call)
+                end(error, value)
+                this._sendNext()
+                connection._settle()
+            },
+        }
+        const timer =
+            patience &&
+            world.setTimeout(() => {
+                const what = call._wasSent ? "answered" : "sent, for want of a connection,"
+                stop("timeout", `${target} was not ${what} within ${patience} ms`)
+            }, patience)
+        signal?.addEventListener("abort", abort)
+        this._pending.set(number, call)
+        this._waiting.push(call)
+        this._sendNext()
+    }
+
+    // Sending
+
+    /** Calls that wait are sent in their order, as far as there is room for them. */
+    _sendNext(): void {
+        const line = this._connection._line
+        const terms = line?._terms
+        if (!terms || line !== this._line) return
+        for (let call = this._waiting[0]; call; call = this._waiting[0]) {
+            if (this._count + this._beginning() >= terms.callsPerConnection) return
+            const text = this._message(call, terms.session)
+            const size = byteCount(text)
+            const cost = size + messageCost
+            if (this._count && this._bytes + cost > terms.callBytesPerConnection) return
+            const { target } = call._method
+            if (call._session && !terms.session) {
+                call._end(
+                    new TrebuchetError("unknownOutcome", target + " was sent, and the server of now keeps no answers")
+                )
+            } else if (size > terms.messageSize) {
+                const text = `${target} makes a message of ${size} bytes; the server takes ${terms.messageSize} (ServerLimits.messageSize)`
+                call._end(new TrebuchetError(call._wasSent ? "unknownOutcome" : "invalidArguments", text))
+            } else {
+                this._waiting.shift()
+                call._line = line
+                call._cost = cost
+                this._count++
+                this._bytes += cost
+                if (call._isIdempotent) call._session ??= terms.session
+                call._wasSent = true
+                this._connection._write(line, text)
+            }
+        }
+    }
+
+    private _message(call: PendingCall, session: string | undefined): string {
+        const { _deadline: deadline, _generics: generics } = call
+        const name = call._isIdempotent && (call._session ?? session)
+        const envelope = {
+            type: call._session ? "repeat" : "invocation",
+            payload: {
+                callID: String(call._number),
+                actorID: call._actorID,
+                targetIdentifier: call._method.target,
+                ...(generics && { genericSubstitutions: generics }),
+                ...(deadline && { timeoutMilliseconds: Math.max(1, Math.ceil(deadline - this._world.now())) }),
+                ...(name && { session: name }),
+            },
+        }
+        return this._coder.stringify(envelope).slice(0, -2) + `,"arguments":${call._arguments}}}`
+    }
+
+    private _left(call: PendingCall): void {
+        if (call._line !== this._line) return
+        this._count--
+        this._bytes -= call._cost
+    }
+
+    // What the connection tells
+
+    _greeted(line: Line): void {
+        this._line = line
+        this._count = this._bytes = 0
+        this._sendNext()
+    }
+
+    /** Whether it was the answer to a call. */
+    _answered({ callID, error, result }: any): boolean {
+        const call = this._pending.get(Number(callID))
+        if (!call) return false
+        const { _method: method } = call
+        let failure: TrebuchetError | undefined
+        try {
+            if (error) failure = errorOf(error, method)
+            else if (method.result && result != null) result = method.result.read(result)
+        } catch (problem) {
+            failure = new TrebuchetError("internal", `the answer of ${method.target} cannot be read: ` + (problem as any)?.message)
+        }
+        call._end(failure, result)
+        return true
+    }
+
+    _isUsing(line: Line): boolean {
+        return [...this._pending.values()].some((call) => call._line === line)
+    }
+
+    _lost(line: Line, error: TrebuchetError): void {
+        for (const call of [...this._pending.values()]) {
+            if (call._line !== line) continue
+            if (call._session) {
+                this._left(call)
+                call._line = undefined
+                this._waiting.push(call)
+            } else this._endUnknown(call, error)
+        }
+        // Their numbers grow on each line.
+        this._waiting.sort((a, b) => a._number - b._number)
+        this._sendNext()
+    }
+
+    _gaveUp(error: TrebuchetError): void {
+        for (const call of [...this._pending.values()]) {
+            // What was sent over a line that goes on may still be answered.
+            if (call._line && !this._connection._isClosed) continue
+            if (call._wasSent) this._endUnknown(call, error)
+            else call._end(new TrebuchetError("unavailable", error.message))
+        }
+    }
+
+    private _endUnknown(call: PendingCall, error: TrebuchetError): void {
+        const text = `${call._method.target} was sent and not answered, so it may have run: ${error.message}`
+        call._end(new TrebuchetError("unknownOutcome", text))
+    }
+}

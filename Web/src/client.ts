@@ -1,0 +1,95 @@
+import { Calls } from "./calls.js"
+import { Connection } from "./connection.js"
+import { browser, Environment } from "./environment.js"
+import { ObservedEvents } from "./events.js"
+import { ObservedState } from "./state.js"
+import { Streams } from "./streams.js"
+import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, UntypedActor, UntypedCallOptions } from "./types.js"
+
+/**
+ * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
+ * trying until `close()`.
+ */
+export function connect(url: string | URL, options: ConnectOptions = {}): Client {
+    const world: Environment = { ...browser(), ...(options as any).environment }
+    const coder = options.json ?? JSON
+    const address = String(new URL(url, (globalThis as any).location?.href)).replace(/^http/, "ws")
+
+    // Calls and streams have numbers that grow, of one row.
+    let number = 0
+    const nextNumber = (): number => ++number
+    const streams = new Streams(world, nextNumber)
+    const calls = new Calls(options, world, coder, nextNumber, streams._beginning)
+    const connection = new Connection(address, options, world, coder, {
+        _opened: () => streams._opened(),
+        _greeted: (line) => calls._greeted(line),
+        _received(kind, payload, line) {
+            if (kind !== "response") streams._received(kind, payload, line)
+            else if (!calls._answered(payload)) streams._refused(payload, line)
+            // A stream that has begun leaves room for a call.
+            if (kind !== "streamData") calls._sendNext()
+        },
+        _lost(line, error) {
+            streams._lost(line)
+            calls._lost(line, error)
+        },
+        _gaveUp(error) {
+            calls._gaveUp(error)
+            streams._gaveUp(error)
+        },
+        _isUsing: (line) => calls._isUsing(line),
+    })
+    calls._connection = streams._connection = connection
+
+    const state = (actorID: string, { target, value }: StreamInfo): ObservedState<any> =>
+        new ObservedState(streams, streams._source({ actorID, targetIdentifier: target }, false), value)
+    const events = (actorID: string, { target, value }: StreamInfo): ObservedEvents<any> =>
+        new ObservedEvents(
+            streams,
+            streams._source({ actorID, targetIdentifier: target }, true),
+            value,
+            options.eventBuffer ?? 1000
+        )
+
+    const untyped = (id: string): UntypedActor => {
+        // The same each time, as views want it that ask while they are drawn.
+        const made = new Map<string, ObservedState<any>>()
+        return {
+            call: (target, args = [], options) => calls._call(id, { target }, args, options),
+            state(target = "observeState") {
+                if (!made.has(target)) made.set(target, state(id, { target }))
+                return made.get(target)!
+            },
+            events: (target) => events(id, { target }),
+        }
+    }
+
+    const typed = (info: ActorInfo<any>, id: string): any => {
+        const actor: any = {}
+        for (const [name, method] of Object.entries<MethodInfo>(info.methods ?? {})) {
+            // Each parameter has a colon; what comes behind the arguments are options.
+            const count = method.target.split(":").length - 1
+            actor[name] = (...args: unknown[]) => {
+                const given = Array.from({ length: count }, (_, index) => args[index])
+                return calls._call(id, method, given, args[count] as UntypedCallOptions)
+            }
+        }
+        // Made when they are asked for, and then the same each time.
+        const lazily = (make: typeof state | typeof events, infos: Record<string, StreamInfo> = {}): void => {
+            for (const [name, info] of Object.entries(infos)) {
+                let made: unknown
+                Object.defineProperty(actor, name, { get: () => (made ??= make(id, info)), enumerable: true })
+            }
+        }
+        lazily(state, info.states as any)
+        lazily(events, info.events as any)
+        return actor
+    }
+
+    return {
+        status: connection._status,
+        actor: (first: any, id?: string) => (id === undefined ? untyped(first) : typed(first, id)),
+        reconnect: () => connection._reconnect(),
+        close: () => connection._close(),
+    } as Client
+}

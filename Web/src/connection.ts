@@ -1,0 +1,375 @@
+import { backoff } from "./backoff.js"
+import type { Environment } from "./environment.js"
+import { TrebuchetError } from "./errors.js"
+import { Heartbeat } from "./heartbeat.js"
+import { isObject } from "./json.js"
+import { Value } from "./store.js"
+import type { ConnectOptions, JSONCoder, Status } from "./types.js"
+
+/** Milliseconds. */
+const connectTimeout = 10_000
+/** How long a connection must have lasted for failures to be counted anew. */
+const lasting = 10_000
+/** The longest time for which a server can keep its clients away. */
+const longestAbsence = 60_000
+
+/** What the server says of itself. */
+export interface Terms {
+    session?: string
+    callsPerConnection: number
+    callBytesPerConnection: number
+    messageSize: number
+}
+
+const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnection: 16 << 20, messageSize: 1 << 20 }
+
+/** One WebSocket. */
+export interface Line {
+    _socket: any
+    _since: number
+    /** Known once the server has answered `hello`: calls may go. */
+    _terms?: Terms
+}
+
+/** Who is told how the connection fares. */
+export interface ConnectionOwner {
+    /** Streams go over this line from now on. */
+    _opened(line: Line): void
+    /** Calls go over it, too. */
+    _greeted(line: Line): void
+    /** A message that is none of the connection's own. What it throws ends the line. */
+    _received(kind: string, payload: any, line: Line): void
+    /** What was sent over it and not answered will not be any more. */
+    _lost(line: Line, error: TrebuchetError): void
+    /** There will be none, unless somebody asks. */
+    _gaveUp(error: TrebuchetError): void
+    /** Whether calls over the line wait for their answers. */
+    _isUsing(line: Line): boolean
+}
+
+/** Keeps a client connected. */
+export class Connection {
+    readonly _status: Value<Status>
+    /** The line of now, over which streams go. */
+    _line: Line | undefined
+    _isClosed = false
+
+    private _attempt: Line | undefined
+    /** Lines that go on until there is another one, and until what was sent over them is answered. */
+    private _leaving = new Set<Line>()
+    /** Grows with each attempt, so that what comes late of an older one is known as such. */
+    private _number = 0
+    private _isAsking = false
+    private _retry: any
+    private _retryAt: number | undefined
+    /** The server has said when to come back. */
+    private _isTold = false
+    private _connectTimer: any
+    private _heartbeat: Heartbeat
+    private _failures = 0
+    private _wasLive = false
+    private _isRefused = false
+    private _error: TrebuchetError | undefined
+    private _unlisten: () => void
+
+    constructor(
+        private _url: string,
+        private _options: ConnectOptions,
+        private _world: Environment,
+        private _coder: JSONCoder,
+        private _owner: ConnectionOwner
+    ) {
+        this._status = new Value<Status>({ phase: "connecting", since: _world.now(), failures: 0 })
+        this._heartbeat = new Heartbeat(
+            _world,
+            () => this._send(this._line!, "hello", {}),
+            () => this._abandon(this._line!, _url + " says nothing any more")
+        )
+        this._unlisten = _world.listen(() => this._wake())
+        this._connect()
+    }
+
+    /** Whether there will be a connection without anybody's asking. */
+    get _isExpected(): boolean {
+        return !this._isClosed && !!(this._line || this._attempt || this._isAsking || this._retry)
+    }
+
+    _send(line: Line, kind: string, payload: object): void {
+        this._write(line, this._coder.stringify({ type: kind, payload }))
+    }
+
+    /** A line that has begun to close takes nothing; that it is lost is told by itself. */
+    _write(line: Line, text: string): void {
+        if (line._socket.readyState === 1) line._socket.send(text)
+    }
+
+    _reconnect(): void {
+        if (this._isClosed) return
+        this._failures = 0
+        this._isRefused = false
+        this._error = undefined
+        this._cancelRetry()
+        if (this._line) this._leave(this._line)
+        if (!this._attempt && !this._isAsking) this._connect()
+    }
+
+    _close(): void {
+        if (this._isClosed) return
+        this._isClosed = true
+        this._number++
+        this._error = new TrebuchetError("unavailable", "the client was closed")
+        this._unlisten()
+        this._cancelRetry()
+        this._world.clearTimeout(this._connectTimer)
+        this._heartbeat._stop()
+        for (const line of [this._line, this._attempt, ...this._leaving]) if (line) this._drop(line)
+        this._line = this._attempt = undefined
+        this._tell()
+        this._owner._gaveUp(this._error)
+    }
+
+    /** Lines that are left to their calls may go when these have been answered. */
+    _settle(): void {
+        if (!this._line) return
+        for (const line of this._leaving) if (!this._owner._isUsing(line)) this._drop(line)
+    }
+
+    /** The line is no good any more: silent, or its server says what nobody understands. */
+    _abandon(line: Line, text: string): void {
+        this._drop(line)
+        this._ended(line, new TrebuchetError("unavailable", text))
+    }
+
+    /** Who is signed in is so no more. */
+    _unauthenticated(line: Line, message: string): void {
+        const error = new TrebuchetError("unauthenticated", message)
+        if (line !== this._line) return
+        if (typeof this._options.token === "function") {
+            this._drop(line)
+            return this._ended(line, error)
+        }
+        // The connection stays, for what strangers may call.
+        this._error = error
+        this._isRefused = true
+        this._tell()
+    }
+
+    _goAway(line: Line, milliseconds: number): void {
+        if (line !== this._line) return
+        this._leave(line)
+        // A server that sends every client away at once is no better than one that fails.
+        this._countAnew(line) || this._failures++
+        this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence), true)
+    }
+
+    // What an attempt comes to
+
+    private async _connect(): Promise<void> {
+        const number = ++this._number
+        const { token } = this._options
+        let given: unknown
+        this._isAsking = true
+        try {
+            // Waited for in any case: who connects has the client before anything happens.
+            given = await (typeof token === "function" ? token() : token)
+        } catch (error) {
+            if (number !== this._number) return
+            this._isAsking = false
+            const text = "there is no token to connect with: " + (error as any)?.message
+            return this._failed(new TrebuchetError("unauthenticated", text))
+        }
+        if (number !== this._number) return
+        this._isAsking = false
+        // Others cannot stand in the field; said here, since the socket's own error would quote it.
+        if (given && !/^[\w\-.~+]+$/.test(given as string)) {
+            const text = "a token has letters, digits and -._~+ alone"
+            return this._failed(new TrebuchetError("invalidArguments", text), true)
+        }
+        const protocols = ["trebuchet.v3"]
+        if (given) protocols.push("bearer." + given)
+        let socket: any
+        try {
+            socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(this._url, protocols)
+        } catch {
+            const text = `there is no WebSocket, or ${this._url} is no address of one`
+            return this._failed(new TrebuchetError("unavailable", text), true)
+        }
+        const line: Line = { _socket: socket, _since: 0 }
+        this._attempt = line
+        this._connectTimer = this._world.setTimeout(
+            () => this._abandon(line, `${this._url} did not answer within ${connectTimeout / 1000} s`),
+            connectTimeout
+        )
+        let status: number | undefined
+        socket.onopen = () => this._opened(line)
+        socket.onmessage = (event: any) => this._received(line, event.data)
+        // Node's sockets tell the status, a browser tells nobody.
+        socket.onerror = (event: any) => (status = Number(/response: (\d{3})/.exec(event?.message)?.[1]))
+        socket.onclose = (event: any) => {
+            const { code } = event
+            const isFinal = line === this._attempt && (status === 403 || (status === 401 && typeof token !== "function"))
+            const why = line._since
+                ? `the connection to ${this._url} was closed (${code}${event.reason ? " " + event.reason : ""})`
+                : status
+                ? `${this._url} answers ${status}`
+                : `${this._url} cannot be reached, or does not let this page or its token in: a browser does not tell which`
+            const wasSignedOut = status === 401 ? "unauthenticated" : status === 403 ? "unauthorized" : "unavailable"
+            this._detach(line)
+            this._ended(line, new TrebuchetError(wasSignedOut, why), isFinal)
+        }
+        this._tell()
+    }
+
+    private _opened(line: Line): void {
+        this._world.clearTimeout(this._connectTimer)
+        this._attempt = undefined
+        if (line._socket.protocol !== "trebuchet.v3") {
+            this._drop(line)
+            return this._failed(new TrebuchetError("unavailable", this._url + " does not speak trebuchet.v3"), true)
+        }
+        this._line = line
+        line._since = this._world.now()
+        this._send(line, "hello", {})
+        this._heartbeat._start()
+        // Streams first: who calls and observes sees what the call has changed.
+        this._owner._opened(line)
+        this._settle()
+    }
+
+    private _received(line: Line, text: unknown): void {
+        if (line === this._line) this._heartbeat._heard()
+        try {
+            const { type, payload } = this._coder.parse(text as string) as any
+            if (type === "hello" || (type === "error" && !line._terms)) this._greeted(line, payload)
+            else if (type === "goAway") this._goAway(line, Number(payload.reconnectAfterMilliseconds) || 0)
+            else if (type === "error" && payload.code === "unauthenticated") this._unauthenticated(line, payload.message)
+            else this._owner._received(type, payload, line)
+        } catch (error) {
+            // A server that sends what nobody can read is not to be trusted with the rest.
+            this._abandon(line, "the server sent what is no message: " + (error as any)?.message)
+        }
+    }
+
+    private _greeted(line: Line, payload: any): void {
+        const isFirst = !line._terms
+        // A server that does not know `hello` answers with an error, and keeps no answers.
+        line._terms = { ...usualTerms, ...(isObject(payload.limits) && payload.limits), session: payload.session }
+        if (!isFirst || line !== this._line) return
+        this._wasLive = true
+        this._error = undefined
+        this._isRefused = false
+        this._tell()
+        this._owner._greeted(line)
+    }
+
+    /** A line is no more. */
+    private _ended(line: Line, error: TrebuchetError, isFinal = false): void {
+        if (line === this._attempt) {
+            this._world.clearTimeout(this._connectTimer)
+            this._attempt = undefined
+            return this._failed(error, isFinal, error.code !== "unavailable")
+        }
+        this._leaving.delete(line)
+        const wasLine = line === this._line
+        if (wasLine) {
+            this._heartbeat._stop()
+            this._line = undefined
+            this._countAnew(line)
+        }
+        this._owner._lost(line, error)
+        if (wasLine) this._failed(error)
+    }
+
+    /** Final is what another attempt would meet with, too. */
+    private _failed(error: TrebuchetError, isFinal = false, isRefused = isFinal): void {
+        this._error = error
+        this._failures++
+        this._isRefused = isRefused
+        if (!isFinal) return this._schedule(0)
+        this._tell()
+        this._owner._gaveUp(error)
+    }
+
+    private _schedule(atLeast: number, isTold = false): void {
+        this._cancelRetry()
+        this._isTold = isTold
+        const { initialDelay = 200, maximumDelay = 10_000 } = this._options
+        const delay = Math.max(atLeast, backoff(this._failures, initialDelay, maximumDelay, this._world.random()))
+        this._retryAt = this._world.now() + delay
+        this._retry = this._world.setTimeout(() => {
+            this._cancelRetry()
+            this._connect()
+        }, delay)
+        this._tell()
+    }
+
+    private _cancelRetry(): void {
+        this._world.clearTimeout(this._retry)
+        this._retry = this._retryAt = undefined
+        this._isTold = false
+    }
+
+    private _countAnew(line: Line): boolean {
+        const hasLasted = this._world.now() - line._since >= lasting
+        if (hasLasted) this._failures = 0
+        return hasLasted
+    }
+
+    // The end of a line
+
+    /** Nothing more goes over the line of now; what was sent may be answered. */
+    private _leave(line: Line): void {
+        this._heartbeat._stop()
+        this._line = undefined
+        this._leaving.add(line)
+        this._tell()
+    }
+
+    private _drop(line: Line): void {
+        this._leaving.delete(line)
+        this._detach(line)
+        line._socket.close()
+    }
+
+    private _detach(line: Line): void {
+        const { _socket } = line
+        _socket.onopen = _socket.onmessage = _socket.onclose = null
+        // Node's sockets throw an error that nobody listens to.
+        _socket.onerror = () => {}
+    }
+
+    /** The network, or the page, has come back or gone. */
+    private _wake(): void {
+        this._tell()
+        if (!this._world.isVisible()) return
+        if (this._line) this._heartbeat._ask()
+        else if (this._retry && !this._isTold) {
+            this._cancelRetry()
+            this._connect()
+        }
+    }
+
+    private _tell(): void {
+        const before = this._status.getSnapshot()
+        const phase = this._isClosed
+            ? "offline"
+            : this._isRefused
+            ? "refused"
+            : this._line?._terms
+            ? "live"
+            : !this._world.isOnline()
+            ? "offline"
+            : this._wasLive
+            ? "stale"
+            : "connecting"
+        const status: Status = {
+            phase,
+            since: phase === before.phase ? before.since : this._world.now(),
+            failures: this._failures,
+            error: this._error,
+            retryAt: this._retryAt,
+        }
+        const names = Object.keys(status) as (keyof Status)[]
+        if (names.some((name) => status[name] !== before[name])) this._status._set(status)
+    }
+}

@@ -1,0 +1,55 @@
+import { TrebuchetError } from "./errors.js"
+import { Queue } from "./queue.js"
+import type { Source } from "./source.js"
+import type { Streams } from "./streams.js"
+import type { Codec, Events, Store, StreamStatus } from "./types.js"
+
+/** Events, as TypeScript reads them. */
+export class ObservedEvents<T> implements Events<T> {
+    constructor(
+        private _streams: Streams,
+        private _source: Source,
+        private _codec: Codec | undefined,
+        /** Events that wait for a slow reader at most. */
+        private _buffer: number
+    ) {}
+
+    get status(): Store<StreamStatus> {
+        return this._source._status
+    }
+
+    subscribe(listener: (event: T) => void, failed?: (error: TrebuchetError) => void): () => void {
+        const end = this._streams._observe(
+            this._source,
+            (event) => {
+                let value: any = event
+                try {
+                    if (this._codec && event != null) value = this._codec.read(event)
+                } catch (error) {
+                    // Left out, it would be a gap.
+                    return fail(new TrebuchetError("internal", "an event cannot be read: " + (error as any)?.message))
+                }
+                listener(value)
+            },
+            (error) => fail(error)
+        )
+        const fail = (error: TrebuchetError): void => {
+            end()
+            failed?.(error)
+        }
+        return end
+    }
+
+    [Symbol.asyncIterator](): AsyncIterator<T> {
+        const queue = new Queue<T>()
+        const end = this.subscribe(
+            (event) => {
+                if (queue._count < this._buffer) return queue._put(event)
+                queue._end(new TrebuchetError("overflow", `${this._buffer} events waited to be read (eventBuffer)`))
+            },
+            (error) => queue._end(error)
+        )
+        queue._stop = end
+        return queue
+    }
+}

@@ -1,0 +1,60 @@
+import { ExactNumber, numberMark } from "./numbers.js"
+import type { JSONCoder } from "./types.js"
+
+/** Whether a text may have a number that a double does not hold: only then is it worth the work. */
+const suspicious = /[\d.]{16}|\d[eE][+-]?\d{3}/
+/** A string, or what stands where a number may stand. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+const grammar = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** A number's worth, in one form; undefined for what is no number. */
+function worth(text: string): string | undefined {
+    const parts = grammar.exec(text)
+    if (!parts) return undefined
+    const [, sign, whole = "", fraction = "", exponent = "0"] = parts
+    const digits = (whole + fraction).replace(/^0+/, "")
+    const significant = digits.replace(/0+$/, "")
+    if (!significant) return "0"
+    return sign + significant + "e" + (Number(exponent) - fraction.length + digits.length - significant.length)
+}
+
+/** Something that does not stand in a text. */
+function markFor(text: string): string {
+    let mark: string
+    do mark = "number" + Math.random() + ":"
+    while (text.includes(mark))
+    return mark
+}
+
+/** What reads and writes `bigint` and all digits of a `Decimal`: `connect(url, { json: exact })`. */
+export const exact: JSONCoder = {
+    parse(text) {
+        if (!suspicious.test(text)) return JSON.parse(text)
+        const mark = markFor(text)
+        let isChanged = false
+        const marked = text.replace(token, (token) => {
+            const exactly = token[0] === '"' ? undefined : worth(token)
+            if (exactly === undefined || exactly === worth(String(Number(token)))) return token
+            isChanged = true
+            return `"${mark}${token}"`
+        })
+        if (!isChanged) return JSON.parse(text)
+        return JSON.parse(marked, (_, value) =>
+            typeof value === "string" && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value
+        )
+    },
+
+    stringify(value) {
+        const mark = markFor("")
+        let isChanged = false
+        const text = JSON.stringify(value, function (this: any, name, value) {
+            const original = this[name]
+            if (typeof original !== "bigint" && !original?.[numberMark]) return value
+            const text = String(original)
+            if (!grammar.test(text)) throw new TypeError("no number: " + text)
+            isChanged = true
+            return mark + text
+        })
+        return isChanged ? text.replace(new RegExp(`"${mark.replace(".", "\\.")}([^"]+)"`, "g"), "$1") : text
+    },
+}

@@ -1,0 +1,52 @@
+import type { Environment } from "./environment.js"
+
+/** Milliseconds of silence on a visible page until the server is asked whether it is there, and then until it is given up. */
+const askAfter = 20_000
+const patience = 10_000
+
+/** Finds out that a connection is half open: a page cannot see pings, so it asks. */
+export class Heartbeat {
+    private _timer: any
+    private _heardAt = 0
+    /** The server was asked, and has said nothing since. */
+    private _hasAsked = false
+
+    constructor(private _world: Environment, private _question: () => void, private _isDead: () => void) {}
+
+    /** There is a connection, and something has come over it. */
+    _start(): void {
+        this._heard()
+        this._arm()
+    }
+
+    _stop(): void {
+        this._world.clearTimeout(this._timer)
+    }
+
+    _heard(): void {
+        this._heardAt = this._world.now()
+        this._hasAsked = false
+    }
+
+    /** Asks now, unless an answer is waited for. */
+    _ask(): void {
+        if (this._hasAsked) return
+        this._hasAsked = true
+        this._question()
+        this._set(() => (this._hasAsked ? this._isDead() : this._arm()), patience)
+    }
+
+    private _arm(): void {
+        const silence = (): number => this._world.now() - this._heardAt
+        this._set(() => {
+            if (silence() < askAfter) this._arm()
+            // Nobody looks at a hidden page, and its timers are late; it asks when it is shown.
+            else if (this._world.isVisible()) this._ask()
+        }, askAfter - silence())
+    }
+
+    private _set(action: () => void, milliseconds: number): void {
+        this._stop()
+        this._timer = this._world.setTimeout(action, milliseconds)
+    }
+}

@@ -1,0 +1,54 @@
+export const hasOwn = Object.hasOwn
+
+export const isObject = (value: any): value is Record<string, any> => typeof value === "object" && value !== null
+
+/** Sets a member; one that is called `__proto__` is a member as any other. */
+export function define(object: object, name: string, value: unknown): void {
+    Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+}
+
+function alike(a: any, b: any): boolean {
+    return isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
+}
+
+/** Whether two values are equal as JSON. */
+export function equal(a: any, b: any): boolean {
+    if (!alike(a, b)) return a === b
+    const names = Object.keys(a)
+    return (
+        names.length === Object.keys(b).length && names.every((name) => hasOwn(b, name) && equal(a[name], b[name]))
+    )
+}
+
+/** A new value with all that it has in common with the old one taken from there. What is new is nobody else's yet, and is changed. */
+export function share(old: any, fresh: any): any {
+    if (!alike(old, fresh)) return fresh
+    const names = Object.keys(fresh)
+    let same = names.length === Object.keys(old).length
+    for (const name of names) {
+        const value = fresh[name]
+        const known = hasOwn(old, name)
+        const shared = known ? share(old[name], value) : value
+        if (shared !== value) define(fresh, name, shared)
+        same &&= known && shared === old[name]
+    }
+    return same ? old : fresh
+}
+
+/** The names of a path (RFC 6901). */
+export function parsePath(path: string): string[] {
+    if (path === "") return []
+    if (path[0] !== "/" || /~(?![01])/.test(path)) throw new SyntaxError("no JSON pointer: " + path)
+    return path
+        .slice(1)
+        .split("/")
+        .map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"))
+}
+
+/** The member or element of that name; undefined where there is none. */
+export function member(value: any, name: string): any {
+    // An array has members besides its elements, `length` for one.
+    return isObject(value) && hasOwn(value, name) && (!Array.isArray(value) || isIndex(name)) ? value[name] : undefined
+}
+
+export const isIndex = (name: string): boolean => /^(0|[1-9]\d*)$/.test(name)

@@ -1,0 +1,164 @@
+import { errorOf } from "./calls.js"
+import type { Connection, Line } from "./connection.js"
+import type { Environment } from "./environment.js"
+import { TrebuchetError } from "./errors.js"
+import { Source, Target } from "./source.js"
+
+/** Milliseconds that a stream goes on when nobody observes it any more: a view that is made anew takes it over. */
+const lingering = 100
+/** The longest that a server can have us wait before a stream is asked for again. */
+const longestWait = 600_000
+
+/** The streams of a client: which message belongs to which. They outlive their connection; on the next one each is taken up where it was. */
+export class Streams {
+    _connection!: Connection
+    /** By what they are of, as long as anybody holds them: one stream for all who observe the same. */
+    private _known = new Map<string, WeakRef<Source>>()
+    private _forgotten = new FinalizationRegistry<string>((key) => {
+        if (!this._known.get(key)?.deref()) this._known.delete(key)
+    })
+    /** Those that are observed. */
+    private _active = new Set<Source>()
+
+    constructor(private _world: Environment, private _nextNumber: () => number) {}
+
+    /** Asked for on the line of now, and not begun. */
+    _beginning = (): number => {
+        let count = 0
+        for (const source of this._active) if (source._callID && !source._hasBegun) count++
+        return count
+    }
+
+    _source(target: Target, isEvents: boolean): Source {
+        const key = JSON.stringify([target, isEvents])
+        let source = this._known.get(key)?.deref()
+        if (!source) {
+            source = new Source(target, isEvents)
+            this._known.set(key, new WeakRef(source))
+            this._forgotten.register(source, key)
+        }
+        return source
+    }
+
+    /** Asks for it as long as anybody observes it. Gives what ends that. */
+    _observe(source: Source, listener: (value: any) => void, failed: (error: TrebuchetError) => void): () => void {
+        const ends = [source._listeners._add(listener), source._ends._add(failed)]
+        this._world.clearTimeout(source._timer)
+        this._active.add(source)
+        this._begin(source)
+        return () => {
+            for (const end of ends.splice(0)) end()
+            if (!source._listeners._count) this._later(source, lingering)
+        }
+    }
+
+    /** Asks for it, unless that was done on the line of now. */
+    _begin(source: Source): void {
+        const line = this._connection._line
+        if (!line || source._line === line) return
+        source._line = line
+        source._hasBegun = false
+        source._callID = String(this._nextNumber())
+        this._connection._send(line, ...source._request())
+    }
+
+    /** Asks for it again, or lets it go when nobody observes it by then. */
+    private _later(source: Source, milliseconds: number): void {
+        this._world.clearTimeout(source._timer)
+        if (this._connection._isClosed) return
+        const look = (): void => (source._listeners._count ? this._begin(source) : this._release(source))
+        source._timer = this._world.setTimeout(look, milliseconds)
+    }
+
+    private _release(source: Source): void {
+        this._active.delete(source)
+        this._stop(source)
+        source._released()
+    }
+
+    /** One that has not begun is ended when it does. */
+    private _stop(source: Source): void {
+        if (source._line && source._hasBegun) this._end(source._line, source._streamID)
+    }
+
+    private _end(line: Line, streamID: unknown): void {
+        this._connection._send(line, "streamEnd", { streamID, reason: "clientUnsubscribed" })
+    }
+
+    private _fail(source: Source, error: TrebuchetError): void {
+        source._failed(error)
+        // What may pass is asked for again; other errors wait for the next connection. Who listens to events is done with them.
+        const { code, retryAfter } = error
+        if (source._listeners._count && (code === "rateLimited" || code === "unavailable")) {
+            const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
+            this._later(source, wait * (1 + this._world.random()))
+        }
+    }
+
+    // What the connection tells
+
+    _opened(): void {
+        for (const source of this._active) if (source._listeners._count) this._begin(source)
+    }
+
+    _lost(line: Line): void {
+        for (const source of this._active) if (source._line === line) source._interrupted()
+    }
+
+    _gaveUp(error: TrebuchetError): void {
+        if (!this._connection._isClosed) return
+        for (const source of [...this._active]) {
+            this._world.clearTimeout(source._timer)
+            this._fail(source, error)
+        }
+    }
+
+    /** The call that was to begin a stream was refused. */
+    _refused({ callID, error }: any, line: Line): void {
+        const source = this._find((each) => each._line === line && each._callID === callID)
+        if (source && error) this._didFail(source, errorOf(error))
+    }
+
+    _received(kind: string, payload: any, line: Line): void {
+        const { streamID } = payload
+        if (kind === "streamStart") {
+            const source = this._find((each) => each._line === line && each._callID === payload.callID)
+            if (!source) return this._end(line, streamID)
+            if (!source._started(payload)) this._lose(source, line, streamID, "begin anew")
+            return
+        }
+        const source = this._find((each) => each._line === line && each._streamID === streamID)
+        if (!source) return
+        if (kind === "streamData") {
+            if (!source._hasBegun || source._take(payload)) return
+            if (source._isEvents) return this._lose(source, line, streamID, "did not come")
+            // A whole value is asked for: the server is told no epoch that it knows.
+            source._forget()
+            source._line = undefined
+            this._begin(source)
+        } else if (kind === "streamError") this._didFail(source, errorOf(payload))
+        else if (kind === "streamEnd") {
+            const { reason } = payload
+            // It goes on with the next connection.
+            if (reason === "serverDraining" || reason === "connectionClosed") source._interrupted()
+            else if (reason === "actorTerminated") this._fail(source, new TrebuchetError("actorNotFound", "the actor is gone"))
+            else this._fail(source, new TrebuchetError("unavailable", "the stream has ended: " + reason))
+        }
+    }
+
+    private _didFail(source: Source, error: TrebuchetError): void {
+        // It was asked for too late for a server that ends, and is again with the next one.
+        if (error.code === "unavailable" && source._line !== this._connection._line) source._interrupted()
+        else this._fail(source, error)
+    }
+
+    private _lose(source: Source, line: Line, streamID: unknown, what: string): void {
+        this._end(line, streamID)
+        this._fail(source, new TrebuchetError("overflow", `events of ${source._target.actorID} ${what}`))
+    }
+
+    private _find(matches: (source: Source) => boolean): Source | undefined {
+        for (const source of this._active) if (matches(source)) return source
+        return undefined
+    }
+}

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import { createRequire } from "node:module"
+import { test } from "node:test"
+import { list, show, watch } from "../dist/dom.js"
+import { readable } from "../dist/svelte.js"
+import { actorType } from "../dist/trebuchet.js"
+import { World } from "./fakes.mjs"
+import { debian } from "./sockets.mjs"
+
+/** A store that the test sets. */
+function storeOf(value) {
+    const listeners = new Set()
+    return {
+        listeners,
+        getSnapshot: () => value,
+        subscribe(listener) {
+            listeners.add(listener)
+            return () => listeners.delete(listener)
+        },
+        set(next) {
+            value = next
+            for (const listener of [...listeners]) listener()
+        },
+    }
+}
+
+test("Svelte: a store calls at once and with each change, until it is left", () => {
+    const store = storeOf(1)
+    const seen = []
+    const end = readable(store).subscribe((value) => seen.push(value))
+    store.set(2)
+    end()
+    store.set(3)
+    assert.deepEqual(seen, [1, 2])
+    assert.equal(store.listeners.size, 0)
+})
+
+// As much of a page as is needed.
+class Node {
+    parent = null
+    children = []
+    textContent = ""
+    get firstChild() {
+        return this.children[0] ?? null
+    }
+    get nextSibling() {
+        const { children } = this.parent
+        return children[children.indexOf(this) + 1] ?? null
+    }
+    insertBefore(node, place) {
+        node.remove()
+        this.children.splice(place ? this.children.indexOf(place) : this.children.length, 0, node)
+        node.parent = this
+    }
+    remove() {
+        if (this.parent) this.parent.children.splice(this.parent.children.indexOf(this), 1)
+        this.parent = null
+    }
+}
+
+test("pages: a value is shown as text", () => {
+    const store = storeOf(undefined)
+    const node = new Node()
+    const end = show(store, node, (value) => `<${value}>`)
+    assert.equal(node.textContent, "")
+    store.set(5)
+    assert.equal(node.textContent, "<5>")
+    end()
+    store.set(6)
+    assert.equal(node.textContent, "<5>")
+    const seen = []
+    watch(store, (value) => seen.push(value))()
+    assert.deepEqual(seen, [6])
+})
+
+test("pages: a list keeps its elements, in the order of the values", () => {
+    const store = storeOf(undefined)
+    const parent = new Node()
+    let made = 0
+    let updated = 0
+    const end = list(
+        store,
+        parent,
+        ({ id }) => id,
+        () => {
+            made++
+            return new Node()
+        },
+        (node, { text }) => {
+            updated++
+            node.textContent = text
+        }
+    )
+    const texts = () => parent.children.map(({ textContent }) => textContent).join("")
+    const items = Object.fromEntries([..."abcdef"].map((id) => [id, { id, text: id }]))
+    const of = (ids) => [...ids].map((id) => items[id])
+    for (const ids of ["abc", "abc", "cba", "bd", "", "fedcba", "acf", "bacdef"]) {
+        const before = new Map(parent.children.map((node) => [node.textContent, node]))
+        store.set(of(ids))
+        assert.equal(texts(), ids)
+        for (const node of parent.children) assert.equal(before.get(node.textContent) ?? node, node)
+    }
+    const counts = [made, updated]
+    store.set([...of("bacde"), { id: "f", text: "F" }])
+    assert.equal(texts(), "bacdeF")
+    assert.deepEqual([made, updated], [counts[0], counts[1] + 1])
+    // The same key twice is one element.
+    store.set(of("aab"))
+    assert.equal(texts(), "ab")
+    store.set(undefined)
+    assert.equal(texts(), "")
+    end()
+    assert.equal(store.listeners.size, 0)
+})
+
+// React's own hooks in the places where a renderer has them, for one component without effects of others: what `useSyncExternalStore`
+// is promised is looked at, not React itself.
+function rendererOf(React, component) {
+    const internals = React.__SECRET_INTERNALS_DO_NOT_USE_OR_YOU_WILL_BE_FIRED
+    const slots = []
+    let index = 0
+    let renders = 0
+    const dispatcher = {
+        useMemo(make, dependencies) {
+            const slot = (slots[index++] ??= {})
+            if (!slot.dependencies?.every((each, place) => Object.is(each, dependencies[place]))) {
+                Object.assign(slot, { value: make(), dependencies })
+            }
+            return slot.value
+        },
+        useSyncExternalStore(subscribe, getSnapshot) {
+            const slot = (slots[index++] ??= {})
+            slot.value = getSnapshot()
+            assert.ok(Object.is(slot.value, getSnapshot()), "the snapshot is the same until it changes")
+            if (slot.subscribe !== subscribe) {
+                slot.end?.()
+                slot.subscribe = subscribe
+                slot.end = subscribe(() => {
+                    if (!Object.is(slot.value, getSnapshot())) render()
+                })
+            }
+            return slot.value
+        },
+    }
+    const result = {
+        get renders() {
+            return renders
+        },
+        unmount: () => slots.forEach((slot) => slot.end?.()),
+    }
+    const render = () => {
+        index = 0
+        renders++
+        const before = internals.ReactCurrentDispatcher.current
+        internals.ReactCurrentDispatcher.current = dispatcher
+        try {
+            result.value = component()
+        } finally {
+            internals.ReactCurrentDispatcher.current = before
+        }
+    }
+    result.render = render
+    render()
+    return result
+}
+
+test("React: a component has the state, and is rendered again when that, or its part, changes", async () => {
+    const React = debian("react")
+    const require = createRequire(import.meta.url)
+    // Debian's React is CommonJS, where Node finds it by NODE_PATH.
+    execFileSync("esbuild", ["dist/react.js", "--format=cjs", "--outfile=.build/react.cjs", "--log-level=warning"])
+    const { useActor, useActorState } = require("../.build/react.cjs")
+    const world = new World()
+    const client = await world.live()
+    const Board = actorType({ name: "Board", states: { state: { target: "observeState" } } })
+    const component = rendererOf(React, () => {
+        const board = useActor(client, Board, "b")
+        const { phase } = useActorState(client.status)
+        return { board, phase, whole: useActorState(board.state), part: useActorState(board.state, "/list") }
+    })
+    const [payload] = world.socket.take("invocation")
+    world.socket.receive("streamStart", { streamID: "s", callID: payload.callID, epoch: "e" })
+    const { board } = component.value
+    assert.deepEqual([component.value.phase, component.value.whole, component.renders], ["live", undefined, 1])
+    world.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: { list: [1], n: 1 } })
+    assert.deepEqual(component.value.part, [1])
+    assert.equal(component.value.board, board)
+    const { renders } = component
+    world.socket.receive("streamData", { streamID: "s", sequenceNumber: 2, data: { list: [1], n: 1 } })
+    component.render()
+    assert.equal(component.renders, renders + 1)
+    assert.deepEqual(world.socket.take("invocation"), [])
+    component.unmount()
+    await world.pass(100)
+    assert.equal(world.socket.take("streamEnd").length, 1)
+})

@@ -1,0 +1,468 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { backoff } from "../.build/backoff.js"
+import { settle, World } from "./fakes.mjs"
+
+const phase = (client) => client.status.getSnapshot().phase
+const errorOf = (client) => client.status.getSnapshot().error?.code
+
+test("the wait doubles with each failure, up to the longest, and is drawn from nothing on", () => {
+    // Failures, what is drawn, wait.
+    const table = [
+        [0, 1, 0], [1, 1, 200], [2, 1, 400], [3, 1, 800], [6, 1, 6400], [7, 1, 10000], [1000, 1, 10000], [5, 0, 0], [2, 0.5, 200],
+    ]
+    for (const [failures, random, wait] of table) assert.equal(backoff(failures, 200, 10000, random), wait)
+})
+
+test("it says hello right after opening, and is live with the answer", async () => {
+    const world = new World()
+    const client = world.connect()
+    assert.equal(phase(client), "connecting")
+    await settle()
+    assert.deepEqual(world.socket.protocols, ["trebuchet.v3"])
+    world.socket.open()
+    assert.deepEqual(world.socket.take(), [{ type: "hello", payload: {} }])
+    assert.equal(phase(client), "connecting")
+    world.socket.receive("hello", { session: "a", limits: {} })
+    assert.equal(phase(client), "live")
+    assert.equal(client.status.getSnapshot(), client.status.getSnapshot())
+})
+
+test("a server that does not know hello is live, too", async () => {
+    const world = new World()
+    const client = world.connect()
+    await settle()
+    world.socket.open()
+    world.socket.receive("error", { code: "malformedEnvelope", message: "hello?" })
+    assert.equal(phase(client), "live")
+})
+
+test("a lost connection is stale, and is made again behind waits that double until one has lasted", async () => {
+    const world = new World()
+    const client = await world.live()
+    const waits = []
+    world.socket.lose()
+    for (let failure = 1; failure <= 8; failure++) {
+        assert.equal(phase(client), "stale")
+        waits.push(client.status.getSnapshot().retryAt - world.time)
+        assert.equal(client.status.getSnapshot().failures, failure)
+        await world.pass(waits.at(-1))
+        // That it came to be is not enough.
+        failure % 2 ? world.socket.lose() : (world.socket.greet(), world.socket.lose())
+    }
+    assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 10000, 10000])
+    await world.pass(10000)
+    world.socket.greet()
+    assert.equal(phase(client), "live")
+    assert.equal(errorOf(client), undefined)
+    await world.pass(9_999)
+    world.socket.lose()
+    assert.equal(client.status.getSnapshot().failures, 10)
+    await world.pass(10_000)
+    world.socket.greet()
+    await world.pass(10_000)
+    world.socket.lose()
+    assert.equal(client.status.getSnapshot().retryAt - world.time, 200)
+})
+
+test("an attempt that comes to nothing within 10 s is given up", async () => {
+    const world = new World()
+    const client = world.connect()
+    await world.pass(9_999)
+    assert.equal(world.socket.wasClosed, undefined)
+    await world.pass(1)
+    assert.equal(world.socket.wasClosed, true)
+    await world.pass(200)
+    assert.equal(world.sockets.length, 2)
+    // What comes late of the old one is nothing.
+    world.sockets[0].greet()
+    world.sockets[0].lose()
+    assert.equal(phase(client), "connecting")
+    world.socket.greet()
+    assert.equal(phase(client), "live")
+})
+
+test("a half-open connection is found within 45 s on a visible page", async () => {
+    const world = new World()
+    const client = await world.live()
+    const { socket } = world
+    socket.take()
+    await world.pass(19_999)
+    assert.deepEqual(socket.take(), [])
+    await world.pass(1)
+    assert.deepEqual(socket.take(), [{ type: "hello", payload: {} }])
+    // An answer is a sign of life, any message is.
+    socket.receive("hello", { session: "a" })
+    await world.pass(20_000)
+    assert.equal(socket.take("hello").length, 1)
+    socket.receive("unknownKind", {})
+    await world.pass(29_999)
+    assert.equal(phase(client), "live")
+    await world.pass(15_000)
+    assert.notEqual(phase(client), "live")
+    assert.equal(socket.wasClosed, true)
+})
+
+test("a connection on which something comes is not asked", async () => {
+    const world = new World()
+    await world.live()
+    world.socket.take()
+    for (let round = 0; round < 20; round++) {
+        await world.pass(10_000)
+        world.socket.receive("unknownKind", {})
+    }
+    assert.deepEqual(world.socket.take(), [])
+})
+
+test("a hidden page asks nothing, and asks at once when it is shown", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.take()
+    world.visible = false
+    world.wake()
+    await world.pass(600_000)
+    assert.deepEqual(world.socket.take(), [])
+    assert.equal(phase(client), "live")
+    world.visible = true
+    world.wake()
+    assert.deepEqual(world.socket.take("hello"), [{}])
+    await world.pass(10_000)
+    assert.equal(phase(client), "stale")
+})
+
+test("a page that is shown again and again does not put off the end of a dead connection", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.take()
+    for (let round = 0; round < 10; round++) {
+        world.wake()
+        await world.pass(999)
+    }
+    assert.equal(world.socket.take("hello").length, 1)
+    await world.pass(10)
+    assert.equal(phase(client), "stale")
+})
+
+test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.lose()
+    for (let round = 0; round < 8; round++) {
+        await world.pass(10_000)
+        world.socket.lose()
+    }
+    const { length } = world.sockets
+    world.visible = false
+    world.wake()
+    await settle()
+    assert.equal(world.sockets.length, length)
+    world.visible = true
+    world.wake()
+    await settle()
+    assert.equal(world.sockets.length, length + 1)
+    world.wake()
+    await settle()
+    assert.equal(world.sockets.length, length + 1)
+    world.socket.greet()
+    world.chance = 0
+    world.socket.receive("goAway", { reason: "draining", reconnectAfterMilliseconds: 5_000 })
+    assert.equal(phase(client), "stale")
+    world.wake()
+    await settle()
+    assert.equal(world.sockets.length, length + 1)
+    await world.pass(5_000)
+    assert.equal(world.sockets.length, length + 2)
+})
+
+test("a server keeps its clients away for a minute at most", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.receive("goAway", { reconnectAfterMilliseconds: 1e12 })
+    assert.equal(client.status.getSnapshot().retryAt - world.time, 60_000)
+})
+
+test("a server that sends each client away at once is asked less and less often", async () => {
+    const world = new World()
+    const client = world.connect()
+    await settle()
+    const waits = []
+    for (let round = 0; round < 4; round++) {
+        world.socket.greet()
+        world.socket.receive("goAway", { reconnectAfterMilliseconds: 1 })
+        waits.push(client.status.getSnapshot().retryAt - world.time)
+        await world.pass(waits.at(-1))
+    }
+    assert.deepEqual(waits, [200, 400, 800, 1600])
+})
+
+test("a listener that another one takes out is not called any more", async () => {
+    const world = new World()
+    const client = world.connect()
+    const seen = []
+    client.status.subscribe(() => end())
+    const end = client.status.subscribe(() => seen.push("called"))
+    await settle()
+    world.socket.greet()
+    assert.deepEqual(seen, [])
+})
+
+test("without a network the phase says so, and attempts go on", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.online = false
+    world.wake()
+    assert.equal(phase(client), "live")
+    world.socket.lose()
+    assert.equal(phase(client), "offline")
+    await world.pass(200)
+    assert.equal(world.sockets.length, 2)
+    world.socket.lose()
+    world.online = true
+    world.wake()
+    await settle()
+    assert.equal(phase(client), "stale")
+    assert.equal(world.sockets.length, 3)
+})
+
+test("a token is asked for before each connection, and stands in a subprotocol", async () => {
+    const world = new World()
+    let count = 0
+    const client = await world.live({ token: async () => `a.b-${++count}_~+` })
+    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.a.b-1_~+"])
+    world.socket.lose()
+    await world.pass(200)
+    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.a.b-2_~+"])
+    client.close()
+    const other = new World()
+    other.connect({ token: () => null })
+    await settle()
+    assert.deepEqual(other.socket.protocols, ["trebuchet.v3"])
+})
+
+test("a token that cannot be had is asked for again", async () => {
+    const world = new World()
+    let fails = true
+    const client = world.connect({
+        token() {
+            if (fails) throw new Error("no network")
+            return "t"
+        },
+    })
+    await settle()
+    assert.equal(errorOf(client), "unauthenticated")
+    assert.equal(phase(client), "connecting")
+    assert.equal(world.sockets.length, 0)
+    fails = false
+    await world.pass(200)
+    world.socket.greet()
+    assert.equal(phase(client), "live")
+})
+
+test("a token that cannot be sent is refused, and not told", async () => {
+    const world = new World()
+    const client = world.connect({ token: "secret token" })
+    await world.pass(100_000)
+    assert.equal(phase(client), "refused")
+    assert.equal(world.sockets.length, 0)
+    assert.doesNotMatch(client.status.getSnapshot().error.message, /secret/)
+})
+
+test("what the server answers, where a socket tells it", async () => {
+    // Status, token, phase, code, whether it goes on.
+    const table = [
+        [401, undefined, "refused", "unauthenticated", false],
+        [401, "t", "refused", "unauthenticated", false],
+        [401, () => "t", "refused", "unauthenticated", true],
+        [403, () => "t", "refused", "unauthorized", false],
+        [503, undefined, "connecting", "unavailable", true],
+        [undefined, undefined, "connecting", "unavailable", true],
+    ]
+    for (const [status, token, expected, code, goesOn] of table) {
+        const world = new World()
+        const client = world.connect({ token })
+        await settle()
+        world.socket.lose(1006, status ? `Unexpected server response: ${status}` : "")
+        assert.equal(phase(client), expected)
+        assert.equal(errorOf(client), code)
+        await world.pass(100_000)
+        assert.equal(world.sockets.length > 1, goesOn, `${status} ${token}`)
+        if (goesOn) continue
+        // Asked for, it tries again.
+        client.reconnect()
+        await settle()
+        world.socket.greet()
+        assert.equal(phase(client), "live")
+    }
+})
+
+test("a browser is told what can be known", async () => {
+    const world = new World()
+    const client = world.connect()
+    await settle()
+    world.socket.lose()
+    assert.match(client.status.getSnapshot().error.message, /cannot be reached, or does not let/)
+})
+
+test("a server that speaks another protocol is refused", async () => {
+    const world = new World()
+    const client = world.connect()
+    await settle()
+    world.socket.open("")
+    assert.equal(phase(client), "refused")
+    assert.equal(world.socket.wasClosed, true)
+    await world.pass(100_000)
+    assert.equal(world.sockets.length, 1)
+})
+
+test("who is signed in no more connects with another token", async () => {
+    const world = new World()
+    let count = 0
+    const client = await world.live({ token: () => `t${++count}` })
+    world.socket.receive("error", { code: "unauthenticated", message: "signed out" })
+    assert.equal(world.socket.wasClosed, true)
+    assert.equal(phase(client), "stale")
+    assert.equal(errorOf(client), "unauthenticated")
+    await world.pass(200)
+    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.t2"])
+    world.socket.greet()
+    assert.equal(errorOf(client), undefined)
+})
+
+test("without another token it is refused, and what strangers may call goes on", async () => {
+    const world = new World()
+    const client = await world.live({ token: "t" })
+    world.socket.receive("error", { code: "unauthenticated", message: "signed out" })
+    assert.equal(phase(client), "refused")
+    assert.equal(world.socket.wasClosed, undefined)
+    const call = client.actor("auth").call("signIn()")
+    const [{ callID }] = world.socket.take("invocation")
+    world.socket.receive("response", { callID, result: 1 })
+    assert.equal(await call, 1)
+})
+
+test("messages that are none end the connection, and nothing else", async () => {
+    const bad = [
+        "", "{", "null", "7", '"x"', "[]", "{}", '{"type":"response"}', '{"type":"streamStart"}', '{"type":"streamData","payload":null}',
+        '{"type":"hello"}', '{"type":"goAway"}', "[".repeat(100_000),
+    ]
+    for (const text of bad) {
+        const world = new World()
+        const client = await world.live()
+        const state = client.actor("a").state()
+        state.subscribe(() => {})
+        const call = client.actor("a").call("f()").result()
+        world.socket.receiveText(text)
+        assert.equal(world.socket.wasClosed, true, text)
+        assert.equal(phase(client), "stale", text)
+        assert.equal((await call).error.code, "unknownOutcome")
+        await world.pass(200)
+        world.socket.greet()
+        assert.equal(phase(client), "live")
+    }
+})
+
+test("messages of unknown kinds, and for nobody, are for newer clients", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.socket.receive("novelty", { a: 1 })
+    world.socket.receive("response", { callID: "99", result: 1 })
+    world.socket.receive("response", { callID: "x", error: { code: "internal" } })
+    world.socket.receive("streamData", { streamID: "s9", sequenceNumber: 1, data: 1 })
+    world.socket.receive("streamEnd", { streamID: "s9", reason: "completed" })
+    world.socket.receive("streamError", { streamID: "s9", code: "internal" })
+    world.socket.receive("error", { code: "malformedEnvelope", message: "?" })
+    assert.equal(phase(client), "live")
+})
+
+test("a listener that throws hurts nobody else", async () => {
+    const told = []
+    const before = console.error
+    console.error = (error) => told.push(error.message)
+    try {
+        const world = new World()
+        const client = world.connect()
+        const seen = []
+        client.status.subscribe(() => {
+            throw new Error("mine")
+        })
+        client.status.subscribe(() => seen.push(phase(client)))
+        await settle()
+        world.socket.greet()
+        assert.deepEqual(seen, ["live"])
+        assert.deepEqual(told, ["mine"])
+    } finally {
+        console.error = before
+    }
+})
+
+test("a closed client is offline for good, and leaves nothing behind", async () => {
+    const world = new World()
+    const client = await world.live()
+    client.actor("a").state().subscribe(() => {})
+    const call = client.actor("a").call("f()")
+    client.close()
+    client.close()
+    client.reconnect()
+    assert.equal((await call.result()).error.code, "unknownOutcome")
+    assert.equal((await client.actor("a").call("f()").result()).error.code, "unavailable")
+    assert.equal(phase(client), "offline")
+    await world.pass(100_000)
+    assert.equal(world.sockets.length, 1)
+    assert.equal(world.socket.wasClosed, true)
+    assert.equal(world.timers.size, 0)
+    assert.equal(world.listeners.size, 0)
+})
+
+test("closed while it asks for a token, it makes no socket", async () => {
+    const world = new World()
+    let give
+    const client = world.connect({ token: () => new Promise((resolve) => (give = resolve)) })
+    await settle()
+    client.close()
+    give("t")
+    await settle()
+    assert.equal(world.sockets.length, 0)
+    assert.equal(world.timers.size, 0)
+})
+
+test("asked to, it makes another connection, and what was sent is answered over the old one", async () => {
+    const world = new World()
+    const client = await world.live()
+    const call = client.actor("a").call("f()")
+    const old = world.socket
+    const [{ callID }] = old.take("invocation")
+    client.reconnect()
+    await settle()
+    assert.equal(world.sockets.length, 2)
+    world.socket.greet()
+    assert.equal(old.wasClosed, undefined)
+    old.receive("response", { callID, result: "late" })
+    assert.equal(await call, "late")
+    assert.equal(old.wasClosed, true)
+    assert.equal(phase(client), "live")
+})
+
+test("addresses", async () => {
+    const { connect } = await import("../dist/trebuchet.js")
+    const table = [
+        ["ws://a:1", "ws://a:1/"], ["wss://a/x", "wss://a/x"], ["http://a", "ws://a/"], ["https://a/b?c", "wss://a/b?c"],
+        [new URL("https://a"), "wss://a/"],
+    ]
+    for (const [url, expected] of table) {
+        const world = new World()
+        let seen
+        const client = connect(url, {
+            environment: world.environment,
+            WebSocket: class {
+                constructor(url) {
+                    seen = url
+                }
+                close() {}
+            },
+        })
+        await settle()
+        assert.equal(seen, expected)
+        client.close()
+    }
+    assert.throws(() => connect("nonsense"))
+})

@@ -1,0 +1,204 @@
+// players.mjs SEED FIRST CALLS DIRECT LINK…: clients of the games of Tests/Consistency, one over each link, and a witness for each game
+// without faults. They say on their output how calls ended and what readers found.
+import { connect, TrebuchetError } from "../../dist/trebuchet.js"
+import { WebSocket } from "../sockets.mjs"
+import { BoardCheck, boardDigest, LedgerCheck, ledgerDigest, MoveCheck, RoundCheck } from "./checks.mjs"
+
+const [seed, first, calls] = process.argv.slice(2, 5).map(Number)
+const [direct, ...links] = process.argv.slice(5)
+const games = 2
+const callsPerPlayer = 100_000
+
+const say = (line) => process.stdout.write(line + "\n")
+const found = new Set()
+/** Each finding once: a fault that repeats itself would hide others. */
+function finding(text) {
+    if (!found.has(text)) say("finding " + text)
+    found.add(text)
+}
+
+process.on("uncaughtException", (error) => finding("not caught: " + error?.stack?.replaceAll("\n", " ")))
+// What a listener throws is told here.
+console.error = (error) => finding("told: " + (error?.stack ?? error).toString().replaceAll("\n", " "))
+// The crew has gone.
+process.stdin.on("end", () => process.exit(0))
+const whereabouts = new Map()
+process.stdin.on("data", (text) => {
+    if (String(text).includes("status")) for (const [name, where] of whereabouts) say(`status ${name}: ${where()}`)
+})
+
+/** mulberry32 */
+function randomOf(seed) {
+    return (limit) => {
+        seed = (seed + 0x6d2b79f5) | 0
+        let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+        return ((t ^ (t >>> 14)) >>> 0) % limit
+    }
+}
+
+const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+const totals = {
+    values: 0, events: 0, eventBytes: 0, overflowsOfNewLives: 0, overflowsOfReaders: 0, overflowsOfConnections: 0, stalls: 0,
+    stalledBytes: 0, takenBack: 0, connections: 0, cuts: 0, shortStalls: 0,
+}
+const clients = []
+
+function client(url) {
+    const made = connect(url, { WebSocket, initialDelay: 5, maximumDelay: 100, timeout: 60_000 })
+    clients.push(made)
+    return made
+}
+
+/** Reads all that a game shows, until it closes, and checks each value. */
+async function watch(name, number, game) {
+    const told = (text) => text && finding(`${name}: ${text}`)
+
+    /** Until `isLast`; subscribes anew when the server says that something was left out. */
+    const read = (target, check, isLast) =>
+        new Promise((resolve) => {
+            const state = game.state(target)
+            let last
+            let end = () => {}
+            whereabouts.set(`${name}, ${target}`, () => JSON.stringify([state.status.getSnapshot(), last]).slice(0, 200))
+            const take = () => {
+                const value = state.getSnapshot()
+                if (value === undefined || value === last) return
+                last = value
+                totals.values++
+                told(check.take(value))
+                if (!isLast(value)) return
+                endStatus()
+                end()
+                whereabouts.delete(`${name}, ${target}`)
+                resolve(value)
+            }
+            const begin = () => {
+                end = state.subscribe(take)
+            }
+            const endStatus = state.status.subscribe(() => {
+                const { phase, error } = state.status.getSnapshot()
+                if (phase !== "failed") return
+                if (error.code !== "overflow" || !check.overflowed) told(`${target} ended: ${error.code} ${error.message}`)
+                check.overflowed?.()
+                end()
+                begin()
+            })
+            begin()
+        })
+
+    const readMoves = async () => {
+        const check = new MoveCheck()
+        whereabouts.set(`${name}, moves`, () => `after ${check.number} of ${check.life}`)
+        for (let isOver = false; !isOver; ) {
+            try {
+                for await (const move of game.events("observeMoves")) {
+                    told(check.take(move))
+                    isOver = move.isLast
+                    if (isOver) break
+                }
+            } catch (error) {
+                if (error.code !== "overflow") told(`the stream of moves ended: ${error.code} ${error.message}`)
+                // The client itself found that numbers are missing: the server has left events out and told nobody.
+                if (error.message.includes("did not come")) told(`after ${check.number}: ${error.message}`)
+                if (error.message.includes("waited to be read")) totals.overflowsOfReaders++
+                check.overflowed()
+            }
+        }
+        whereabouts.delete(`${name}, moves`)
+        totals.events += check.count
+        totals.eventBytes += check.bytes
+        totals.overflowsOfNewLives += check.overflowsOfNewLives
+        totals.overflowsOfConnections += check.overflowsOfConnections
+        return check.calls
+    }
+
+    const rounds = Object.assign(new RoundCheck(), { overflowed() { this.isAfterOverflow = true } })
+    const [ledger, board, , moved] = await Promise.all([
+        read("observeLedger", new LedgerCheck(), (value) => value.isClosed),
+        read("observeBoard", new BoardCheck(), (value) => value.isClosed),
+        read("observeRound", rounds, (value) => value.isLast),
+        readMoves(),
+    ])
+    say(`final ${number} ledger ${ledgerDigest(ledger)} ${name}`)
+    say(`final ${number} board ${boardDigest(board)} ${name}`)
+    const ran = new Set(ledger.calls)
+    totals.takenBack += [...moved].filter((call) => !ran.has(call)).length
+}
+
+/** Makes a player's calls, two at a time. */
+async function play(number, game) {
+    const name = `player ${number}`
+    const ledger = game.state("observeLedger")
+    const board = game.state("observeBoard")
+    let seen = { life: 0, turn: 0 }
+    // Whether the board has come since it was asked for or taken up again: until then the server may answer before it shows.
+    let hasCome = false
+    board.status.subscribe(() => (hasCome = false))
+    board.subscribe(() => (hasCome = true))
+    const note = (receipt, before) => {
+        if (receipt.life === before.life && receipt.turn < before.turn) finding(`${name}: an answer of turn ${receipt.turn} after one of ${before.turn}`)
+        seen = receipt
+    }
+    /** What a call changed is shown before its answer. */
+    const noteShown = (receipt) => {
+        const shown = board.getSnapshot()
+        if (hasCome && shown.life === receipt.life && shown.turn < receipt.turn) {
+            finding(`${name}: an answer of turn ${receipt.turn} came before its board`)
+        }
+    }
+    const put = async (call, target, args) => {
+        try {
+            const { turn } = await game.call(target, args, { idempotent: true })
+            say(`acked ${call} ${turn}`)
+            const shown = ledger.getSnapshot()
+            if (ledger.status.getSnapshot().phase === "live" && shown.calls.length < turn) finding(`${name}: call ${call} was answered before the ledger had it`)
+        } catch (error) {
+            if (error.code === "unknownOutcome") say(`unknown ${call}`)
+            else if (error.code === "unavailable") say(`refused ${call}`)
+            else finding(`${name}: call ${call} ended with ${error.code} ${error.message}`)
+        }
+    }
+    const lane = async (lane) => {
+        const random = randomOf(seed * 1009 + number * 31 + lane)
+        for (let index = lane; index < calls; index += 2) {
+            await wait(random(16))
+            const call = number * callsPerPlayer + index
+            const padding = random(1001)
+            const kind = random(10)
+            const before = seen
+            whereabouts.set(`${name}, lane ${lane}`, () => `waits for call ${call}`)
+            try {
+                if (kind < 4) await put(call, "put(_:padding:)", [call, padding])
+                else if (kind < 6) await put(call, "putSlowly(_:padding:milliseconds:)", [call, padding, random(21)])
+                else if (kind < 9) {
+                    const receipt = await game.call("move(_:padding:)", [call, padding])
+                    noteShown(receipt)
+                    note(receipt, before)
+                }
+                else note(await game.call("look()"), before)
+            } catch (error) {
+                if (!(error instanceof TrebuchetError) || !["unknownOutcome", "unavailable"].includes(error.code)) {
+                    finding(`${name}: a plain call ended with ${error.code} ${error.message}`)
+                }
+            }
+        }
+        whereabouts.delete(`${name}, lane ${lane}`)
+    }
+    await Promise.all([lane(0), lane(1)])
+}
+
+const readers = []
+for (let game = 0; game < games; game++) readers.push(watch(`witness ${first}`, game, client(direct).actor(`games/${game}`)))
+const players = links.map((url, index) => {
+    const number = first + index
+    const game = client(url).actor(`games/${number % games}`)
+    readers.push(watch(`player ${number}`, number % games, game))
+    return play(number, game)
+})
+await Promise.all(players)
+say("calls-ended")
+await Promise.all(readers)
+say("totals " + JSON.stringify(totals))
+say("readers-ended")
+for (const made of clients) made.close()

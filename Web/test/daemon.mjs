@@ -1,0 +1,51 @@
+// `trebuchet serve` in a process of its own.
+import { spawn } from "node:child_process"
+import { connect } from "../dist/trebuchet.js"
+import { WebSocket } from "./sockets.mjs"
+
+export const tool = process.env.TREBUCHET_TOOL
+
+export class Daemon {
+    output = ""
+
+    /** Starts it, on a free port or on one that is given. */
+    static async start(args = [], port = 0) {
+        const daemon = new Daemon()
+        daemon.process = spawn(tool, ["serve", "--port", String(port), ...args], { stdio: ["ignore", "pipe", "pipe"] })
+        daemon.ended = new Promise((resolve) => daemon.process.once("exit", resolve))
+        daemon.process.stderr.on("data", (text) => (daemon.output += text))
+        daemon.url = await new Promise((resolve, reject) => {
+            daemon.process.stdout.on("data", (text) => {
+                daemon.output += text
+                const url = /wss?:\/\/\S+/.exec(daemon.output)
+                if (url) resolve(url[0])
+            })
+            daemon.ended.then(() => reject(new Error("trebuchet serve ended: " + daemon.output)))
+        })
+        daemon.port = Number(new URL(daemon.url).port)
+        return daemon
+    }
+
+    connect(options) {
+        return connect(this.url, { WebSocket, initialDelay: 5, maximumDelay: 100, ...options })
+    }
+
+    async end(signal = "SIGKILL") {
+        this.process.kill(signal)
+        await this.ended
+    }
+}
+
+/** Waits until a store's value is as it should be. */
+export function until(store, condition) {
+    return new Promise((resolve) => {
+        let end = () => {}
+        const look = () => {
+            if (!condition(store.getSnapshot())) return
+            end()
+            resolve(store.getSnapshot())
+        }
+        end = store.subscribe(look)
+        look()
+    })
+}

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { browser } from "../.build/environment.js"
+
+test("outside of a page it is visible and online, and nothing wakes it", () => {
+    const world = browser()
+    assert.equal(world.isVisible(), true)
+    assert.equal(world.isOnline(), true)
+    world.listen(() => {})()
+    assert.ok(Math.abs(world.now() - Date.now()) < 1000)
+    assert.ok(world.random() < 1)
+})
+
+test("in a page the network, the page's return and its being shown wake it", () => {
+    const page = new EventTarget()
+    const before = Object.getOwnPropertyDescriptor(globalThis, "navigator")
+    globalThis.addEventListener = page.addEventListener.bind(page)
+    globalThis.removeEventListener = page.removeEventListener.bind(page)
+    globalThis.document = { visibilityState: "hidden" }
+    Object.defineProperty(globalThis, "navigator", { value: { onLine: false }, configurable: true })
+    try {
+        const world = browser()
+        assert.equal(world.isVisible(), false)
+        assert.equal(world.isOnline(), false)
+        document.visibilityState = "visible"
+        assert.equal(world.isVisible(), true)
+        let woken = 0
+        const end = world.listen(() => woken++)
+        for (const kind of ["online", "offline", "pageshow", "visibilitychange", "click"]) page.dispatchEvent(new Event(kind))
+        assert.equal(woken, 4)
+        end()
+        page.dispatchEvent(new Event("online"))
+        assert.equal(woken, 4)
+    } finally {
+        for (const name of ["addEventListener", "removeEventListener", "document"]) delete globalThis[name]
+        if (before) Object.defineProperty(globalThis, "navigator", before)
+        else delete globalThis.navigator
+    }
+})

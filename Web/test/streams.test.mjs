@@ -1,0 +1,522 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { actorType, array, date, struct } from "../dist/trebuchet.js"
+import { settle, World } from "./fakes.mjs"
+
+/** Answers what asks for a stream; gives the request. */
+function begin(socket, terms = {}) {
+    const [request] = socket.take().filter(({ payload }) => payload.targetIdentifier)
+    assert.ok(request, "a stream is asked for")
+    const { callID, actorID, targetIdentifier } = request.payload
+    socket.receive("streamStart", { streamID: "s1", callID, actorID, targetIdentifier, epoch: "e1", ...terms })
+    return request
+}
+
+const data = (socket, sequenceNumber, data, streamID = "s1") => socket.receive("streamData", { streamID, sequenceNumber, data })
+const patch = (socket, sequenceNumber, base, patch) => socket.receive("streamData", { streamID: "s1", sequenceNumber, base, patch })
+const streamKinds = (socket) => socket.take().filter(({ type }) => type !== "hello")
+
+/** A live client with one observed state. */
+async function observing(target = (client) => client.actor("a").state()) {
+    const world = new World()
+    const client = await world.live()
+    const state = target(client)
+    const seen = []
+    const end = state.subscribe(() => seen.push(state.getSnapshot()))
+    const request = begin(world.socket)
+    return { world, client, state, seen, end, request }
+}
+
+test("a state is asked for when it is observed, and its values are told", async () => {
+    const { world, state, seen, request } = await observing()
+    assert.deepEqual(request, { type: "invocation", payload: { callID: "1", actorID: "a", targetIdentifier: "observeState" } })
+    assert.equal(state.getSnapshot(), undefined)
+    assert.equal(state.status.getSnapshot().phase, "waiting")
+    data(world.socket, 1, { n: 1 })
+    assert.equal(state.status.getSnapshot().phase, "live")
+    data(world.socket, 2, { n: 2 })
+    assert.deepEqual(seen, [{ n: 1 }, { n: 2 }])
+    assert.equal(state.getSnapshot(), state.getSnapshot())
+})
+
+test("nothing is asked for before", async () => {
+    const world = new World()
+    const client = await world.live()
+    const state = client.actor("a").state()
+    state.getSnapshot()
+    state.at("/x").getSnapshot()
+    client.actor("a").events("observeMoves")
+    assert.deepEqual(streamKinds(world.socket), [])
+})
+
+test("what is not newer is dropped, and what is equal is not told", async () => {
+    const { world, state, seen } = await observing()
+    data(world.socket, 5, { n: 5, list: [1] })
+    const value = state.getSnapshot()
+    data(world.socket, 5, { n: 4 })
+    data(world.socket, 3, { n: 3 })
+    patch(world.socket, 4, 3, [{ op: "replace", path: "/n", value: 0 }])
+    data(world.socket, 6, { n: 5, list: [1] })
+    assert.equal(state.getSnapshot(), value)
+    assert.equal(seen.length, 1)
+    data(world.socket, 7, { n: 7, list: [1] })
+    assert.equal(state.getSnapshot().list, value.list)
+    assert.equal(seen.length, 2)
+    data(world.socket, 8, 0)
+    data(world.socket, 9, null)
+    assert.deepEqual(seen.slice(2), [0, null])
+})
+
+test("a patch makes a new value that shares with the old one", async () => {
+    const { world, state, seen } = await observing()
+    data(world.socket, 1, { todos: [{ id: 1, done: false }, { id: 2, done: false }], name: "x" })
+    const before = state.getSnapshot()
+    patch(world.socket, 2, 1, [{ op: "replace", path: "/todos/0/done", value: true }])
+    const after = state.getSnapshot()
+    assert.deepEqual(before.todos[0], { id: 1, done: false })
+    assert.deepEqual(after.todos[0], { id: 1, done: true })
+    assert.equal(after.todos[1], before.todos[1])
+    assert.equal(seen.length, 2)
+})
+
+test("a patch that does not fit has the whole value asked for again", async () => {
+    for (const [base, operations] of [[1, [{ op: "remove", path: "/x" }]], [0, [{ op: "add", path: "/x", value: 1 }]], [1, "no patch"]]) {
+        const { world, state, seen } = await observing()
+        data(world.socket, 1, { n: 1 })
+        patch(world.socket, 2, base, operations)
+        assert.deepEqual(state.getSnapshot(), { n: 1 })
+        const [{ type, payload }] = world.socket.take()
+        assert.equal(type, "streamResume")
+        const { callID, ...rest } = payload
+        assert.deepEqual(rest, { streamID: "s1", actorID: "a", targetIdentifier: "observeState", epoch: "", lastSequence: 0 })
+        // What is still on its way counts for nothing.
+        patch(world.socket, 3, 2, [{ op: "replace", path: "/n", value: 3 }])
+        data(world.socket, 3, { n: 33 })
+        assert.equal(seen.length, 1)
+        world.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e1" })
+        data(world.socket, 3, { n: 3 })
+        patch(world.socket, 4, 3, [{ op: "replace", path: "/n", value: 4 }])
+        assert.deepEqual(state.getSnapshot(), { n: 4 })
+    }
+})
+
+test("a patch before any value asks for one", async () => {
+    const { world, state } = await observing()
+    patch(world.socket, 1, 0, [{ op: "add", path: "", value: 1 }])
+    assert.equal(world.socket.take()[0].type, "streamResume")
+    assert.equal(state.getSnapshot(), undefined)
+})
+
+test("when the connection is lost the value stays, and the stream is taken up where it was", async () => {
+    const { world, state, seen } = await observing()
+    data(world.socket, 17, { n: 17 })
+    const value = state.getSnapshot()
+    world.socket.lose()
+    assert.equal(state.status.getSnapshot().phase, "stale")
+    assert.equal(state.getSnapshot(), value)
+    await world.pass(200)
+    world.socket.open()
+    const [hello, resume] = world.socket.take()
+    assert.equal(hello.type, "hello")
+    assert.equal(resume.type, "streamResume")
+    const { callID, ...rest } = resume.payload
+    assert.deepEqual(rest, { streamID: "s1", actorID: "a", targetIdentifier: "observeState", epoch: "e1", lastSequence: 17 })
+    world.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e1" })
+    // Who has the newest value is not sent it again.
+    assert.equal(state.status.getSnapshot().phase, "live")
+    patch(world.socket, 18, 17, [{ op: "replace", path: "/n", value: 18 }])
+    assert.deepEqual(seen, [{ n: 17 }, { n: 18 }])
+})
+
+test("a server that was started anew counts anew, and what is equal is the same", async () => {
+    const { world, state, seen } = await observing()
+    data(world.socket, 17, { n: 1 })
+    const value = state.getSnapshot()
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.greet()
+    begin(world.socket, { streamID: "t", epoch: "e2" })
+    assert.equal(state.status.getSnapshot().phase, "stale")
+    data(world.socket, 1, { n: 1 }, "t")
+    assert.equal(state.status.getSnapshot().phase, "live")
+    assert.equal(state.getSnapshot(), value)
+    data(world.socket, 2, { n: 2 }, "t")
+    assert.equal(seen.length, 2)
+})
+
+test("an old connection's values are nothing beside the new one", async () => {
+    const { world, client, state } = await observing()
+    data(world.socket, 1, "old")
+    const old = world.socket
+    const call = client.actor("a").call("f()")
+    old.receive("goAway", { reconnectAfterMilliseconds: 0 })
+    // Until there is another one it goes on.
+    data(old, 2, "still")
+    assert.equal(state.getSnapshot(), "still")
+    await world.pass(200)
+    world.socket.open()
+    data(old, 3, "late")
+    assert.equal(state.getSnapshot(), "still")
+    old.receive("streamEnd", { streamID: "s1", reason: "serverDraining" })
+    begin(world.socket)
+    data(world.socket, 3, "new")
+    assert.equal(state.getSnapshot(), "new")
+    world.socket.receive("hello", {})
+    old.receive("response", { callID: "2" })
+    await call
+})
+
+test("until there is another connection, the old one's streams go on", async () => {
+    const { world, client, state } = await observing()
+    const call = client.actor("a").call("f()")
+    world.socket.receive("goAway", { reconnectAfterMilliseconds: 1000 })
+    world.socket.receive("response", { callID: "2" })
+    await call
+    await world.pass(500)
+    data(world.socket, 1, "still")
+    assert.equal(state.getSnapshot(), "still")
+    assert.equal(world.socket.wasClosed, undefined)
+})
+
+test("all who observe the same share one stream, which ends after the last of them", async () => {
+    const world = new World()
+    const client = await world.live()
+    const [one, two, part] = [client.actor("a").state(), client.actor("a").state(), client.actor("a").state().at("/n")]
+    const ends = [one, two, part].map((each) => each.subscribe(() => {}))
+    begin(world.socket)
+    assert.deepEqual(streamKinds(world.socket), [])
+    data(world.socket, 1, { n: 1 })
+    assert.equal(one.getSnapshot(), two.getSnapshot())
+    assert.equal(part.getSnapshot(), 1)
+    for (const end of ends) {
+        await world.pass(1000)
+        assert.deepEqual(streamKinds(world.socket), [])
+        end()
+        end()
+    }
+    await world.pass(99)
+    assert.deepEqual(streamKinds(world.socket), [])
+    await world.pass(1)
+    assert.deepEqual(streamKinds(world.socket), [{ type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } }])
+    // The value stays, and who comes then begins anew.
+    assert.deepEqual(one.getSnapshot(), { n: 1 })
+    assert.equal(one.status.getSnapshot().phase, "waiting")
+    one.subscribe(() => {})
+    const { type } = begin(world.socket, { streamID: "s2", epoch: "e1" })
+    assert.equal(type, "invocation")
+    data(world.socket, 1, { n: 2 }, "s2")
+    assert.deepEqual(two.getSnapshot(), { n: 2 })
+})
+
+test("who comes back at once finds the stream as it was", async () => {
+    const { world, state, end } = await observing()
+    data(world.socket, 1, { n: 1 })
+    end()
+    state.subscribe(() => {})
+    await world.pass(1000)
+    assert.deepEqual(streamKinds(world.socket), [])
+})
+
+test("a stream that begins when nobody wants it any more is ended", async () => {
+    const world = new World()
+    const client = await world.live()
+    client.actor("a").state().subscribe(() => {})()
+    const [{ payload }] = streamKinds(world.socket)
+    await world.pass(100)
+    assert.deepEqual(streamKinds(world.socket), [])
+    world.socket.receive("streamStart", { streamID: "s", callID: payload.callID, epoch: "e" })
+    assert.deepEqual(streamKinds(world.socket), [{ type: "streamEnd", payload: { streamID: "s", reason: "clientUnsubscribed" } }])
+})
+
+test("a part is told of when it changes", async () => {
+    const world = new World()
+    const client = await world.live()
+    const state = client.actor("a").state()
+    const part = state.at("/list").at("/1")
+    const seen = []
+    part.subscribe(() => seen.push(part.getSnapshot()))
+    begin(world.socket)
+    data(world.socket, 1, { list: [{ n: 1 }, { n: 2 }], other: 1 })
+    patch(world.socket, 2, 1, [{ op: "replace", path: "/other", value: 2 }])
+    patch(world.socket, 3, 2, [{ op: "replace", path: "/list/0/n", value: 9 }])
+    patch(world.socket, 4, 3, [{ op: "replace", path: "/list/1/n", value: 3 }])
+    patch(world.socket, 5, 4, [{ op: "remove", path: "/list" }])
+    assert.deepEqual(seen, [{ n: 2 }, { n: 3 }, undefined])
+    assert.throws(() => state.at("list"))
+})
+
+test("filters are the server's, each with a stream of its own", async () => {
+    const world = new World()
+    const client = await world.live()
+    const state = client.actor("a").state()
+    const filtered = state.filter({ path: "/players/7", distinct: true, minIntervalMilliseconds: 100, where: { path: "/on", op: "eq", value: true } })
+    filtered.subscribe(() => {})
+    state.at("/players").filter({ path: "/8" }).filter({ distinct: true }).subscribe(() => {})
+    const [first, second] = streamKinds(world.socket)
+    assert.deepEqual(first.payload.filter, { path: "/players/7", distinct: true, minIntervalMilliseconds: 100, where: { path: "/on", op: "eq", value: true } })
+    assert.deepEqual(second.payload.filter, { path: "/players/8", distinct: true })
+    world.socket.receive("streamStart", { streamID: "f", callID: first.payload.callID, epoch: "e" })
+    data(world.socket, 3, { name: "x" }, "f")
+    data(world.socket, 9, { name: "y" }, "f")
+    assert.deepEqual(filtered.getSnapshot(), { name: "y" })
+    assert.equal(filtered.at("/name").getSnapshot(), "y")
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.greet()
+    const resumed = streamKinds(world.socket)[0].payload
+    assert.deepEqual([resumed.filter, resumed.lastSequence], [first.payload.filter, 9])
+})
+
+const Board = actorType({
+    name: "Board",
+    states: { state: { target: "observeState", value: struct({ items: array(struct({ at: date })) }) } },
+    events: { moves: { target: "observeMoves", value: struct({ at: date }) } },
+})
+const when = "2026-01-01T00:00:00.000Z"
+
+test("codecs keep what is shared, also in parts and behind filters", async () => {
+    const { world, state } = await observing((client) => client.actor(Board, "b").state)
+    data(world.socket, 1, { items: [{ at: when }, { at: when }], n: 1 })
+    const before = state.getSnapshot()
+    assert.deepEqual(before.items[0].at, new Date(when))
+    const part = state.at("/items/0/at")
+    assert.deepEqual(part.getSnapshot(), new Date(when))
+    assert.equal(part.getSnapshot(), part.getSnapshot())
+    patch(world.socket, 2, 1, [{ op: "replace", path: "/n", value: 2 }])
+    assert.equal(state.getSnapshot().items, before.items)
+    assert.notEqual(state.getSnapshot(), before)
+    const filtered = state.filter({ path: "/items" })
+    filtered.subscribe(() => {})
+    begin(world.socket, { streamID: "f" })
+    data(world.socket, 1, [{ at: when }], "f")
+    assert.deepEqual(filtered.getSnapshot(), [{ at: new Date(when) }])
+})
+
+test("a value that cannot be read leaves the one before", async () => {
+    const told = []
+    const before = console.error
+    console.error = (error) => told.push(error)
+    try {
+        const { world, state } = await observing((client) => client.actor(Board, "b").state)
+        data(world.socket, 1, { items: [] })
+        data(world.socket, 2, { items: 7 })
+        assert.deepEqual(state.getSnapshot(), { items: [] })
+        state.getSnapshot()
+        assert.equal(told.length, 1)
+        data(world.socket, 3, { items: [{ at: when }] })
+        assert.equal(state.getSnapshot().items.length, 1)
+    } finally {
+        console.error = before
+    }
+})
+
+test("a stream that fails says why, and the next connection asks again", async () => {
+    const { world, state } = await observing()
+    data(world.socket, 1, "a")
+    world.socket.receive("streamEnd", { streamID: "s1", reason: "actorTerminated" })
+    assert.equal(state.status.getSnapshot().phase, "failed")
+    assert.equal(state.status.getSnapshot().error.code, "actorNotFound")
+    assert.equal(state.getSnapshot(), "a")
+    world.socket.lose()
+    assert.equal(state.status.getSnapshot().phase, "failed")
+    await world.pass(200)
+    world.socket.greet()
+    assert.equal(begin(world.socket).type, "invocation")
+    data(world.socket, 1, "b")
+    assert.equal(state.status.getSnapshot().phase, "live")
+    assert.equal(state.getSnapshot(), "b")
+})
+
+test("so does one that does not begin", async () => {
+    const world = new World()
+    const client = await world.live()
+    const state = client.actor("nobody").state()
+    state.subscribe(() => {})
+    const [{ payload }] = streamKinds(world.socket)
+    world.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "there is no nobody" } })
+    assert.deepEqual(state.status.getSnapshot().error.message, "there is no nobody")
+    // Who subscribes then asks again.
+    for (const each of [state, state.at("/x"), client.actor("nobody").state()]) {
+        each.subscribe(() => {})
+        const [{ payload }] = streamKinds(world.socket)
+        each.subscribe(() => {})
+        assert.deepEqual(streamKinds(world.socket), [])
+        world.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "still" } })
+    }
+})
+
+test("what may pass is asked for again", async () => {
+    const { world, state } = await observing()
+    world.socket.receive("streamError", { streamID: "s1", code: "rateLimited", errorMessage: "later", retryAfterMilliseconds: 3000 })
+    assert.equal(state.status.getSnapshot().error.retryAfter, 3000)
+    await world.pass(2_999)
+    assert.deepEqual(streamKinds(world.socket), [])
+    await world.pass(3_001)
+    begin(world.socket)
+})
+
+test("a stream that is refused by a server that ends is asked for at the next", async () => {
+    const { world, state } = await observing()
+    data(world.socket, 1, "a")
+    const old = world.socket
+    old.receive("goAway", { reconnectAfterMilliseconds: 0 })
+    old.receive("streamError", { streamID: "s1", code: "unavailable", errorMessage: "draining" })
+    assert.equal(state.status.getSnapshot().phase, "stale")
+    await world.pass(200)
+    world.socket.greet()
+    assert.equal(begin(world.socket).type, "streamResume")
+})
+
+test("iterating over a state gives the newest value, and what follows", async () => {
+    const { world, state } = await observing()
+    data(world.socket, 1, 1)
+    const seen = []
+    const reading = (async () => {
+        for await (const value of state) {
+            seen.push(value)
+            if (value === 5) break
+        }
+    })()
+    await settle()
+    data(world.socket, 2, 2)
+    await settle()
+    data(world.socket, 3, 3)
+    data(world.socket, 4, 4)
+    data(world.socket, 5, 5)
+    await reading
+    // 3 was waited for; 4 was old when it was asked for the next.
+    assert.deepEqual(seen, [1, 2, 3, 5])
+})
+
+test("iterating ends with the error of the stream", async () => {
+    const { world, state } = await observing()
+    const next = state[Symbol.asyncIterator]().next()
+    world.socket.receive("streamError", { streamID: "s1", code: "unauthorized", errorMessage: "no" })
+    await assert.rejects(next, { code: "unauthorized" })
+})
+
+// Events
+
+async function listening() {
+    const world = new World()
+    const client = await world.live({ eventBuffer: 3 })
+    const events = client.actor("a").events("observeMoves")
+    const seen = []
+    const errors = []
+    const end = events.subscribe((event) => seen.push(event), (error) => errors.push(error.code))
+    begin(world.socket, { sequenceNumber: 40 })
+    return { world, client, events, seen, errors, end }
+}
+
+test("events come in order, from the one behind the stream's start", async () => {
+    const { world, events, seen } = await listening()
+    assert.equal(events.status.getSnapshot().phase, "live")
+    data(world.socket, 41, "a")
+    data(world.socket, 42, "b")
+    data(world.socket, 42, "b")
+    assert.deepEqual(seen, ["a", "b"])
+})
+
+test("a gap is an overflow, and never silent", async () => {
+    const { world, events, seen, errors } = await listening()
+    data(world.socket, 41, "a")
+    data(world.socket, 43, "c")
+    assert.deepEqual([seen, errors], [["a"], ["overflow"]])
+    assert.equal(events.status.getSnapshot().phase, "failed")
+    assert.deepEqual(streamKinds(world.socket), [{ type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } }])
+    // Not begun anew by itself, on another connection neither.
+    world.chance = 0.1
+    world.socket.lose()
+    await world.pass(20)
+    world.socket.greet()
+    assert.deepEqual(streamKinds(world.socket), [])
+    events.subscribe((event) => seen.push(event))
+    begin(world.socket, { streamID: "s2", sequenceNumber: 50 })
+    data(world.socket, 51, "k", "s2")
+    assert.deepEqual(seen, ["a", "k"])
+})
+
+test("events go on over another connection", async () => {
+    const { world, seen, errors } = await listening()
+    data(world.socket, 41, "a")
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.greet()
+    const { type, payload } = begin(world.socket, { sequenceNumber: 44 })
+    assert.deepEqual([type, payload.lastSequence, payload.epoch], ["streamResume", 41, "e1"])
+    data(world.socket, 42, "b")
+    data(world.socket, 43, "c")
+    assert.deepEqual([seen, errors], [["a", "b", "c"], []])
+})
+
+test("events of another life of the actor do not go on silently", async () => {
+    const { world, errors } = await listening()
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.greet()
+    begin(world.socket, { epoch: "e2", sequenceNumber: 1 })
+    assert.deepEqual(errors, ["overflow"])
+})
+
+test("iterating over events waits for a slow reader so long", async () => {
+    const { world, events } = await listening()
+    const read = []
+    const iterator = events[Symbol.asyncIterator]()
+    for (let number = 41; number <= 44; number++) data(world.socket, number, number)
+    for (let count = 0; count < 3; count++) read.push((await iterator.next()).value)
+    assert.deepEqual(read, [41, 42, 43])
+    await assert.rejects(iterator.next(), { code: "overflow" })
+    assert.deepEqual(await iterator.next(), { value: undefined, done: true })
+})
+
+test("leaving an iteration ends the stream", async () => {
+    const world = new World()
+    const client = await world.live()
+    const reading = (async () => {
+        for await (const event of client.actor("a").events("observeMoves")) return event
+    })()
+    begin(world.socket)
+    data(world.socket, 1, "x")
+    assert.equal(await reading, "x")
+    await world.pass(100)
+    assert.equal(streamKinds(world.socket)[0].type, "streamEnd")
+})
+
+test("closing ends iterations", async () => {
+    const { client, events, errors } = await listening()
+    const next = events[Symbol.asyncIterator]().next()
+    client.close()
+    await assert.rejects(next, { code: "unavailable" })
+    assert.deepEqual(errors, ["unavailable"])
+})
+
+test("a listener of events that throws misses none, and nobody else does", async () => {
+    const told = []
+    const before = console.error
+    console.error = (error) => told.push(error)
+    try {
+        const { world, events, seen } = await listening()
+        events.subscribe(() => {
+            throw new Error("mine")
+        })
+        data(world.socket, 41, "a")
+        data(world.socket, 42, "b")
+        assert.deepEqual(seen, ["a", "b"])
+        assert.equal(told.length, 2)
+    } finally {
+        console.error = before
+    }
+})
+
+test("an event that cannot be read ends its listeners, and is not left out", async () => {
+    const world = new World()
+    const client = await world.live()
+    const Broken = actorType({ name: "B", events: { moves: { target: "observeMoves", value: { read: (n) => { if (n === 2) throw new Error("no"); return n } } } } })
+    const events = client.actor(Broken, "b").moves
+    const seen = []
+    const errors = []
+    events.subscribe((event) => seen.push(event), (error) => errors.push(error.code))
+    begin(world.socket)
+    for (const number of [1, 2, 3]) data(world.socket, number, number)
+    assert.deepEqual([seen, errors], [[1], ["internal"]])
+})
