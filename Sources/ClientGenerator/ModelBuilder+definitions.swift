@@ -75,14 +75,16 @@ extension ModelBuilder {
             return false
         }
         guard !isAsDeclared else { return true }
-        let inherited = protocols(of: type).flatMap(\.extensions).flatMap { part in part.members.map { ($0, part.file) } }
+        let inherited = protocols(of: type).flatMap(\.extensions).flatMap { part in part.members.map { ($0, part.file) }
+        }
         let custom = (type.allMembers.map { ($0.node, $0.file) } + inherited).compactMap(customCoding)
         // What it writes matters more than what it reads.
         guard let found = custom.first(where: { $0.what == "encode(to:)" }) ?? custom.first else { return true }
         problems.error(
             found.place,
             "'\(type.qualifiedName)' has an '\(found.what)' of its own, so what stands in the JSON is not known: say it with "
-                + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' when the JSON is as if it had none")
+                + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' when the JSON is as if it had none"
+        )
         return false
     }
 
@@ -184,8 +186,8 @@ extension ModelBuilder {
             read = type
         }
         guard let read else { return nil }
-        if let wrapper = wrapper(of: property.node) {
-            if told(directives) == nil, wrapper != "DeltaValue" {
+        if told(directives) == nil, let wrapper = wrapper(of: property.node) {
+            if wrapper != "DeltaValue" {
                 problems.error(
                     property.place,
                     "what the property wrapper '@\(wrapper)' writes is not known: say it with '// trebuchet: TypeScript = …' "

@@ -2,10 +2,13 @@
 enum TypeScriptText {
     /// Words that cannot be the name of a constant, a function or a parameter.
     private static let reserved: Set<String> = [
-        "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
-        "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import",
+        "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete",
+        "do",
+        "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements",
+        "import",
         "in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return",
-        "static", "super", "switch", "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while", "with",
+        "static", "super", "switch", "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while",
+        "with",
         "yield",
     ]
 

@@ -94,12 +94,7 @@ struct TypeScriptWriter {
         case .rawValues(let cases):
             let values = cases.map { literal($0.value) }
             return head + "export type \(name) =\(alternatives(values))\n"
-        case .union(let cases):
-            let values = cases.map { each in
-                inline(each.documentation)
-                    + "{ \(TypeScriptText.member(each.name)): \(object(each.members)) }"
-            }
-            return head + "export type \(name) =\(alternatives(values + ["UnknownCase"]))\n"
+        case .union(let cases): return head + "export type \(name) =\(union(cases))\n"
         case .id(let raw):
             let type = text(raw)
             return head + Self.branded(name, as: type)
@@ -108,16 +103,18 @@ struct TypeScriptWriter {
         }
     }
 
-    /// A documentation comment before what follows in the same line.
-    private func inline(_ documentation: [String]) -> String {
-        guard !documentation.isEmpty else { return "" }
-        let line = documentation.filter { !$0.isEmpty }.joined(separator: " ")
-        return TypeScriptText.comment([line]).replacing("\n", with: " ")
+    private func union(_ cases: [ClientModel.Case]) -> String {
+        let values = cases.map { "{ \(TypeScriptText.member($0.name)): \(object($0.members)) }" }
+        guard cases.contains(where: { !$0.documentation.isEmpty }) else { return alternatives(values + ["UnknownCase"]) }
+        let lines = zip(cases, values).map { each, value in
+            "\n" + TypeScriptText.comment(each.documentation, indent: "    ") + "    | \(value)"
+        }
+        return lines.joined() + "\n    | UnknownCase"
     }
 
     private func alternatives(_ values: [String]) -> String {
         let line = " " + values.joined(separator: " | ")
-        if line.count <= 90, !line.contains("/**") { return line }
+        if line.count <= 90 { return line }
         return values.map { "\n    | \($0)" }.joined()
     }
 
