@@ -80,7 +80,7 @@ extension ModelBuilder {
     }
 
     private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {
-        let directives = directives(Comments(parameter), at: scope.file.place(of: parameter))
+        let directives = directives(Comments(parameter), at: scope.place(of: parameter))
         if let told = told(directives) { return .told(told) }
         var scope = scope
         scope.integers = integers(directives, else: scope.integers)
@@ -95,14 +95,10 @@ extension ModelBuilder {
         let name = DeclarationIndex.path(type).last ?? type.trimmedDescription
         // One of the framework's own has its code and message; there is nothing more to read.
         if name == "TrebuchetError" { return nil }
-        let found =
-            scope.type?.nested[name]
-            ?? {
-                if case .type(let found) = index.find(name, from: scope.file, elsewhere: true) { found } else { nil }
-            }()
+        let found = declared(type, scope)
         if let found, !isCodable(found), found.kind != .alias {
             problems.warn(
-                scope.file.place(of: type),
+                scope.place(of: type),
                 "'\(found.qualifiedName)' is not Codable, so a client gets its message alone, without its values")
             return nil
         }
@@ -126,11 +122,13 @@ extension ModelBuilder {
         let place = type.file.place(of: name)
         let directives = directives(comments, at: place)
         guard !directives.contains(.skip) else { return }
-        let scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
-        var read: WireType
+        var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+        scope.fallback = place
+        let read: WireType
         if let told = told(directives) {
             read = .told(told)
-        } else if let written = binding.typeAnnotation?.type ?? binding.initializer.flatMap({ Self.type(of: $0.value) })
+        } else if let written = binding.typeAnnotation?.type
+            ?? binding.initializer.flatMap({ self.type(of: $0.value, scope) })
         {
             read = self.read(written, scope)
         } else {
@@ -193,16 +191,24 @@ extension ModelBuilder {
 
     // MARK: Names
 
-    /// Tells apart what would get one name: `add(title:)` and `add(text:)` are `addTitle` and `addText`.
+    /// Tells apart what would get one name: `add(title:)` and `add(text:)` are `addTitle` and `addText`, and where labels are
+    /// not enough, `add()` and `add(_ count:)` are `add` and `addCount`.
     private func nameMembers(of actor: inout ClientModel.Actor) {
         let streams = actor.states + actor.events
-        var count: [String: Int] = [:]
-        for name in streams.map(\.name) + actor.methods.map(\.baseName) { count[name, default: 0] += 1 }
-        for index in actor.methods.indices {
-            let method = actor.methods[index]
-            var name = method.baseName
-            if count[name, default: 0] > 1 {
-                name += method.labels.filter { $0 != "_" }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        func isTaken(_ name: String, _ names: [String]) -> Bool { names.count { $0 == name } > 1 }
+        func joined(_ base: String, _ words: [String]) -> String {
+            base + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        }
+        let methods = actor.methods
+        let bare = streams.map(\.name) + methods.map(\.baseName)
+        let labelled = methods.map { method in
+            isTaken(method.baseName, bare)
+                ? joined(method.baseName, method.labels.filter { $0 != "_" }) : method.baseName
+        }
+        for (index, method) in methods.enumerated() {
+            var name = labelled[index]
+            if isTaken(name, streams.map(\.name) + labelled) {
+                name = joined(method.baseName, zip(method.labels, method.parameters).map { $0 == "_" ? $1.name : $0 })
             }
             // An object with a method `then` is taken for a promise.
             actor.methods[index].name = name == "then" ? "then_" : name

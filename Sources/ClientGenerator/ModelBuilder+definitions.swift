@@ -20,9 +20,16 @@ extension ModelBuilder {
         guard isReadable(type, isAsDeclared: directives.contains(.asDeclared)) else { return .told("never") }
         if type.kind == .enumeration, let raw = rawCases(of: type) { return .rawValues(raw) }
         if conforms(type, to: ["RawRepresentable", "OptionSet"]) {
-            if let raw = rawValueType(of: type, nil) { return .id(raw) }
-            problems.error(
-                type.place, "what the raw value of '\(type.qualifiedName)' is could not be read: write its type")
+            switch rawValueType(of: type, nil) {
+            // The standard library writes these alone; with raw values of other types the properties are written.
+            case let raw? where [.string, .boolean].contains(raw): return .id(raw)
+            case .number(let name)?: return .id(.number(name))
+            case .bigint(let name)?: return .id(.bigint(name))
+            case .some: break
+            case nil:
+                problems.error(
+                    type.place, "what the raw value of '\(type.qualifiedName)' is could not be read: write its type")
+            }
         }
         switch type.kind {
         case .enumeration: return .union(cases(of: type, integers))
@@ -126,7 +133,8 @@ extension ModelBuilder {
     }
 
     func storedProperties(of type: DeclaredType) -> [StoredProperty] {
-        type.members.flatMap { member -> [StoredProperty] in
+        let scope = Scope(type.file, in: type, integers: .number)
+        return type.members.flatMap { member -> [StoredProperty] in
             guard let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isStatic else { return [] }
             let bindings = Array(variable.bindings)
             return bindings.enumerated().compactMap { position, binding in
@@ -140,15 +148,11 @@ extension ModelBuilder {
                     ?? (binding.initializer == nil
                         ? bindings[position...].first { $0.typeAnnotation != nil }?.typeAnnotation?.type : nil)
                 return StoredProperty(
-                    name: name.plainText, type: written ?? binding.initializer.flatMap { Self.type(of: $0.value) },
+                    name: name.plainText,
+                    type: written ?? binding.initializer.flatMap { self.type(of: $0.value, scope) },
                     node: variable, place: type.file.place(of: name))
             }
         }
-    }
-
-    static func type(of value: ExprSyntax) -> TypeSyntax? {
-        if case .known(let type) = InitialValueType(of: value) { return type }
-        return nil
     }
 
     private func members(of type: DeclaredType, _ integers: Integers) -> [ClientModel.Member] {
@@ -179,7 +183,8 @@ extension ModelBuilder {
                 problems.error(
                     property.place, "'\(property.name)' is lazy, and such a property is written under another name")
             }
-            let scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+            var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+            scope.fallback = property.place
             var type = self.read(written, scope)
             isOptional = type.isOptional
             if isOptional, case .optional(let wrapped) = type { type = wrapped }

@@ -11,7 +11,7 @@ extension ModelBuilder {
         case .arrayType(let array): return .array(read(array.element, scope))
         case .dictionaryType(let dictionary):
             return self.dictionary(
-                read(dictionary.key, scope), read(dictionary.value, scope), at: scope.file.place(of: dictionary.key))
+                read(dictionary.key, scope), read(dictionary.value, scope), at: scope.place(of: dictionary.key))
         case .tupleType(let tuple):
             if let only = tuple.elements.first, tuple.elements.count == 1 { return read(only.type, scope) }
             return refuse(type, "a tuple, which is not Codable; use a struct", scope)
@@ -29,7 +29,7 @@ extension ModelBuilder {
     }
 
     private func refuse(_ type: TypeSyntax, _ what: String, _ scope: Scope) -> WireType {
-        problems.error(scope.file.place(of: type), "'\(type.trimmedDescription)' is \(what)")
+        problems.error(scope.place(of: type), "'\(type.trimmedDescription)' is \(what)")
         return .unknown
     }
 
@@ -63,6 +63,13 @@ extension ModelBuilder {
     private func resolve(_ type: TypeSyntax, _ scope: Scope) -> WireType {
         let path = components(type)
         guard let first = path.first else { return refuse(type, "a type of which nothing is known here", scope) }
+        // The stub of a `@Resolvable` protocol stands for any actor of it.
+        if first.name.hasPrefix("$"), path.count == 1,
+            case .type(let found) = index.find(String(first.name.dropFirst()), from: scope.file, elsewhere: true),
+            found.kind == .protocol
+        {
+            return .reference(found.qualifiedName)
+        }
         if let bound = scope.bindings[first.name] {
             guard path.count > 1 else { return bound }
             guard case .named(let id, let arguments) = bound else {
@@ -98,6 +105,35 @@ extension ModelBuilder {
         }
     }
 
+    /// The declared type that a name means in a scope, without a word when there is none.
+    func declared(_ type: TypeSyntax, _ scope: Scope) -> DeclaredType? {
+        let path = DeclarationIndex.path(type)
+        guard let first = path.first else { return nil }
+        var found: DeclaredType?
+        var around = scope.type
+        while let type = around, found == nil {
+            found = type.nested[first]
+            around = type.parent
+        }
+        if found == nil, case .type(let top) = index.find(first, from: scope.file, elsewhere: true) { found = top }
+        for name in path.dropFirst() { found = found?.nested[name] }
+        return found
+    }
+
+    /// The type of an initial value: as far as syntax tells it, or of a case of an enum that the sources declare.
+    func type(of value: ExprSyntax, _ scope: Scope) -> TypeSyntax? {
+        switch InitialValueType(of: value) {
+        case .known(let type): return type
+        case .guess(let type):
+            let callee = value.as(FunctionCallExprSyntax.self)?.calledExpression ?? value
+            guard let name = callee.as(MemberAccessExprSyntax.self)?.declName.baseName.plainText,
+                let found = declared(type, scope), elements(of: found).contains(where: { $0.name.plainText == name })
+            else { return nil }
+            return type
+        case .unknown: return nil
+        }
+    }
+
     private func ambiguous(_ type: TypeSyntax, _ found: [DeclaredType], _ scope: Scope) -> WireType {
         let places = found.map { "\($0.place)" }.joined(separator: ", ")
         return refuse(type, "declared several times (\(places)): read the folders of one target", scope)
@@ -110,7 +146,7 @@ extension ModelBuilder {
         }
         let name = type.trimmedDescription
         problems.error(
-            scope.file.place(of: type),
+            scope.place(of: type),
             "'\(name)' is not declared in the sources that were read: read its folder too, or say what it is in JSON with "
                 + "'// trebuchet: TypeScript = …' above the member, or above a type alias or an extension of it")
         return .unknown
@@ -118,14 +154,23 @@ extension ModelBuilder {
 
     private func follow(_ path: [Component], to found: DeclaredType, _ scope: Scope) -> WireType {
         let first = path[0]
-        let arguments = self.arguments(of: found, first.arguments.map { read($0, scope) }, outer: scope.bindings)
+        let arguments = self.arguments(
+            of: found, first.arguments.map { read($0, scope) }, outer: scope.bindings,
+            at: scope.place(of: first.node))
         return resolve(path.dropFirst(), in: found, arguments, scope, at: first.node)
     }
 
     /// What stands for all generic parameters of a type; those of the types around it are what they are here.
-    private func arguments(of type: DeclaredType, _ own: [WireType], outer: [String: WireType]) -> [WireType] {
+    private func arguments(
+        of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: Place
+    ) -> [WireType] {
         let names = type.genericParameters
-        guard own.count <= names.count else { return own }
+        let missing = own.count > names.count || names.dropLast(own.count).contains { outer[$0] == nil }
+        if missing {
+            problems.error(
+                place, "'\(type.qualifiedName)' needs its generic arguments here: \(names.joined(separator: ", "))")
+            return names.map { _ in .unknown }
+        }
         return names.dropLast(own.count).map { outer[$0] ?? .unknown } + own
     }
 
@@ -135,12 +180,12 @@ extension ModelBuilder {
         at node: TypeSyntax? = nil
     ) -> WireType {
         guard let next = rest.first else {
-            return use(type, arguments, at: node.map { scope.file.place(of: $0) } ?? type.place, scope)
+            return use(type, arguments, at: node.map { scope.place(of: $0) } ?? type.place, scope)
         }
         let bindings = Dictionary(zip(type.genericParameters, arguments)) { first, _ in first }
         if let nested = type.nested[next.name] {
             let own = next.arguments.map { read($0, scope) }
-            let all = self.arguments(of: nested, own, outer: bindings)
+            let all = self.arguments(of: nested, own, outer: bindings, at: scope.place(of: next.node))
             return resolve(rest.dropFirst(), in: nested, all, scope, at: next.node)
         }
         if type.kind == .alias {
@@ -156,7 +201,7 @@ extension ModelBuilder {
             return raw
         }
         problems.error(
-            scope.file.place(of: next.node), "'\(type.qualifiedName)' has no type '\(next.name)' that is known here")
+            scope.place(of: next.node), "'\(type.qualifiedName)' has no type '\(next.name)' that is known here")
         return .unknown
     }
 
@@ -183,11 +228,6 @@ extension ModelBuilder {
         default: break
         }
         if arguments.contains(.unknown) { return .unknown }
-        guard arguments.count == type.genericParameters.count else {
-            problems.error(
-                place, "'\(type.qualifiedName)' needs its \(type.genericParameters.count) generic argument(s) here")
-            return .unknown
-        }
         define(type, directives)
         return .named(type.id, arguments)
     }
@@ -212,7 +252,7 @@ extension ModelBuilder {
 
     private func known(_ component: Component, _ scope: Scope) -> WireType? {
         let name = component.name
-        let place = scope.file.place(of: component.node)
+        let place = scope.place(of: component.node)
         func argument(_ index: Int) -> WireType {
             guard component.arguments.indices.contains(index) else {
                 problems.error(place, "'\(name)' needs its generic arguments here")

@@ -20,6 +20,13 @@ final class ModelBuilder {
         /// What generic parameters stand for.
         var bindings: [String: WireType]
         var integers: Integers
+        /// Where to point for a type that is not written but follows from a value.
+        var fallback: Place?
+
+        func place(of node: some SyntaxProtocol) -> Place {
+            if let fallback, node.root.id != file.tree.id { return fallback }
+            return file.place(of: node)
+        }
 
         init(_ file: SourceFile, in type: DeclaredType?, bindings: [String: WireType]? = nil, integers: Integers) {
             (self.file, self.type, self.integers) = (file, type, integers)

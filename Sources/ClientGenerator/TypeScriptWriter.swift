@@ -105,7 +105,9 @@ struct TypeScriptWriter {
 
     private func union(_ cases: [ClientModel.Case]) -> String {
         let values = cases.map { "{ \(TypeScriptText.member($0.name)): \(object($0.members)) }" }
-        guard cases.contains(where: { !$0.documentation.isEmpty }) else { return alternatives(values + ["UnknownCase"]) }
+        guard cases.contains(where: { !$0.documentation.isEmpty }) else {
+            return alternatives(values + ["UnknownCase"])
+        }
         let lines = zip(cases, values).map { each, value in
             "\n" + TypeScriptText.comment(each.documentation, indent: "    ") + "    | \(value)"
         }
