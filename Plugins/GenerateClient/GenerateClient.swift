@@ -33,6 +33,7 @@ struct GenerateClient: CommandPlugin {
         var command = "swift package generate-client"
         for target in targets { command += " --target \(target)" }
         if let output = outputs.last { command += " --output \(output)" }
+        if let runtime = runtimes.last { command += " --runtime \(runtime)" }
         if isBigint { command += " --bigint" }
         for define in defines.sorted() { command += " --define \(define)" }
 

@@ -82,9 +82,8 @@ extension ModelBuilder {
             return false
         }
         guard !isAsDeclared else { return true }
-        let inherited = protocols(of: type).flatMap(\.extensions).flatMap { part in part.members.map { ($0, part.file) }
-        }
-        let custom = (type.allMembers.map { ($0.node, $0.file) } + inherited).compactMap(customCoding)
+        let custom = (type.allMembers.map { ($0.node, $0.file) } + membersOfProtocols(of: type)).compactMap(
+            customCoding)
         // What it writes matters more than what it reads.
         guard let found = custom.first(where: { $0.what == "encode(to:)" }) ?? custom.first else { return true }
         problems.error(
@@ -93,6 +92,23 @@ extension ModelBuilder {
                 + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' when the JSON is as if it had none"
         )
         return false
+    }
+
+    /// What extensions of a type's protocols give it, also of protocols that the sources do not declare.
+    private func membersOfProtocols(of type: DeclaredType) -> [(DeclSyntax, SourceFile)] {
+        var seen: Set<Int> = [type.id]
+        var waiting = [type]
+        var found: [(DeclSyntax, SourceFile)] = []
+        while let next = waiting.popLast() {
+            for parent in protocols(of: next) where seen.insert(parent.id).inserted {
+                found += parent.extensions.flatMap { part in part.members.map { ($0, part.file) } }
+                waiting.append(parent)
+            }
+            for part in next.inheritedNames.flatMap({ index.foreignExtensions[$0] ?? [] }) {
+                found += index.conditions.members(part.node.memberBlock.members).map { ($0, part.file) }
+            }
+        }
+        return found
     }
 
     private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, place: Place)? {

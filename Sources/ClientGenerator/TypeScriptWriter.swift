@@ -214,7 +214,9 @@ struct TypeScriptWriter {
         }
         if let result = method.result.flatMap({ codecs.codec($0) }) { parts.append("result: \(result)") }
         if let error = method.error, let codec = codecs.codec(error.type) {
-            parts.append("errors: { \(TypeScriptText.key(error.swiftName)): \(codec) }")
+            // Errors are told by the last part of their type's name.
+            let name = error.swiftName.split(separator: ".").last.map(String.init) ?? error.swiftName
+            parts.append("errors: { \(TypeScriptText.key(name)): \(codec) }")
         }
         if method.isIdempotent { parts.append("idempotent: true") }
         return "        \(TypeScriptText.key(method.name)): { \(parts.joined(separator: ", ")) },\n"

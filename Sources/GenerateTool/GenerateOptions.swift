@@ -65,6 +65,7 @@ struct GenerateOptions {
     private var command: String {
         var words = ["trebuchet generate", form.rawValue]
         words += paths.map { $0.hasPrefix("/") ? "…/" + ($0.split(separator: "/").last.map(String.init) ?? "") : $0 }
+        if generation.runtime != Generation.Options().runtime { words.append("--runtime \(generation.runtime)") }
         if generation.usesBigint { words.append("--bigint") }
         words += generation.defines.sorted().map { "--define \($0)" }
         return words.joined(separator: " ").filter { !$0.isNewline }

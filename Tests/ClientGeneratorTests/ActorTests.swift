@@ -83,7 +83,7 @@ import Testing
         }>({
             name: "Game",
             methods: {
-                move: { target: "move(_:to:options:)", result: MoveCodec, errors: { "Game.Failure": GameFailureCodec }, idempotent: true },
+                move: { target: "move(_:to:options:)", result: MoveCodec, errors: { Failure: GameFailureCodec }, idempotent: true },
                 addTitle: { target: "add(title:)" },
                 addTextAt: { target: "add(text:at:)", arguments: [undefined, date] },
                 add: { target: "add()" },

@@ -23,6 +23,12 @@ import Testing
         Row(
             echo(
                 "A",
+                "extension Foreign {\n  func encode(to encoder: any Encoder) throws {}\n}\nstruct A: Foreign, Codable {}"
+            ),
+            "3:8: error: 'A' has an 'encode(to:)' of its own"),
+        Row(
+            echo(
+                "A",
                 "protocol P {}\nextension P {\n  func encode(to encoder: any Encoder) throws {}\n}\nstruct A: P, Codable {}"
             ),
             "4:8: error: 'A' has an 'encode(to:)' of its own"),
