@@ -46,7 +46,7 @@ struct GenerateClient: CommandPlugin {
         call += try folders(of: targets, in: context)
 
         let process = Process()
-        process.executableURL = try context.tool(named: "trebuchet-generate").url
+        process.executableURL = try context.tool(named: "GenerateTool").url
         process.currentDirectoryURL = context.package.directoryURL
         process.arguments = call
         try process.run()

@@ -39,11 +39,14 @@ enum GenerateTool {
         }
     }
 
-    /// A file that is right stays as it is, so that what watches it has nothing to do.
+    /// Makes the folder where there is none. A file that is right stays as it is, so that what watches it has nothing to do.
     private static func write(_ text: String, to path: String) throws(GenerateFailure) {
         if FileManager.default.contents(atPath: path) == Data(text.utf8) { return }
+        let url = URL(filePath: path)
         do {
-            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: url, options: .atomic)
         } catch {
             throw .failed("'\(path)' cannot be written: \(error.localizedDescription)")
         }
