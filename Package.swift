@@ -150,7 +150,10 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         .testTarget(
             name: "ClientGeneratorTests",
-            dependencies: ["ClientGenerator", "GenerateTool", "Trebuchet", "TrebuchetWire", "SharedState", "Bytes"],
+            dependencies: [
+                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetWire", "TrebuchetTesting",
+                "SharedState", "Bytes",
+            ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         test("StateMachinesTests", ["StateMachines", "Relays"]),

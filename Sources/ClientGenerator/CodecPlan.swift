@@ -115,26 +115,35 @@ struct CodecPlan {
     private mutating func source(of use: Use) -> String {
         let bindings = bindings(of: use)
         switch model.definitions[use.id]?.form {
-        case .structure(let members): return structure(members, bindings)
+        case .structure(let members): return structure(members, bindings, isTop: true)
         case .id(let raw): return codec(raw.replacing(bindings)).map { "\($0) as Codec<any>" } ?? ""
         case .union(let cases):
             var members: [String] = []
             for each in cases where each.members.contains(where: { needsCodec($0.type.replacing(bindings)) }) {
                 members.append("\(TypeScriptText.key(each.name)): \(structure(each.members, bindings))")
             }
-            return call("union", ["{ \(members.joined(separator: ", ")) }"])
+            return call("union", [literal(members, isTop: true)])
         default: return ""
         }
     }
 
-    private mutating func structure(_ members: [ClientModel.Member], _ bindings: [String: WireType]) -> String {
+    private mutating func structure(
+        _ members: [ClientModel.Member], _ bindings: [String: WireType], isTop: Bool = false
+    ) -> String {
         var parts: [String] = []
         for member in members {
             // What is null is left alone there.
             guard let codec = codec(member.type.replacing(bindings).unwrapped) else { continue }
             parts.append("\(TypeScriptText.key(member.name)): \(codec)")
         }
-        return call("struct", ["{ \(parts.joined(separator: ", ")) }"])
+        return call("struct", [literal(parts, isTop: isTop)])
+    }
+
+    /// An object literal; that of a constant has a line for each member where one line would be long.
+    private func literal(_ members: [String], isTop: Bool) -> String {
+        let line = members.joined(separator: ", ")
+        return isTop && line.count > 60
+            ? "{\n" + members.map { "    \($0),\n" }.joined() + "}" : "{ \(line) }"
     }
 
     private mutating func name(of use: Use) -> String {

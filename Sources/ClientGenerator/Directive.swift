@@ -87,7 +87,7 @@ struct Comments {
 
     /// The lines of `/** … */` without the stars that may stand before each.
     private static func lines(ofBlock text: String) -> [String] {
-        text.dropFirst(3).dropLast(2).split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        text.dropFirst(3).dropLast(2).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { line in
             var line = line.drop { $0 == " " || $0 == "\t" }
             if line.first == "*" { line = line.dropFirst() }
             return withoutOneSpace(line)

@@ -25,6 +25,10 @@ package struct Generation: Sendable {
         self.options = options
         let problems = Problems()
         let files = sources.sorted { $0.path < $1.path }.map { SourceFile(path: $0.path, text: $0.text) }
+        for file in files {
+            guard let (place, message) = file.misreading else { continue }
+            problems.warn(place, "this is not read as Swift, so what stands here may be missing: \(message)")
+        }
         let index = DeclarationIndex(files, conditions: BuildConditions(defines: options.defines))
         let builder = ModelBuilder(index, problems: problems, usesBigint: options.usesBigint)
         model = builder.build()

@@ -88,14 +88,14 @@ extension ModelBuilder {
     }
 
     private func error(_ clause: ThrowsClauseSyntax?, _ scope: Scope) -> (swiftName: String, type: WireType)? {
-        guard let type = clause?.type,
-            !["Never", "Swift.Never", "any Error", "any Swift.Error", "Error", "Swift.Error"]
-                .contains(type.trimmedDescription)
-        else { return nil }
+        guard let type = clause?.type else { return nil }
         let name = DeclarationIndex.path(type).last ?? type.trimmedDescription
         // One of the framework's own has its code and message; there is nothing more to read.
-        if name == "TrebuchetError" { return nil }
+        let untyped = [
+            "Never", "Swift.Never", "any Error", "any Swift.Error", "Error", "Swift.Error", "TrebuchetError",
+        ]
         let found = declared(type, scope)
+        if found == nil, untyped.contains(type.trimmedDescription) { return nil }
         if let found, !isCodable(found), found.kind != .alias {
             problems.warn(
                 scope.place(of: type),

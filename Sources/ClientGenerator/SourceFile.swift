@@ -1,4 +1,6 @@
+internal import SwiftDiagnostics
 internal import SwiftParser
+internal import SwiftParserDiagnostics
 internal import SwiftSyntax
 
 /// A Swift file, and where things stand in it.
@@ -23,6 +25,13 @@ struct SourceFile {
     func place(of node: some SyntaxProtocol) -> Place {
         let location = converter.location(for: node.positionAfterSkippingLeadingTrivia)
         return Place(path: path, line: location.line, column: location.column)
+    }
+
+    /// The first place that the parser does not take for Swift, and what it says of it.
+    var misreading: (place: Place, message: String)? {
+        guard tree.hasError, let first = ParseDiagnosticsGenerator.diagnostics(for: tree).first else { return nil }
+        let location = converter.location(for: first.position)
+        return (Place(path: path, line: location.line, column: location.column), first.message)
     }
 
     static func module(of path: String) -> String {

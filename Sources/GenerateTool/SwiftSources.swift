@@ -4,17 +4,20 @@ internal import Foundation
 enum SwiftSources {
     /// All Swift files that the paths name or hold, each once, without hidden ones and the folders that builds make.
     static func read(_ paths: [String]) throws(GenerateFailure) -> [(path: String, text: String)] {
-        var found: [String: String] = [:]
+        var found: [(path: String, text: String)] = []
+        var seen: Set<String> = []
         for path in paths {
             var isFolder: ObjCBool = false
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
                 throw .failed("there is no '\(path)'")
             }
             let files = isFolder.boolValue ? try swiftFiles(below: path) : [path]
-            for file in files where found[file] == nil { found[file] = try text(of: file) }
+            for file in files where seen.insert(URL(filePath: file).resolvingSymlinksInPath().path).inserted {
+                found.append((path: file, text: try text(of: file)))
+            }
         }
         if found.isEmpty { throw .failed("there is no Swift file in \(paths.joined(separator: ", "))") }
-        return found.sorted { $0.key < $1.key }.map { (path: $0.key, text: $0.value) }
+        return found
     }
 
     private static func swiftFiles(below folder: String) throws(GenerateFailure) -> [String] {

@@ -235,3 +235,38 @@ extension ActorTests {
         #expect(generation.model.actors[0].methods.map(\.name) == names)
     }
 }
+
+extension ActorTests {
+    @Test("an error of the actor's own is found, also under the name of the language's")
+    func ownError() {
+        let generation = generated(
+            """
+            @Trebuchet distributed actor A {
+                enum Error: Swift.Error, Codable { case over(at: Date) }
+                distributed func a() throws(Error) {}
+                distributed func b() throws(Swift.Error) {}
+            }
+            """)
+        #expect(generation.messages == [])
+        #expect(generation.typeScript.contains("a(options?: CallOptions): Call<void, AError>"))
+        #expect(generation.typeScript.contains("errors: { Error: AErrorCodec }"))
+        #expect(generation.typeScript.contains("b(options?: CallOptions): Call<void>"))
+    }
+
+    @Test("lines that end as on Windows come out as all others")
+    func lineEnds() {
+        let source =
+            "/**\n * One\n * two */\n@Trebuchet distributed actor A {\n    /// Three\n    distributed func a() {}\n}\n"
+        let text = generated(source.replacing("\n", with: "\r\n")).typeScript
+        #expect(text == generated(source).typeScript)
+        #expect(text.contains(" * One\n * two\n"))
+    }
+
+    @Test("what is not Swift is told")
+    func misread() {
+        let generation = generated(
+            "@Trebuchet distributed actor A {\n    distributed func a() {}\n    distributed func b( {}\n}")
+        #expect(generation.problems.contains { $0.severity == .warning && $0.place?.line == 3 })
+        #expect(generation.typeScript.contains("a(options?: CallOptions): Call<void>"))
+    }
+}

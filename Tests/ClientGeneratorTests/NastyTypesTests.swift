@@ -34,8 +34,8 @@ import Testing
         Row("Foundation.Date", "struct Date: Codable {}", "echo(value: Date,"),
         // Comments and texts that would end what they stand in.
         Row(
-            "A", "/// Ends */ alert(1) /* here\nstruct A: Codable { /** a\n * `*/` b */ let a: Int }",
-            #"/** Ends *\/ alert(1) /* here */"#),
+            "A", "/// Ends */ alert(1) /* here\nstruct A: Codable {\n    /** a\n * /* b */ c */ let a: Int }",
+            #"/** Ends *\/ alert(1) /* here */"#, "     * /* b *\\/ c\n"),
         Row(
             "A", #"enum A: String, Codable { case a = "\"\\\n\u{2028}*/", b }"#,
             #"export type A = "\"\\\n\u2028*/" | "b""#),

@@ -38,6 +38,22 @@ import Testing
         #expect(Set(try VectorRow.all().map(\.method)) == Set(methods))
     }
 
+    @Test("the client of their types compiles under tsc --strict", .enabled(if: Run.exists("tsc")))
+    func compiles() throws {
+        let options = [
+            "--noEmit", "--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noUnusedLocals",
+            "--target", "es2022", "--module", "es2022", "--moduleResolution", "node16", "vectors.ts",
+        ]
+        #expect(try Run("tsc", options, in: Checkout.root.appending(path: "Web/vectors")).output == "")
+    }
+
+    @Test(
+        "Node reads the values and writes them back", .enabled(if: Run.exists("node") && Run.exists("esbuild")))
+    func node() throws {
+        let run = try Run("node", ["--test", "test/vectors.test.mjs"], in: Checkout.root.appending(path: "Web"))
+        #expect(run.status == 0, "\(run.output)")
+    }
+
     private func compare(_ name: String, with text: String) throws {
         let url = Checkout.root.appending(path: "Web/vectors/\(name)")
         if Self.isWriting { try Data(text.utf8).write(to: url) }

@@ -134,7 +134,11 @@ export interface UnknownCase {
     readonly __unknownCase?: never
 }
 
-const ChoiceCodec: Codec<Choice> = /*#__PURE__*/ union({ load: /*#__PURE__*/ struct({ at: date }), mixed: /*#__PURE__*/ struct({ _0: date }), optional: /*#__PURE__*/ struct({ _0: date }) })
+const ChoiceCodec: Codec<Choice> = /*#__PURE__*/ union({
+    load: /*#__PURE__*/ struct({ at: date }),
+    mixed: /*#__PURE__*/ struct({ _0: date }),
+    optional: /*#__PURE__*/ struct({ _0: date }),
+})
 
 const RenamedCodec: Codec<Renamed> = /*#__PURE__*/ struct({ "at-what time": date })
 
@@ -142,25 +146,45 @@ const MomentCodec: Codec<Moment> = /*#__PURE__*/ struct({ rawValue: date })
 
 const EventCodec: Codec<Event> = /*#__PURE__*/ struct({ at: date })
 
-const SparseCodec: Codec<Sparse> = /*#__PURE__*/ struct({ b: date, d: /*#__PURE__*/ array(/*#__PURE__*/ nullable(date)) })
+const SparseCodec: Codec<Sparse> = /*#__PURE__*/ struct({
+    b: date,
+    d: /*#__PURE__*/ array(/*#__PURE__*/ nullable(date)),
+})
 
-const KeysCodec: Codec<Keys> = /*#__PURE__*/ struct({ pairs: /*#__PURE__*/ map(undefined, date), accounts: /*#__PURE__*/ map(undefined, data) })
+const KeysCodec: Codec<Keys> = /*#__PURE__*/ struct({
+    pairs: /*#__PURE__*/ map(undefined, date),
+    accounts: /*#__PURE__*/ map(undefined, data),
+})
 
 const PageOfEventCodec: Codec<Page<Event>> = /*#__PURE__*/ struct({ items: /*#__PURE__*/ array(EventCodec), next: EventCodec })
 
-const PageOfOptionalDateCodec: Codec<Page<Date | null>> = /*#__PURE__*/ struct({ items: /*#__PURE__*/ array(/*#__PURE__*/ nullable(date)), next: date })
+const PageOfOptionalDateCodec: Codec<Page<Date | null>> = /*#__PURE__*/ struct({
+    items: /*#__PURE__*/ array(/*#__PURE__*/ nullable(date)),
+    next: date,
+})
 
 const BoxInnerOfDateCodec: Codec<BoxInner<Date>> = /*#__PURE__*/ struct({ value: date, others: /*#__PURE__*/ record(date) })
 
-const TreeCodec: Codec<Tree> = /*#__PURE__*/ struct({ at: date, children: /*#__PURE__*/ array(/*#__PURE__*/ lazy(() => TreeCodec)) })
+const TreeCodec: Codec<Tree> = /*#__PURE__*/ struct({
+    at: date,
+    children: /*#__PURE__*/ array(/*#__PURE__*/ lazy(() => TreeCodec)),
+})
 
-const FormulaCodec: Codec<Formula> = /*#__PURE__*/ union({ value: /*#__PURE__*/ struct({ _0: decimal }), sum: /*#__PURE__*/ struct({ _0: /*#__PURE__*/ lazy(() => FormulaCodec), _1: /*#__PURE__*/ lazy(() => FormulaCodec) }) })
+const FormulaCodec: Codec<Formula> = /*#__PURE__*/ union({
+    value: /*#__PURE__*/ struct({ _0: decimal }),
+    sum: /*#__PURE__*/ struct({ _0: /*#__PURE__*/ lazy(() => FormulaCodec), _1: /*#__PURE__*/ lazy(() => FormulaCodec) }),
+})
 
 const ItemCodec: Codec<Item> = /*#__PURE__*/ struct({ at: date })
 
 const Record_Codec: Codec<Record_> = /*#__PURE__*/ struct({ until: date, items: /*#__PURE__*/ array(ItemCodec) })
 
-const UnusualCodec: Codec<Unusual> = /*#__PURE__*/ struct({ ["__proto__"]: date, constructor: date, "🐶": date, in: /*#__PURE__*/ array(date) })
+const UnusualCodec: Codec<Unusual> = /*#__PURE__*/ struct({
+    ["__proto__"]: date,
+    constructor: date,
+    "🐶": date,
+    in: /*#__PURE__*/ array(date),
+})
 
 /** A value of each row, by the name of the method that takes it and gives it back. */
 export const Vectors = /*#__PURE__*/ actorType<{
