@@ -53,6 +53,8 @@ let package = Package(
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
+        .executable(name: "trebuchet-generate", targets: ["GenerateTool"]),
+        .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
         // Floor 0: system headers, bytes, macros.
@@ -61,8 +63,12 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library("Bytes"),
+        // What the macros and the generator both read in Swift sources.
+        .target(
+            name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
         .macro(
             name: "TrebuchetMacros",
+            dependencies: ["SwiftReading"],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         .macro(
@@ -105,6 +111,21 @@ let package = Package(
                 "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
+        // Clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
+        // toolchain, which a server does not.
+        .target(
+            name: "ClientGenerator", dependencies: ["SwiftReading"], swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        .executableTarget(
+            name: "GenerateTool", dependencies: ["ClientGenerator"], swiftSettings: settings + syntaxSwiftSettings),
+        .plugin(
+            name: "GenerateClient",
+            capability: .command(
+                intent: .custom(
+                    verb: "generate-client",
+                    description: "Writes a TypeScript client of the package's distributed actors"),
+                permissions: [.writeToPackageDirectory(reason: "It writes the client's source into the package.")]),
+            dependencies: ["GenerateTool"]),
 
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
@@ -125,6 +146,14 @@ let package = Package(
         .testTarget(
             name: "StateMachineMacrosTests",
             dependencies: ["StateMachineMacros"],
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
+        .testTarget(
+            name: "ClientGeneratorTests",
+            dependencies: [
+                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetWire", "TrebuchetTesting",
+                "SharedState", "Bytes",
+            ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         test("StateMachinesTests", ["StateMachines", "Relays"]),

@@ -9,7 +9,7 @@ package enum CommandLineTool {
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
         AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
-        AdminCommand.spec, BenchCommand.spec,
+        AdminCommand.spec, GenerateCommand.spec, BenchCommand.spec,
     ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.

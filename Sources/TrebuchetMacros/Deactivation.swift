@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftReading
 import SwiftSyntax
 
 /// The method `deactivate()` of an actor, which runs before it is let go.

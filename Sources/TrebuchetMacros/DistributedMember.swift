@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -11,8 +12,6 @@ struct DistributedMember {
     }
 
     /// The name clients call: `addTodo(title:)`.
-    ///
-    /// A property is called like a method, `count()`: its thunk is mangled as one, so `RemoteCallTarget` says no more.
     let wireName: String
     /// The token a diagnostic about the name points at.
     let nameToken: TokenSyntax
@@ -31,7 +30,7 @@ struct DistributedMember {
         let labels = clause.map { $0.firstName.plainText }
         nameToken = function.name
         isProperty = false
-        wireName = "\(function.name.plainText)(\(labels.map { $0 + ":" }.joined()))"
+        wireName = WireName.method(function)
         var generics = try GenericSignature(function)
         parameters = zip(clause, labels).map { parameter, label in
             let type = generics.naming(opaqueTypesIn: parameter.type.asValueType)
@@ -56,7 +55,7 @@ struct DistributedMember {
         }
         nameToken = name
         isProperty = true
-        wireName = "\(name.plainText)()"
+        wireName = WireName.property(name)
         parameters = []
         generics = GenericSignature()
         isAsync = effects?.asyncSpecifier != nil

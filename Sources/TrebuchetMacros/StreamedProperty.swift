@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -22,12 +23,7 @@ struct StreamedProperty {
     var plainName: String { name.plainText }
     /// What is declared beside it.
     var cellName: String { kind == .state ? "_\(plainName)_cell" : "$\(plainName)" }
-    var observationName: String { Self.observationName(of: plainName) }
-
-    /// `state` is observed as `observeState`.
-    static func observationName(of property: String) -> String {
-        "observe" + property.prefix(1).uppercased() + property.dropFirst()
-    }
+    var observationName: String { WireName.observation(of: plainName) }
 
     /// How a property is marked; nil when it is not.
     static func kind(of variable: VariableDeclSyntax) -> Kind? {

@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 

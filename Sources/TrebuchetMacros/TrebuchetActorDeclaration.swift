@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
@@ -88,9 +89,4 @@ struct NamedMember {
         default: []
         }
     }
-}
-
-extension DeclModifierListSyntax {
-    var isDistributed: Bool { contains { $0.name.tokenKind == .keyword(.distributed) } }
-    var isStatic: Bool { contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) } }
 }

@@ -3,10 +3,11 @@
 /// A new module gets its floor here and in Docs/Architecture.md.
 enum FloorPlan {
     static let floors: [String: Int] = [
-        "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "TrebuchetMacros": 0,
+        "CEpoll": 0, "COpenSSL": 0, "CZlib": 0, "CSQLite": 0, "Bytes": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
         "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
         "CAllocationCount": 0,
+        "ClientGenerator": 1, "GenerateTool": 2, "GenerateClient": 3,
         "Relays": 1, "Networking": 1, "TrebuchetWire": 1,
         "WebSockets": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "Trebuchet": 3,

@@ -1,3 +1,4 @@
+// trebuchet: as declared
 /// Why a session has ended that its client has not ended itself.
 public enum SessionEnd: String, Codable, Sendable, Hashable, CaseIterable {
     /// Somebody signed out who has the same session, or ended it from another one of the account's.

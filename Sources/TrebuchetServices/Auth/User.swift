@@ -1,3 +1,4 @@
+// trebuchet: as declared
 /// Somebody who is signed in.
 public struct User: Codable, Sendable, Hashable, Identifiable {
     /// Stays the same for life, also when a guest becomes a user with an address.

@@ -1,5 +1,6 @@
 internal import TrebuchetWire
 
+// trebuchet: as declared
 /// A document as the server keeps it.
 public struct Document: Codable, Sendable, Identifiable, Hashable {
     public let id: DocumentID

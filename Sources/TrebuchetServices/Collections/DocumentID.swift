@@ -1,3 +1,4 @@
+// trebuchet: TypeScript = string
 /// The id of a document: a text that is what its bytes in UTF-8 are. In JSON it is the text.
 ///
 /// Two are equal, and ordered, by their bytes, as a store and clients in other languages see them. Swift's own equality takes

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import TrebuchetWire
 
+// trebuchet: TypeScript = unknown
 /// JSON that is handed on, or looked at later: the bytes of one value, which are known to be JSON and nothing more. Reading it
 /// costs a look at its bytes, so that rates and sizes can be checked before anything is made of them.
 struct EncodedJSON: Sendable, Hashable {

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import TrebuchetWire
 
+// trebuchet: TypeScript = unknown
 /// Any JSON: what a service keeps and hands on without knowing its type.
 ///
 /// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles. Texts and names are equal when their bytes

@@ -2,6 +2,7 @@ internal import Bytes
 internal import Trebuchet
 internal import TrebuchetWire
 
+// trebuchet: TypeScript = { members: Record<string, { id: string; principal?: string; data: unknown }> }
 /// What the members of a room show, in the order in which they began to: the state that they observe.
 ///
 /// In JSON it is an object with one member for each, under its number: `{"members":{"7":{"id":"…","data":{…}}}}`. A change of a part

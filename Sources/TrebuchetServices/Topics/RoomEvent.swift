@@ -1,6 +1,7 @@
 internal import Bytes
 internal import TrebuchetWire
 
+// trebuchet: as declared
 /// One event of a room, as it goes over the wire.
 struct RoomEvent: Codable, Sendable, Equatable {
     /// Counted from 1, over all topics of the room.

@@ -1,5 +1,6 @@
 internal import TrebuchetWire
 
+// trebuchet: as declared
 /// Some of the documents that a query finds, as they were when it was asked.
 public struct QueryPage: Codable, Sendable, Equatable {
     /// In the query's order.

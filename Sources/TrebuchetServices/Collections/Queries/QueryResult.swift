@@ -1,8 +1,10 @@
 internal import Trebuchet
 internal import TrebuchetWire
 
+// trebuchet: as declared
 /// What a query finds: the state that clients observe.
 struct QueryResult: DeltaRecord, Equatable {
+    // trebuchet: TypeScript = number
     /// Of the last write that changed something in it. That it shows later ones too, its server says with a ticket and with the
     /// answers of writes.
     @DeltaValue var revision = 0

@@ -1,14 +1,14 @@
-import SwiftSyntax
-import SwiftSyntaxBuilder
+package import SwiftSyntax
+internal import SwiftSyntaxBuilder
 
 /// The type of an initial value, as far as syntax alone can tell it.
-enum InitialValueType {
+package enum InitialValueType {
     case known(TypeSyntax)
     /// Probably this type: good enough to propose, not to rely on.
     case guess(TypeSyntax)
     case unknown
 
-    init(of value: ExprSyntax) {
+    package init(of value: ExprSyntax) {
         switch value.as(ExprSyntaxEnum.self) {
         case .integerLiteralExpr: self = .known("Int")
         case .floatLiteralExpr: self = .known("Double")

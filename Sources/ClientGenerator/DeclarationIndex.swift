@@ -1,0 +1,120 @@
+internal import SwiftReading
+internal import SwiftSyntax
+
+/// All types that the sources declare, by their names.
+struct DeclarationIndex {
+    private(set) var types: [DeclaredType] = []
+    /// Types at the top level of a module, or of a file alone.
+    private var topLevel: [String: [DeclaredType]] = [:]
+    /// Extensions of types that the sources do not declare.
+    private(set) var foreignExtensions: [String: [(node: ExtensionDeclSyntax, file: SourceFile)]] = [:]
+    private let modules: Set<String>
+    let conditions: BuildConditions
+
+    init(_ files: [SourceFile], conditions: BuildConditions) {
+        self.conditions = conditions
+        modules = Set(files.map(\.module))
+        var extensions: [(ExtensionDeclSyntax, SourceFile)] = []
+        for file in files {
+            for declaration in conditions.declarations(file.tree.statements) {
+                if let node = declaration.as(ExtensionDeclSyntax.self) {
+                    extensions.append((node, file))
+                } else if let type = add(declaration, in: file, parent: nil) {
+                    topLevel[type.name, default: []].append(type)
+                }
+            }
+        }
+        attach(extensions)
+    }
+
+    /// Extensions may be of types that other extensions declare, so it goes on while something is found.
+    private mutating func attach(_ extensions: [(ExtensionDeclSyntax, SourceFile)]) {
+        var waiting = extensions
+        while !waiting.isEmpty {
+            var left: [(ExtensionDeclSyntax, SourceFile)] = []
+            for (node, file) in waiting {
+                guard let type = type(path: Self.path(node.extendedType), from: file) else {
+                    left.append((node, file))
+                    continue
+                }
+                let members = conditions.members(node.memberBlock.members)
+                type.add(node, in: file, members: members)
+                for member in members { nest(member, in: file, parent: type) }
+            }
+            guard left.count < waiting.count else {
+                for (node, file) in left {
+                    foreignExtensions[Self.path(node.extendedType).last ?? "", default: []].append((node, file))
+                }
+                return
+            }
+            waiting = left
+        }
+    }
+
+    private mutating func add(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType?) -> DeclaredType? {
+        let made = DeclaredType(node, in: file, parent: parent, id: types.count, conditions: conditions)
+        guard let type = made else { return nil }
+        types.append(type)
+        for member in type.members { nest(member, in: file, parent: type) }
+        return type
+    }
+
+    private mutating func nest(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType) {
+        if let type = add(node, in: file, parent: parent) { parent.nested[type.name] = type }
+    }
+
+    /// The names of `A.B<C>`: A, B.
+    static func path(_ type: TypeSyntax) -> [String] {
+        switch type.as(TypeSyntaxEnum.self) {
+        case .memberType(let member): path(member.baseType) + [member.name.plainText]
+        case .identifierType(let identifier): [identifier.name.plainText]
+        case .attributedType(let attributed): path(attributed.baseType)
+        default: []
+        }
+    }
+
+    // MARK: Finding
+
+    enum Found {
+        case type(DeclaredType)
+        case several([DeclaredType])
+        case none
+    }
+
+    /// A type at the top level as a file sees it: its own, its module's, those of modules that it imports, then any.
+    ///
+    /// - Parameter elsewhere: whether modules count that the file does not import.
+    func find(_ name: String, from file: SourceFile, elsewhere: Bool) -> Found {
+        let all = (topLevel[name] ?? []).filter { !$0.isFilePrivate || $0.file.path == file.path }
+        let circles: [(DeclaredType) -> Bool] = [
+            { $0.isFilePrivate }, { $0.file.module == file.module }, { file.imports.contains($0.file.module) },
+            { _ in elsewhere },
+        ]
+        for circle in circles {
+            let found = all.filter(circle)
+            if found.count == 1 { return .type(found[0]) }
+            if found.count > 1 { return .several(found) }
+        }
+        return .none
+    }
+
+    func isModule(_ name: String) -> Bool { !name.isEmpty && modules.contains(name) }
+
+    func find(_ name: String, inModule module: String) -> DeclaredType? {
+        topLevel[name]?.first { $0.file.module == module && !$0.isFilePrivate }
+    }
+
+    /// The type that an extension is of.
+    private func type(path: [String], from file: SourceFile) -> DeclaredType? {
+        guard let first = path.first else { return nil }
+        var rest = path.dropFirst()
+        var type: DeclaredType?
+        if case .type(let found) = find(first, from: file, elsewhere: true) {
+            type = found
+        } else if isModule(first), let second = rest.popFirst() {
+            type = find(second, inModule: first)
+        }
+        for name in rest { type = type?.nested[name] }
+        return type
+    }
+}

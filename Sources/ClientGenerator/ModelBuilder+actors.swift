@@ -1,0 +1,261 @@
+internal import SwiftParser
+internal import SwiftReading
+internal import SwiftSyntax
+
+/// Actors and protocols of them.
+extension ModelBuilder {
+    func readActor(_ type: DeclaredType) {
+        let isActor = type.kind == .actor && type.hasAttribute("Trebuchet")
+        let isProtocol = type.kind == .protocol && type.hasAttribute("Resolvable")
+        guard isActor || isProtocol, !type.isFilePrivate else { return }
+        let directives = directives(type.comments, at: type.place)
+        guard !directives.contains(.skip) else { return }
+        guard type.genericParameters.isEmpty else {
+            problems.warn(
+                type.place,
+                "'\(type.qualifiedName)' is left out: it is generic, and a client in TypeScript does not know for which types; "
+                    + "'// trebuchet: skip' above it says that this is meant")
+            return
+        }
+        var actor = ClientModel.Actor(
+            name: typeScriptName(of: type), swiftName: type.qualifiedName, isProtocol: isProtocol,
+            documentation: type.comments.documentation, place: type.place)
+        let outer = integers(directives, else: integers)
+        for member in type.members { read(member, of: type, outer, into: &actor) }
+        for part in type.extensions {
+            for member in part.members { readExtension(member, part.file, of: type, outer, into: &actor) }
+        }
+        nameMembers(of: &actor)
+        model.actors.append(actor)
+    }
+
+    private func read(
+        _ member: DeclSyntax, of type: DeclaredType, _ outer: Integers, into actor: inout ClientModel.Actor
+    ) {
+        let comments = Comments(member)
+        if let function = member.as(FunctionDeclSyntax.self), function.modifiers.isDistributed,
+            !function.modifiers.isFilePrivate
+        {
+            let place = type.file.place(of: function.name)
+            let directives = directives(comments, at: place)
+            guard !directives.contains(.skip) else { return }
+            if let method = method(function, comments, directives, of: type, outer) { actor.methods.append(method) }
+        } else if let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isFilePrivate {
+            read(variable, comments, of: type, outer, into: &actor)
+        }
+    }
+
+    // MARK: Methods
+
+    private func method(
+        _ function: FunctionDeclSyntax, _ comments: Comments, _ directives: [Directive], of type: DeclaredType,
+        _ outer: Integers
+    ) -> ClientModel.Method? {
+        let target = WireName.method(function)
+        let place = type.file.place(of: function.name)
+        let clause = function.signature.parameterClause.parameters
+        guard function.genericParameterClause == nil, !clause.contains(where: { $0.type.hasOpaqueType }) else {
+            problems.warn(
+                place,
+                "'\(target)' is left out: it is generic, and a client in TypeScript cannot say for which types; "
+                    + "'// trebuchet: skip' above it says that this is meant")
+            return nil
+        }
+        let scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+        let parameters = clause.enumerated().map { position, parameter in
+            let name = (parameter.secondName ?? parameter.firstName).plainText
+            return ClientModel.Parameter(
+                name: name == "_" ? "argument\(position)" : name, type: self.parameter(parameter, scope))
+        }
+        var result: WireType?
+        if let returned = function.signature.returnClause?.type, !returned.isVoid {
+            result = told(directives).map { .told($0) } ?? read(returned, scope)
+        }
+        return ClientModel.Method(
+            name: function.name.plainText, target: target, baseName: function.name.plainText,
+            labels: clause.map(\.firstName.plainText), parameters: parameters, result: result,
+            error: error(function.signature.effectSpecifiers?.throwsClause, scope),
+            isIdempotent: index.conditions.attributes(function.attributes).contains { $0.plainName == "Idempotent" },
+            documentation: comments.documentation, place: place)
+    }
+
+    private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {
+        let directives = directives(Comments(parameter), at: scope.place(of: parameter))
+        if let told = told(directives) { return .told(told) }
+        var scope = scope
+        scope.integers = integers(directives, else: scope.integers)
+        return read(parameter.type, scope)
+    }
+
+    private func error(_ clause: ThrowsClauseSyntax?, _ scope: Scope) -> (swiftName: String, type: WireType)? {
+        guard let type = clause?.type else { return nil }
+        let name = DeclarationIndex.path(type).last ?? type.trimmedDescription
+        // One of the framework's own has its code and message; there is nothing more to read.
+        let untyped = [
+            "Never", "Swift.Never", "any Error", "any Swift.Error", "Error", "Swift.Error", "TrebuchetError",
+        ]
+        let found = declared(type, scope)
+        if found == nil, untyped.contains(type.trimmedDescription) { return nil }
+        if let found, !isCodable(found), found.kind != .alias {
+            problems.warn(
+                scope.place(of: type),
+                "'\(found.qualifiedName)' is not Codable, so a client gets its message alone, without its values")
+            return nil
+        }
+        let read = read(type, scope)
+        guard case .named(let id, _) = read else { return (name, read) }
+        return (index.types[id].qualifiedName, read)
+    }
+
+    // MARK: Properties
+
+    private func read(
+        _ variable: VariableDeclSyntax, _ comments: Comments, of type: DeclaredType, _ outer: Integers,
+        into actor: inout ClientModel.Actor
+    ) {
+        let attributes = Set(index.conditions.attributes(variable.attributes).map(\.plainName))
+        let isState = attributes.contains("StreamedState")
+        let isEvents = attributes.contains("StreamedEvents")
+        guard isState || isEvents || variable.modifiers.isDistributed, let binding = variable.bindings.first,
+            let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
+        else { return }
+        let place = type.file.place(of: name)
+        let directives = directives(comments, at: place)
+        guard !directives.contains(.skip) else { return }
+        var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+        scope.fallback = place
+        let read: WireType
+        if let told = told(directives) {
+            read = .told(told)
+        } else if let written = binding.typeAnnotation?.type
+            ?? binding.initializer.flatMap({ self.type(of: $0.value, scope) })
+        {
+            read = self.read(written, scope)
+        } else {
+            problems.error(
+                place, "the type of '\(name.plainText)' does not show: write it, as in '\(name.plainText): Int'")
+            return
+        }
+        if isState || isEvents {
+            let stream = ClientModel.Stream(
+                name: name.plainText, target: WireName.observation(of: name.plainText), type: read,
+                documentation: comments.documentation, place: place)
+            if isState { actor.states.append(stream) } else { actor.events.append(stream) }
+        } else {
+            actor.methods.append(
+                ClientModel.Method(
+                    name: name.plainText, target: WireName.property(name), baseName: name.plainText, labels: [],
+                    parameters: [], result: read, error: nil, isIdempotent: false,
+                    documentation: comments.documentation,
+                    place: place))
+        }
+    }
+
+    /// An extension of a protocol may have its streams; distributed methods of extensions have no entry at the server.
+    private func readExtension(
+        _ member: DeclSyntax, _ file: SourceFile, of type: DeclaredType, _ outer: Integers,
+        into actor: inout ClientModel.Actor
+    ) {
+        if let function = member.as(FunctionDeclSyntax.self), function.modifiers.isDistributed {
+            problems.warn(
+                file.place(of: function.name),
+                "'\(WireName.method(function))' is left out: methods in extensions have no readable name at the server; move it "
+                    + "into the body of '\(type.qualifiedName)'")
+        }
+        guard actor.isProtocol, let variable = member.as(VariableDeclSyntax.self),
+            let binding = variable.bindings.first,
+            let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier,
+            let observation = binding.typeAnnotation?.type.as(IdentifierTypeSyntax.self),
+            ["StateObservation", "EventObservation"].contains(observation.name.text),
+            case .type(let value)? = observation.genericArgumentClause?.arguments.last?.argument
+        else { return }
+        let comments = Comments(member)
+        let place = file.place(of: name)
+        let directives = directives(comments, at: place)
+        guard !directives.contains(.skip) else { return }
+        let finder = FirstString(viewMode: .sourceAccurate)
+        if let body = binding.accessorBlock { finder.walk(body) }
+        let target = finder.found ?? name.plainText
+        let plain = target.hasPrefix("observe") && target.count > 7 ? String(target.dropFirst(7)) : target
+        let scope = Scope(file, in: type, integers: integers(directives, else: outer))
+        let stream = ClientModel.Stream(
+            name: plain.prefix(1).lowercased() + plain.dropFirst(), target: target,
+            type: told(directives).map { .told($0) } ?? read(value, scope), documentation: comments.documentation,
+            place: place)
+        if observation.name.text == "StateObservation" {
+            actor.states.append(stream)
+        } else {
+            actor.events.append(stream)
+        }
+    }
+
+    // MARK: Names
+
+    /// Tells apart what would get one name: `add(title:)` and `add(text:)` are `addTitle` and `addText`, and where labels are
+    /// not enough, `add()` and `add(_ count:)` are `add` and `addCount`.
+    private func nameMembers(of actor: inout ClientModel.Actor) {
+        let streams = actor.states + actor.events
+        func isTaken(_ name: String, _ names: [String]) -> Bool { names.count { $0 == name } > 1 }
+        func joined(_ base: String, _ words: [String]) -> String {
+            base + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        }
+        let methods = actor.methods
+        let bare = streams.map(\.name) + methods.map(\.baseName)
+        let labelled = methods.map { method in
+            isTaken(method.baseName, bare)
+                ? joined(method.baseName, method.labels.filter { $0 != "_" }) : method.baseName
+        }
+        for (index, method) in methods.enumerated() {
+            var name = labelled[index]
+            if isTaken(name, streams.map(\.name) + labelled) {
+                name = joined(method.baseName, zip(method.labels, method.parameters).map { $0 == "_" ? $1.name : $0 })
+            }
+            // An object with a method `then` is taken for a promise.
+            actor.methods[index].name = name == "then" ? "then_" : name
+        }
+        var places: [String: Place] = [:]
+        for (name, place) in streams.map({ ($0.name, $0.place) }) + actor.methods.map({ ($0.name, $0.place) }) {
+            if let other = places[name] {
+                problems.error(
+                    place,
+                    "'\(name)' would be the name of two members of '\(actor.swiftName)' in TypeScript (the other: \(other)): "
+                        + "give one of them other argument labels, or say '// trebuchet: skip' above it")
+            } else {
+                places[name] = place
+            }
+        }
+    }
+}
+
+/// The first plain string literal in a piece of source.
+private final class FirstString: SyntaxVisitor {
+    var found: String?
+
+    override func visit(_ node: StringLiteralExprSyntax) -> SyntaxVisitorContinueKind {
+        if found == nil { found = node.representedLiteralValue }
+        return .skipChildren
+    }
+}
+
+/// Whether there is a `some` in a type.
+private final class OpaqueTypes: SyntaxVisitor {
+    var found = false
+
+    override func visit(_ node: SomeOrAnyTypeSyntax) -> SyntaxVisitorContinueKind {
+        if node.someOrAnySpecifier.tokenKind == .keyword(.some) { found = true }
+        return .visitChildren
+    }
+}
+
+extension TypeSyntax {
+    fileprivate var hasOpaqueType: Bool {
+        let visitor = OpaqueTypes(viewMode: .sourceAccurate)
+        visitor.walk(self)
+        return visitor.found
+    }
+
+    fileprivate var isVoid: Bool {
+        if let tuple = self.as(TupleTypeSyntax.self) { return tuple.elements.isEmpty }
+        return ["Void", "Swift.Void"].contains(trimmedDescription)
+    }
+}

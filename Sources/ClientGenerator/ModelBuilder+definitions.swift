@@ -1,0 +1,331 @@
+internal import SwiftParser
+internal import SwiftReading
+internal import SwiftSyntax
+
+/// What a declared type writes.
+extension ModelBuilder {
+    func define(_ type: DeclaredType, _ directives: [Directive]) {
+        guard model.definitions[type.id] == nil else { return }
+        // First as it is known to those that it contains and that contain it.
+        model.definitions[type.id] = ClientModel.Definition(
+            name: typeScriptName(of: type), swiftName: type.qualifiedName, parameters: type.genericParameters,
+            documentation: type.comments.documentation, form: .structure([]))
+        let form = form(of: type, directives)
+        model.definitions[type.id]?.form = form
+    }
+
+    private func form(of type: DeclaredType, _ directives: [Directive]) -> ClientModel.Form {
+        if let told = told(directives) { return .told(told) }
+        let integers = integers(directives, else: self.integers)
+        guard isReadable(type, isAsDeclared: directives.contains(.asDeclared)) else { return .told("never") }
+        if type.kind == .enumeration, let raw = rawCases(of: type) { return .rawValues(raw) }
+        if conforms(type, to: ["RawRepresentable", "OptionSet"]) {
+            switch rawValueType(of: type, nil) {
+            // The standard library writes these alone; with raw values of other types the properties are written.
+            case let raw? where [.string, .boolean].contains(raw): return .id(raw)
+            case .number(let name)?: return .id(.number(name))
+            case .bigint(let name)?: return .id(.bigint(name))
+            case .some: break
+            case nil:
+                problems.error(
+                    type.place, "what the raw value of '\(type.qualifiedName)' is could not be read: write its type")
+            }
+        }
+        switch type.kind {
+        case .enumeration: return .union(cases(of: type, integers))
+        case .class:
+            checkClass(type)
+            return .structure(members(of: type, integers))
+        default: return .structure(members(of: type, integers))
+        }
+    }
+
+    // MARK: Codable
+
+    /// Whether a type conforms to one of the protocols, by itself or through protocols and aliases that the sources declare.
+    func conforms(_ type: DeclaredType, to names: Set<String>) -> Bool {
+        var seen: Set<Int> = []
+        return conforms(type, to: names, &seen)
+    }
+
+    private func conforms(_ type: DeclaredType, to names: Set<String>, _ seen: inout Set<Int>) -> Bool {
+        guard seen.insert(type.id).inserted else { return false }
+        if type.inheritedNames.contains(where: names.contains) { return true }
+        if let target = type.node.as(TypeAliasDeclSyntax.self)?.initializer.value {
+            let parts = target.as(CompositionTypeSyntax.self)?.elements.map(\.type) ?? [target]
+            if parts.contains(where: { names.contains(DeclarationIndex.path($0).last ?? "") }) { return true }
+        }
+        for parent in protocols(of: type) where conforms(parent, to: names, &seen) { return true }
+        return false
+    }
+
+    /// The protocols, and aliases of them, that the sources declare.
+    private func protocols(of type: DeclaredType) -> [DeclaredType] {
+        type.inheritedNames.compactMap { name in
+            guard case .type(let found) = index.find(name, from: type.file, elsewhere: true) else { return nil }
+            return [.protocol, .alias].contains(found.kind) ? found : nil
+        }
+    }
+
+    func isCodable(_ type: DeclaredType) -> Bool {
+        conforms(type, to: ["Codable", "DeltaRecord", "DeltaState"])
+            || (conforms(type, to: ["Encodable"]) && conforms(type, to: ["Decodable"]))
+    }
+
+    /// Whether what is declared says what stands in the JSON; if not, that is told.
+    private func isReadable(_ type: DeclaredType, isAsDeclared: Bool) -> Bool {
+        guard isCodable(type) else {
+            problems.error(
+                type.place,
+                "'\(type.qualifiedName)' is sent, but nothing in the sources that were read makes it Codable; if a macro does, "
+                    + "say what it is with '// trebuchet: TypeScript = …' above it")
+            return false
+        }
+        guard !isAsDeclared else { return true }
+        let custom = (type.allMembers.map { ($0.node, $0.file) } + membersOfProtocols(of: type)).compactMap(
+            customCoding)
+        // What it writes matters more than what it reads.
+        guard let found = custom.first(where: { $0.what == "encode(to:)" }) ?? custom.first else { return true }
+        problems.error(
+            found.place,
+            "'\(type.qualifiedName)' has an '\(found.what)' of its own, so what stands in the JSON is not known: say it with "
+                + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' when the JSON is as if it had none"
+        )
+        return false
+    }
+
+    /// What extensions of a type's protocols give it, also of protocols that the sources do not declare.
+    private func membersOfProtocols(of type: DeclaredType) -> [(DeclSyntax, SourceFile)] {
+        var seen: Set<Int> = [type.id]
+        var waiting = [type]
+        var found: [(DeclSyntax, SourceFile)] = []
+        while let next = waiting.popLast() {
+            for parent in protocols(of: next) where seen.insert(parent.id).inserted {
+                found += parent.extensions.flatMap { part in part.members.map { ($0, part.file) } }
+                waiting.append(parent)
+            }
+            for part in next.inheritedNames.flatMap({ index.foreignExtensions[$0] ?? [] }) {
+                found += index.conditions.members(part.node.memberBlock.members).map { ($0, part.file) }
+            }
+        }
+        return found
+    }
+
+    private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, place: Place)? {
+        if let function = member.as(FunctionDeclSyntax.self), !function.modifiers.isStatic {
+            return WireName.method(function) == "encode(to:)" ? ("encode(to:)", file.place(of: function.name)) : nil
+        }
+        guard let initializer = member.as(InitializerDeclSyntax.self) else { return nil }
+        let parameters = initializer.signature.parameterClause.parameters
+        guard parameters.map(\.firstName.plainText) == ["from"],
+            parameters.first?.type.trimmedDescription.contains("Decoder") == true
+        else { return nil }
+        return ("init(from:)", file.place(of: initializer.initKeyword))
+    }
+
+    private func checkClass(_ type: DeclaredType) {
+        for name in ["Observable", "Model"] where type.hasAttribute(name) {
+            problems.error(
+                type.place,
+                "'\(type.qualifiedName)' is marked '@\(name)', which writes other members than are declared; use a struct"
+            )
+        }
+        for name in type.inheritedNames {
+            guard case .type(let found) = index.find(name, from: type.file, elsewhere: true), found.kind == .class
+            else { continue }
+            problems.error(
+                type.place,
+                "'\(type.qualifiedName)' inherits from '\(name)', which writes its own members; use a struct")
+        }
+    }
+
+    // MARK: Stored properties
+
+    struct StoredProperty {
+        let name: String
+        let type: TypeSyntax?
+        let node: VariableDeclSyntax
+        let place: Place
+    }
+
+    func storedProperties(of type: DeclaredType) -> [StoredProperty] {
+        let scope = Scope(type.file, in: type, integers: .number)
+        return type.members.flatMap { member -> [StoredProperty] in
+            guard let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isStatic else { return [] }
+            let bindings = Array(variable.bindings)
+            return bindings.enumerated().compactMap { position, binding in
+                guard !binding.isComputed, let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
+                else {
+                    return nil
+                }
+                // `var a, b: Int`: the type of the next that has one.
+                let written =
+                    binding.typeAnnotation?.type
+                    ?? (binding.initializer == nil
+                        ? bindings[position...].first { $0.typeAnnotation != nil }?.typeAnnotation?.type : nil)
+                return StoredProperty(
+                    name: name.plainText,
+                    type: written ?? binding.initializer.flatMap { self.type(of: $0.value, scope) },
+                    node: variable, place: type.file.place(of: name))
+            }
+        }
+    }
+
+    private func members(of type: DeclaredType, _ integers: Integers) -> [ClientModel.Member] {
+        let keys = codingKeys("CodingKeys", of: type)
+        return storedProperties(of: type).compactMap { property in
+            guard let key = keys?[property.name] ?? (keys == nil ? property.name : nil) else { return nil }
+            return member(property, named: key, of: type, integers)
+        }
+    }
+
+    private func member(
+        _ property: StoredProperty, named key: String, of type: DeclaredType, _ outer: Integers
+    ) -> ClientModel.Member? {
+        let comments = Comments(property.node)
+        let directives = directives(comments, at: property.place)
+        var isOptional = property.type.map(Self.isWrittenOptional) ?? false
+        var read: WireType?
+        if let told = told(directives) {
+            read = .told(told)
+        } else {
+            guard let written = property.type else {
+                problems.error(
+                    property.place,
+                    "the type of '\(property.name)' does not show: write it, as in '\(property.name): Int'")
+                return nil
+            }
+            if property.node.modifiers.contains(where: { $0.name.tokenKind == .keyword(.lazy) }) {
+                problems.error(
+                    property.place, "'\(property.name)' is lazy, and such a property is written under another name")
+            }
+            var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+            scope.fallback = property.place
+            var type = self.read(written, scope)
+            isOptional = type.isOptional
+            if isOptional, case .optional(let wrapped) = type { type = wrapped }
+            read = type
+        }
+        guard let read else { return nil }
+        if told(directives) == nil, let wrapper = wrapper(of: property.node) {
+            if wrapper != "DeltaValue" {
+                problems.error(
+                    property.place,
+                    "what the property wrapper '@\(wrapper)' writes is not known: say it with '// trebuchet: TypeScript = …' "
+                        + "above '\(property.name)'")
+            }
+            // A wrapper is there also when its value is nil.
+            return ClientModel.Member(
+                name: key, type: isOptional ? .optional(read) : read, documentation: comments.documentation)
+        }
+        return ClientModel.Member(
+            name: key, type: read, isOptional: isOptional, documentation: comments.documentation)
+    }
+
+    private static func isWrittenOptional(_ type: TypeSyntax) -> Bool {
+        type.is(OptionalTypeSyntax.self) || type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self)
+            || type.as(IdentifierTypeSyntax.self)?.name.text == "Optional"
+    }
+
+    /// The property wrapper of a property, by its name; what begins with a small letter is an attribute of the language.
+    private func wrapper(of node: VariableDeclSyntax) -> String? {
+        index.conditions.attributes(node.attributes).map(\.plainName).first { name in
+            name.first?.isUppercase == true && !["MainActor", "ObservationIgnored"].contains(name)
+        }
+    }
+
+    // MARK: Keys
+
+    /// The keys by the names of the members or cases; nil when the type has no such enum.
+    func codingKeys(_ name: String, of type: DeclaredType) -> [String: String]? {
+        var found = type.nested[name]
+        if let alias = found?.node.as(TypeAliasDeclSyntax.self) {
+            let path = DeclarationIndex.path(alias.initializer.value)
+            found = path.last.flatMap { last in
+                type.nested[last] ?? type.parent?.nested[last]
+                    ?? {
+                        if case .type(let found) = index.find(last, from: type.file, elsewhere: true) {
+                            found
+                        } else {
+                            nil
+                        }
+                    }()
+            }
+        }
+        guard let keys = found else { return nil }
+        guard keys.kind == .enumeration else {
+            problems.error(
+                keys.place,
+                "'\(keys.qualifiedName)' is no enum, so the keys are not known; use an enum, or say what '\(type.qualifiedName)' is with '// trebuchet: TypeScript = …'"
+            )
+            return nil
+        }
+        guard conforms(keys, to: ["CodingKey"]) else { return nil }
+        var result: [String: String] = [:]
+        for element in elements(of: keys) {
+            // Keys of whole numbers have their cases' names as texts.
+            let text = element.rawValue?.value.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+            result[element.name.plainText] = text ?? element.name.plainText
+        }
+        return result
+    }
+
+    // MARK: Enums
+
+    func elements(of type: DeclaredType) -> [EnumCaseElementSyntax] {
+        type.members.flatMap { $0.as(EnumCaseDeclSyntax.self).map { Array($0.elements) } ?? [] }
+    }
+
+    private func cases(of type: DeclaredType, _ outer: Integers) -> [ClientModel.Case] {
+        let keys = codingKeys("CodingKeys", of: type)
+        let declarations = type.members.compactMap { $0.as(EnumCaseDeclSyntax.self) }
+        if declarations.isEmpty {
+            problems.error(type.place, "'\(type.qualifiedName)' has no cases, so there is no value to send")
+        }
+        return declarations.flatMap { declaration -> [ClientModel.Case] in
+            let comments = Comments(declaration)
+            let place = type.file.place(of: declaration)
+            let directives = directives(comments, at: place)
+            return declaration.elements.compactMap { element in
+                let name = element.name.plainText
+                guard let key = keys?[name] ?? (keys == nil ? name : nil) else { return nil }
+                let members = values(of: element, named: name, of: type, directives, outer)
+                return ClientModel.Case(name: key, members: members, documentation: comments.documentation)
+            }
+        }
+    }
+
+    private func values(
+        of element: EnumCaseElementSyntax, named name: String, of type: DeclaredType, _ directives: [Directive],
+        _ outer: Integers
+    ) -> [ClientModel.Member] {
+        let keys = codingKeys(name.prefix(1).uppercased() + name.dropFirst() + "CodingKeys", of: type)
+        let scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
+        let parameters = Array(element.parameterClause?.parameters ?? [])
+        return parameters.enumerated().compactMap { position, parameter in
+            let label = parameter.firstName?.plainText ?? "_"
+            let own = label == "_" ? "_\(position)" : label
+            guard let key = keys?[own] ?? (keys == nil ? own : nil) else { return nil }
+            if let told = told(parameters.count == 1 ? directives : []) {
+                return ClientModel.Member(
+                    name: key, type: .told(told), isOptional: Self.isWrittenOptional(parameter.type))
+            }
+            let read = self.read(parameter.type, scope)
+            guard case .optional(let wrapped) = read else { return ClientModel.Member(name: key, type: read) }
+            return ClientModel.Member(name: key, type: wrapped, isOptional: true)
+        }
+    }
+}
+
+extension PatternBindingSyntax {
+    /// Whether it has a getter; observers leave it a stored property.
+    var isComputed: Bool {
+        switch accessorBlock?.accessors {
+        case .getter: true
+        case .accessors(let list):
+            list.contains { !["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+        case nil: false
+        @unknown default: true
+        }
+    }
+}

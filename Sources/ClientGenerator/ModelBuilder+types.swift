@@ -1,0 +1,360 @@
+internal import SwiftReading
+internal import SwiftSyntax
+
+/// Types as they are written.
+extension ModelBuilder {
+    func read(_ type: TypeSyntax, _ scope: Scope) -> WireType {
+        switch type.as(TypeSyntaxEnum.self) {
+        case .attributedType(let attributed): return read(attributed.baseType, scope)
+        case .optionalType(let optional): return .optional(read(optional.wrappedType, scope))
+        case .implicitlyUnwrappedOptionalType(let optional): return .optional(read(optional.wrappedType, scope))
+        case .arrayType(let array): return .array(read(array.element, scope))
+        case .dictionaryType(let dictionary):
+            return self.dictionary(
+                read(dictionary.key, scope), read(dictionary.value, scope), at: scope.place(of: dictionary.key))
+        case .tupleType(let tuple):
+            if let only = tuple.elements.first, tuple.elements.count == 1 { return read(only.type, scope) }
+            return refuse(type, "a tuple, which is not Codable; use a struct", scope)
+        case .identifierType, .memberType: return resolve(type, scope)
+        case .someOrAnyType(let some) where some.someOrAnySpecifier.tokenKind == .keyword(.any):
+            return refuse(
+                type, "an existential, of which nobody knows what it writes; use an enum with a case for each type",
+                scope)
+        case .someOrAnyType: return refuse(type, "an opaque type; name the type", scope)
+        case .compositionType: return refuse(type, "an existential; use an enum with a case for each type", scope)
+        case .functionType: return refuse(type, "a function, which is not Codable", scope)
+        case .metatypeType: return refuse(type, "a metatype, which is not Codable", scope)
+        default: return refuse(type, "a type of which nothing is known here", scope)
+        }
+    }
+
+    private func refuse(_ type: TypeSyntax, _ what: String, _ scope: Scope) -> WireType {
+        problems.error(scope.place(of: type), "'\(type.trimmedDescription)' is \(what)")
+        return .unknown
+    }
+
+    // MARK: Names
+
+    private struct Component {
+        let name: String
+        let arguments: [TypeSyntax]
+        let node: TypeSyntax
+    }
+
+    private func components(_ type: TypeSyntax) -> [Component] {
+        func arguments(_ clause: GenericArgumentClauseSyntax?) -> [TypeSyntax] {
+            clause?.arguments.compactMap { if case .type(let type) = $0.argument { type } else { nil } } ?? []
+        }
+        switch type.as(TypeSyntaxEnum.self) {
+        case .memberType(let member):
+            return components(member.baseType) + [
+                Component(name: member.name.plainText, arguments: arguments(member.genericArgumentClause), node: type)
+            ]
+        case .identifierType(let identifier):
+            return [
+                Component(
+                    name: identifier.name.plainText, arguments: arguments(identifier.genericArgumentClause), node: type)
+            ]
+        case .attributedType(let attributed): return components(attributed.baseType)
+        default: return []
+        }
+    }
+
+    private func resolve(_ type: TypeSyntax, _ scope: Scope) -> WireType {
+        let path = components(type)
+        guard let first = path.first else { return refuse(type, "a type of which nothing is known here", scope) }
+        // The stub of a `@Resolvable` protocol stands for any actor of it.
+        if first.name.hasPrefix("$"), path.count == 1,
+            case .type(let found) = index.find(String(first.name.dropFirst()), from: scope.file, elsewhere: true),
+            found.kind == .protocol
+        {
+            return .reference(found.qualifiedName)
+        }
+        if let bound = scope.bindings[first.name] {
+            guard path.count > 1 else { return bound }
+            guard case .named(let id, let arguments) = bound else {
+                return refuse(type, "a type of a generic parameter; say what it is with a type alias", scope)
+            }
+            return resolve(path.dropFirst(), in: index.types[id], arguments, scope)
+        }
+        if first.name == "Self", let own = scope.type {
+            return resolve(
+                path.dropFirst(), in: own, own.genericParameters.map { scope.bindings[$0] ?? .unknown }, scope)
+        }
+        var around = scope.type
+        while let type = around {
+            if let found = type.nested[first.name] { return follow(path, to: found, scope) }
+            around = type.parent
+        }
+        switch index.find(first.name, from: scope.file, elsewhere: false) {
+        case .type(let found): return follow(path, to: found, scope)
+        case .several(let found): return ambiguous(type, found, scope)
+        case .none: break
+        }
+        if path.count == 1, let known = known(first, scope) { return known }
+        if path.count > 1, Self.systemModules.contains(first.name) || index.isModule(first.name) {
+            if let found = index.find(path[1].name, inModule: first.name) {
+                return follow(Array(path.dropFirst()), to: found, scope)
+            }
+            if path.count == 2, let known = known(path[1], scope) { return known }
+        }
+        switch index.find(first.name, from: scope.file, elsewhere: true) {
+        case .type(let found): return follow(path, to: found, scope)
+        case .several(let found): return ambiguous(type, found, scope)
+        case .none: return foreign(type, path, scope)
+        }
+    }
+
+    /// The declared type that a name means in a scope, without a word when there is none.
+    func declared(_ type: TypeSyntax, _ scope: Scope) -> DeclaredType? {
+        let path = DeclarationIndex.path(type)
+        guard let first = path.first else { return nil }
+        var found: DeclaredType?
+        var around = scope.type
+        while let type = around, found == nil {
+            found = type.nested[first]
+            around = type.parent
+        }
+        if found == nil, case .type(let top) = index.find(first, from: scope.file, elsewhere: true) { found = top }
+        for name in path.dropFirst() { found = found?.nested[name] }
+        return found
+    }
+
+    /// The type of an initial value: as far as syntax tells it, or of a case of an enum that the sources declare.
+    func type(of value: ExprSyntax, _ scope: Scope) -> TypeSyntax? {
+        switch InitialValueType(of: value) {
+        case .known(let type): return type
+        case .guess(let type):
+            let callee = value.as(FunctionCallExprSyntax.self)?.calledExpression ?? value
+            guard let name = callee.as(MemberAccessExprSyntax.self)?.declName.baseName.plainText,
+                let found = declared(type, scope), elements(of: found).contains(where: { $0.name.plainText == name })
+            else { return nil }
+            return type
+        case .unknown: return nil
+        }
+    }
+
+    private func ambiguous(_ type: TypeSyntax, _ found: [DeclaredType], _ scope: Scope) -> WireType {
+        let places = found.map { "\($0.place)" }.joined(separator: ", ")
+        return refuse(type, "declared several times (\(places)): read the folders of one target", scope)
+    }
+
+    /// A type that the sources do not declare; a comment above an extension of it may tell what it is.
+    private func foreign(_ type: TypeSyntax, _ path: [Component], _ scope: Scope) -> WireType {
+        for (node, file) in index.foreignExtensions[path.last?.name ?? ""] ?? [] {
+            if let told = told(directives(Comments(node), at: file.place(of: node))) { return .told(told) }
+        }
+        let name = type.trimmedDescription
+        problems.error(
+            scope.place(of: type),
+            "'\(name)' is not declared in the sources that were read: read its folder too, or say what it is in JSON with "
+                + "'// trebuchet: TypeScript = …' above the member, or above a type alias or an extension of it")
+        return .unknown
+    }
+
+    private func follow(_ path: [Component], to found: DeclaredType, _ scope: Scope) -> WireType {
+        let first = path[0]
+        let arguments = self.arguments(
+            of: found, first.arguments.map { read($0, scope) }, outer: scope.bindings,
+            at: scope.place(of: first.node))
+        return resolve(path.dropFirst(), in: found, arguments, scope, at: first.node)
+    }
+
+    /// What stands for all generic parameters of a type; those of the types around it are what they are here.
+    private func arguments(
+        of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: Place
+    ) -> [WireType] {
+        let names = type.genericParameters
+        let missing = own.count > names.count || names.dropLast(own.count).contains { outer[$0] == nil }
+        if missing {
+            problems.error(
+                place, "'\(type.qualifiedName)' needs its generic arguments here: \(names.joined(separator: ", "))")
+            return names.map { _ in .unknown }
+        }
+        return names.dropLast(own.count).map { outer[$0] ?? .unknown } + own
+    }
+
+    /// Goes on from a type with the names that follow it.
+    private func resolve(
+        _ rest: ArraySlice<Component>, in type: DeclaredType, _ arguments: [WireType], _ scope: Scope,
+        at node: TypeSyntax? = nil
+    ) -> WireType {
+        guard let next = rest.first else {
+            return use(type, arguments, at: node.map { scope.place(of: $0) } ?? type.place, scope)
+        }
+        let bindings = Dictionary(zip(type.genericParameters, arguments)) { first, _ in first }
+        if let nested = type.nested[next.name] {
+            let own = next.arguments.map { read($0, scope) }
+            let all = self.arguments(of: nested, own, outer: bindings, at: scope.place(of: next.node))
+            return resolve(rest.dropFirst(), in: nested, all, scope, at: next.node)
+        }
+        if type.kind == .alias {
+            if case .named(let id, let arguments) = use(type, arguments, at: type.place, scope) {
+                return resolve(rest, in: index.types[id], arguments, scope, at: node)
+            }
+        } else if rest.count == 1, next.name == "ID",
+            let id = storedProperties(of: type).first(where: { $0.name == "id" }),
+            let written = id.type
+        {
+            return read(written, Scope(type.file, in: type, bindings: bindings, integers: scope.integers))
+        } else if rest.count == 1, next.name == "RawValue", let raw = rawValueType(of: type, bindings) {
+            return raw
+        }
+        problems.error(
+            scope.place(of: next.node), "'\(type.qualifiedName)' has no type '\(next.name)' that is known here")
+        return .unknown
+    }
+
+    // MARK: Declared types
+
+    private func use(_ type: DeclaredType, _ arguments: [WireType], at place: Place, _ scope: Scope) -> WireType {
+        let directives = directives(type.comments, at: type.place)
+        switch type.kind {
+        case .alias where told(directives) == nil:
+            return alias(type, arguments, integers(directives, else: scope.integers))
+        case .protocol where told(directives) == nil:
+            problems.error(
+                place,
+                "'\(type.qualifiedName)' is a protocol, of which nobody knows what it writes; use an enum "
+                    + "with a case for each type")
+            return .unknown
+        case .actor:
+            guard type.node.as(ActorDeclSyntax.self)?.modifiers.isDistributed == true else {
+                problems.error(
+                    place, "'\(type.qualifiedName)' is an actor that is not distributed, so it is not Codable")
+                return .unknown
+            }
+            return .reference(type.qualifiedName)
+        default: break
+        }
+        if arguments.contains(.unknown) { return .unknown }
+        define(type, directives)
+        return .named(type.id, arguments)
+    }
+
+    private func alias(_ type: DeclaredType, _ arguments: [WireType], _ integers: Integers) -> WireType {
+        guard let target = type.node.as(TypeAliasDeclSyntax.self)?.initializer.value else { return .unknown }
+        guard openAliases.insert(type.id).inserted else {
+            problems.error(type.place, "'\(type.qualifiedName)' means itself")
+            return .unknown
+        }
+        defer { openAliases.remove(type.id) }
+        let bindings = Dictionary(zip(type.genericParameters, arguments)) { first, _ in first }
+        return read(target, Scope(type.file, in: type.parent, bindings: bindings, integers: integers))
+    }
+
+    // MARK: Known types
+
+    static let systemModules: Set<String> = [
+        "Swift", "Foundation", "FoundationEssentials", "CoreFoundation", "Trebuchet", "TrebuchetServices", "Deltas",
+        "SharedState",
+    ]
+
+    private func known(_ component: Component, _ scope: Scope) -> WireType? {
+        let name = component.name
+        let place = scope.place(of: component.node)
+        func argument(_ index: Int) -> WireType {
+            guard component.arguments.indices.contains(index) else {
+                problems.error(place, "'\(name)' needs its generic arguments here")
+                return .unknown
+            }
+            return read(component.arguments[index], scope)
+        }
+        switch name {
+        case "String": return .string
+        case "Bool": return .boolean
+        case "Int", "Int8", "Int16", "Int32", "UInt", "UInt8", "UInt16", "UInt32":
+            return .number(name)
+        case "Int64", "UInt64": return wideInteger(name, at: place, scope)
+        case "Double", "Float", "Float16", "CGFloat", "TimeInterval", "Float32", "Float64": return .number("Double")
+        case "Date": return .date
+        case "Data": return .data
+        case "UUID": return .uuid
+        case "URL": return .url
+        case "Decimal": return .decimal
+        case "Array", "ContiguousArray", "ArraySlice", "KeyedCollection", "IdentifiedArrayOf":
+            return .array(argument(0))
+        case "IdentifiedArray": return .array(argument(1))
+        case "Set": return .set(argument(0))
+        case "Range", "ClosedRange": return .range(argument(0))
+        case "Optional": return .optional(argument(0))
+        case "Dictionary": return dictionary(argument(0), argument(1), at: place)
+        // Writes its value alone; as a property wrapper it is looked at with the property.
+        case "DeltaValue": return argument(0)
+        case "TrebuchetActorID": return .string
+        case "JSONValue": return .told("unknown")
+        case "JSONObject": return .told("{ [name: string]: unknown }")
+        case "Any", "AnyObject", "Error", "Codable", "Sendable", "Substring", "Character", "Never", "Result", "Void",
+            "Int128", "UInt128", "AnyHashable":
+            problems.error(place, "'\(name)' is no type that can be sent; use another one")
+            return .unknown
+        default: return nil
+        }
+    }
+
+    private func wideInteger(_ name: String, at place: Place, _ scope: Scope) -> WireType {
+        switch scope.integers {
+        case .bigint: return .bigint(name)
+        case .number: return .number(name)
+        case .unsaid:
+            problems.warn(
+                place,
+                "'\(name)' comes out as 'number', which is exact up to 2^53 only; say '// trebuchet: bigint' or "
+                    + "'// trebuchet: number' above it, or give --bigint")
+            return .number(name)
+        }
+    }
+
+    func dictionary(_ key: WireType, _ value: WireType, at place: Place) -> WireType {
+        if [key, value].contains(.unknown) { return .unknown }
+        switch key {
+        case .string, .number("Int"): return .record(key: key, value)
+        case .parameter(let name):
+            problems.error(
+                place,
+                "whether a dictionary is an object or an array in JSON depends on its keys, and '\(name)' may be any type; "
+                    + "use '[String: …]', or an array of a struct")
+            return .unknown
+        case .told:
+            problems.error(
+                place, "a dictionary's keys cannot be of a type that a comment tells; use an array of a struct")
+            return .unknown
+        case .named(let id, _):
+            if conforms(index.types[id], to: ["CodingKeyRepresentable"]) {
+                // The keys' texts are the members' names.
+                if isOfTexts(model.definitions[id]) { return .record(key: key, value) }
+                problems.error(
+                    place, "what '\(index.types[id].qualifiedName)' writes as a key is not known; use '[String: …]'")
+                return .unknown
+            }
+            switch model.definitions[id]?.form {
+            case .rawValues, .id: break
+            default: warnOfIdentity(place)
+            }
+        case .date, .data, .array, .set, .range, .record, .map: warnOfIdentity(place)
+        default: break
+        }
+        return .map(key, value)
+    }
+
+    private func isOfTexts(_ definition: ClientModel.Definition?) -> Bool {
+        switch definition?.form {
+        case .rawValues(let cases):
+            cases.allSatisfy { each in
+                switch each.value {
+                case .string: true
+                case .number(let text): Int(text) != nil
+                }
+            }
+        case .id(let raw): raw == .string || raw == .number("Int")
+        default: false
+        }
+    }
+
+    private func warnOfIdentity(_ place: Place) {
+        problems.warn(
+            place,
+            "keys of this type are objects in JavaScript, and a Map finds an object by its identity only; an array of a "
+                + "struct is of more use")
+    }
+}

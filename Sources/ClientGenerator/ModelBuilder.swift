@@ -1,0 +1,116 @@
+internal import SwiftReading
+internal import SwiftSyntax
+
+/// Reads actors and the types that they reach.
+///
+/// It goes on behind an error, so that one run tells all of them.
+final class ModelBuilder {
+    /// What becomes of `Int64` and `UInt64`.
+    enum Integers {
+        /// `number`, and a warning.
+        case unsaid
+        case number, bigint
+    }
+
+    /// Where a type is written.
+    struct Scope {
+        let file: SourceFile
+        /// The type around it.
+        let type: DeclaredType?
+        /// What generic parameters stand for.
+        var bindings: [String: WireType]
+        var integers: Integers
+        /// Where to point for a type that is not written but follows from a value.
+        var fallback: Place?
+
+        func place(of node: some SyntaxProtocol) -> Place {
+            if let fallback, node.root.id != file.tree.id { return fallback }
+            return file.place(of: node)
+        }
+
+        init(_ file: SourceFile, in type: DeclaredType?, bindings: [String: WireType]? = nil, integers: Integers) {
+            (self.file, self.type, self.integers) = (file, type, integers)
+            let own = type?.kind == .alias ? [] : type?.genericParameters ?? []
+            self.bindings = bindings ?? Dictionary(own.map { ($0, .parameter($0)) }) { first, _ in first }
+        }
+    }
+
+    let index: DeclarationIndex
+    let problems: Problems
+    let integers: Integers
+    var model = ClientModel()
+    /// Aliases that are being read, to notice those that mean each other.
+    var openAliases: Set<Int> = []
+
+    init(_ index: DeclarationIndex, problems: Problems, usesBigint: Bool) {
+        self.index = index
+        self.problems = problems
+        integers = usesBigint ? .bigint : .unsaid
+    }
+
+    func build() -> ClientModel {
+        for type in index.types { readActor(type) }
+        model.actors.sort { ($0.name, $0.place) < ($1.name, $1.place) }
+        tellCollisions()
+        return model
+    }
+
+    // MARK: Comments
+
+    func directives(_ comments: Comments, at place: Place) -> [Directive] {
+        comments.told.compactMap { text in
+            if let directive = Directive(text) { return directive }
+            problems.error(place, "'// trebuchet: \(text)' is not known here; there is \(Directive.known)")
+            return nil
+        }
+    }
+
+    func told(_ directives: [Directive]) -> String? {
+        for case .typeScript(let type) in directives { return type }
+        return nil
+    }
+
+    func integers(_ directives: [Directive], else outer: Integers) -> Integers {
+        if directives.contains(.bigint) { return .bigint }
+        return directives.contains(.number) ? .number : outer
+    }
+
+    // MARK: Names
+
+    /// What a type is called in TypeScript: `TodoListState` for `TodoList.State`.
+    func typeScriptName(of type: DeclaredType) -> String {
+        for case .name(let name) in directives(type.comments, at: type.place) { return name }
+        let name = type.qualifiedName.split(separator: ".").joined()
+        if !TypeScriptText.isIdentifier(name) {
+            problems.error(
+                type.place,
+                "'\(type.qualifiedName)' is no name in TypeScript: say '// trebuchet: name = Other' above its declaration"
+            )
+        }
+        return TypeScriptText.isTaken(name) ? name + "_" : name
+    }
+
+    private func tellCollisions() {
+        var places: [String: (place: Place, swiftName: String)] = [:]
+        func note(_ name: String, _ swiftName: String, _ place: Place) {
+            if let other = places[name] {
+                problems.error(
+                    place,
+                    "'\(swiftName)' and '\(other.swiftName)' (\(other.place)) would both be called '\(name)' in TypeScript: "
+                        + "say '// trebuchet: name = Other' above one of them, or read fewer folders")
+            } else {
+                places[name] = (place, swiftName)
+            }
+        }
+        let types = model.definitions.map { (index.types[$0.key], $0.value) }.sorted { $0.0.place < $1.0.place }
+        for (type, definition) in types { note(definition.name, definition.swiftName, type.place) }
+        for actor in model.actors { note(actor.name, actor.swiftName, actor.place) }
+    }
+}
+
+extension DeclModifierListSyntax {
+    /// `private` or `fileprivate`, but not `private(set)`.
+    var isFilePrivate: Bool {
+        contains { $0.detail == nil && [.keyword(.private), .keyword(.fileprivate)].contains($0.name.tokenKind) }
+    }
+}

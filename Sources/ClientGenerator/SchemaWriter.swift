@@ -1,0 +1,160 @@
+/// Writes a model as JSON; Docs/Generator.md has the form.
+struct SchemaWriter {
+    let model: ClientModel
+
+    func file() -> String {
+        let used = model.sortedDefinitions.map { definition($0.definition) }
+        let schema = JSONText.object([
+            ("format", .string("trebuchet-schema")), ("version", .number("1")),
+            ("actors", .array(model.actors.map(actor))), ("types", .array(used)),
+        ])
+        return schema.text() + "\n"
+    }
+
+    private func actor(_ actor: ClientModel.Actor) -> JSONText {
+        .object(
+            [
+                ("name", .string(actor.name)), ("swiftName", .string(actor.swiftName)),
+                ("kind", .string(actor.isProtocol ? "protocol" : "actor")),
+            ] + documentation(actor.documentation) + [
+                ("methods", .array(actor.methods.map(method))), ("states", .array(actor.states.map(stream))),
+                ("events", .array(actor.events.map(stream))),
+            ])
+    }
+
+    private func method(_ method: ClientModel.Method) -> JSONText {
+        var members: [(String, JSONText)] = [("name", .string(method.name)), ("target", .string(method.target))]
+        members += documentation(method.documentation)
+        members.append(
+            (
+                "parameters",
+                .array(method.parameters.map { .object([("name", .string($0.name)), ("type", type($0.type))]) })
+            ))
+        if let result = method.result { members.append(("result", type(result))) }
+        if let error = method.error {
+            members.append(("error", .object([("name", .string(error.swiftName)), ("type", type(error.type))])))
+        }
+        if method.isIdempotent { members.append(("idempotent", .boolean(true))) }
+        return .object(members)
+    }
+
+    private func stream(_ stream: ClientModel.Stream) -> JSONText {
+        .object(
+            [("name", .string(stream.name)), ("target", .string(stream.target))] + documentation(stream.documentation)
+                + [("type", type(stream.type))])
+    }
+
+    private func definition(_ definition: ClientModel.Definition) -> JSONText {
+        var members: [(String, JSONText)] = [
+            ("name", .string(definition.name)), ("swiftName", .string(definition.swiftName)),
+        ]
+        members += documentation(definition.documentation)
+        if !definition.parameters.isEmpty {
+            members.append(("parameters", .array(definition.parameters.map { .string($0) })))
+        }
+        switch definition.form {
+        case .structure(let own): members += [("kind", .string("struct")), ("members", .array(own.map(member)))]
+        case .rawValues(let cases):
+            let values = cases.map { each in
+                JSONText.object([("name", .string(each.name)), ("value", rawValue(each.value))])
+            }
+            members += [("kind", .string("rawValues")), ("cases", .array(values))]
+        case .union(let cases):
+            let values = cases.map { each in
+                JSONText.object(
+                    [("name", .string(each.name))] + documentation(each.documentation)
+                        + [("members", .array(each.members.map(member)))])
+            }
+            members += [("kind", .string("union")), ("cases", .array(values))]
+        case .id(let raw): members += [("kind", .string("id")), ("rawValue", type(raw))]
+        case .told(let text): members += [("kind", .string("told")), ("typeScript", .string(text))]
+        }
+        return .object(members)
+    }
+
+    private func member(_ member: ClientModel.Member) -> JSONText {
+        var members: [(String, JSONText)] = [("name", .string(member.name))]
+        members += documentation(member.documentation)
+        members.append(("type", type(member.type)))
+        if member.isOptional { members.append(("optional", .boolean(true))) }
+        return .object(members)
+    }
+
+    private func rawValue(_ value: ClientModel.RawValue) -> JSONText {
+        switch value {
+        case .string(let text): .string(text)
+        case .number(let text): .number(text)
+        }
+    }
+
+    private func documentation(_ lines: [String]) -> [(String, JSONText)] {
+        lines.isEmpty ? [] : [("documentation", .string(lines.joined(separator: "\n")))]
+    }
+
+    private func type(_ type: WireType) -> JSONText {
+        switch type {
+        case .string: .string("String")
+        case .boolean: .string("Bool")
+        case .url: .string("URL")
+        case .uuid: .string("UUID")
+        case .date: .string("Date")
+        case .data: .string("Data")
+        case .decimal: .string("Decimal")
+        case .number(let name): .string(name)
+        case .bigint(let name): .string(name)
+        case .array(let element): .object([("array", self.type(element))])
+        case .set(let element): .object([("set", self.type(element))])
+        case .range(let bound): .object([("range", self.type(bound))])
+        case .record(let key, let value): .object([("record", self.type(value)), ("key", self.type(key))])
+        case .map(let key, let value): .object([("map", self.type(value)), ("key", self.type(key))])
+        case .optional(let wrapped): .object([("optional", self.type(wrapped))])
+        case .named(let id, let arguments):
+            .object(
+                [("named", .string(model.definitions[id]?.name ?? ""))]
+                    + (arguments.isEmpty ? [] : [("arguments", .array(arguments.map { self.type($0) }))]))
+        case .parameter(let name): .object([("parameter", .string(name))])
+        case .reference(let actor): .object([("reference", .string(actor))])
+        case .told(let text): .object([("typeScript", .string(text))])
+        case .unknown: .null
+        }
+    }
+}
+
+/// JSON whose members keep their order.
+indirect enum JSONText {
+    case null
+    case boolean(Bool)
+    case number(String)
+    case string(String)
+    case array([JSONText])
+    case object([(String, JSONText)])
+
+    /// What has no more than names and small values in it stands in one line.
+    func text(indent: String = "") -> String {
+        let line = inline
+        if indent.count + line.count <= 100 { return line }
+        let inner = indent + "  "
+        switch self {
+        case .array(let elements):
+            return "[\n" + elements.map { inner + $0.text(indent: inner) }.joined(separator: ",\n") + "\n\(indent)]"
+        case .object(let members):
+            let lines = members.map { "\(inner)\(TypeScriptText.quoted($0.0)): \($0.1.text(indent: inner))" }
+            return "{\n" + lines.joined(separator: ",\n") + "\n\(indent)}"
+        default: return line
+        }
+    }
+
+    private var inline: String {
+        switch self {
+        case .null: "null"
+        case .boolean(let value): value ? "true" : "false"
+        case .number(let text): text
+        case .string(let text): TypeScriptText.quoted(text)
+        case .array(let elements): "[" + elements.map(\.inline).joined(separator: ", ") + "]"
+        case .object(let members):
+            members.isEmpty
+                ? "{}"
+                : "{ " + members.map { "\(TypeScriptText.quoted($0.0)): \($0.1.inline)" }.joined(separator: ", ") + " }"
+        }
+    }
+}

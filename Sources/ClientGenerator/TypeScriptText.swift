@@ -1,0 +1,109 @@
+/// Names, texts and comments as TypeScript writes them.
+enum TypeScriptText {
+    /// Words that cannot be the name of a constant, a function or a parameter.
+    private static let reserved: Set<String> = [
+        "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete",
+        "do",
+        "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements",
+        "import",
+        "in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return",
+        "static", "super", "switch", "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while",
+        "with",
+        "yield",
+    ]
+
+    /// Words that cannot be the name of a type.
+    private static let typeWords: Set<String> = [
+        "any", "bigint", "boolean", "never", "number", "object", "string", "symbol", "unknown",
+    ]
+
+    /// Names that a generated file uses itself.
+    private static let used: Set<String> = [
+        "Array", "Call", "CallOptions", "Codec", "Date", "Decimal", "Map", "Partial", "Record", "UUID", "Uint8Array",
+        "UnknownCase", "actorType", "array", "data", "date", "decimal", "globalThis", "lazy", "map", "nullable",
+        "record",
+        "struct", "union",
+    ]
+
+    /// Whether a type or an actor needs another name in TypeScript.
+    static func isTaken(_ name: String) -> Bool { [reserved, typeWords, used].contains { $0.contains(name) } }
+
+    /// Whether a text can be a name, as far as its letters go.
+    ///
+    /// Letters beyond U+FFFF are left out: TypeScript takes them for newer targets only.
+    static func isIdentifier(_ name: String) -> Bool {
+        guard let first = name.unicodeScalars.first else { return false }
+        func isStart(_ scalar: Unicode.Scalar) -> Bool {
+            scalar == "_" || scalar == "$" || (scalar.properties.isIDStart && scalar.value <= 0xFFFF)
+        }
+        return isStart(first)
+            && name.unicodeScalars.dropFirst().allSatisfy {
+                isStart($0) || ($0.properties.isIDContinue && $0.value <= 0xFFFF)
+            }
+    }
+
+    /// The name of a member in an interface or an object literal.
+    static func member(_ name: String) -> String { isIdentifier(name) ? name : quoted(name) }
+
+    /// The name of a member in an object literal; `__proto__` would be no member there.
+    static func key(_ name: String) -> String { name == "__proto__" ? "[\"__proto__\"]" : member(name) }
+
+    /// The names of parameters: each can be one, and no two are the same.
+    static func parameters(_ names: [String], taken: Set<String> = []) -> [String] {
+        var taken = taken
+        return names.enumerated().map { position, name in
+            var name = isIdentifier(name) ? name : "argument\(position)"
+            while reserved.contains(name) || !taken.insert(name).inserted { name += "_" }
+            return name
+        }
+    }
+
+    /// A string literal.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\u{202A}"..."\u{202E}",
+                "\u{2066}"..."\u{2069}",
+                "\u{FEFF}":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    /// A documentation comment before a line; its text cannot end it.
+    static func comment(_ lines: [String], indent: String = "") -> String {
+        guard !lines.isEmpty else { return "" }
+        let lines = lines.map(harmless)
+        if lines.count == 1 { return "\(indent)/** \(lines[0]) */\n" }
+        return "\(indent)/**\n"
+            + lines.map { $0.isEmpty ? "\(indent) *\n" : "\(indent) * \($0)\n" }.joined() + "\(indent) */\n"
+    }
+
+    /// Without what ends a comment or a line, or turns the direction of a text.
+    private static func harmless(_ line: String) -> String {
+        var scalars = String.UnicodeScalarView()
+        var previous: Unicode.Scalar?
+        for scalar in line.unicodeScalars {
+            if previous == "*", scalar == "/" { scalars.append("\\") }
+            switch scalar {
+            case "\t": scalars.append(" ")
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\u{202A}"..."\u{202E}",
+                "\u{2066}"..."\u{2069}",
+                "\u{FEFF}":
+                break
+            default: scalars.append(scalar)
+            }
+            previous = scalar
+        }
+        return String(scalars)
+    }
+}

@@ -1,0 +1,56 @@
+internal import ClientGenerator
+internal import Foundation
+
+/// `trebuchet-generate`: writes clients for other languages.
+@main
+enum GenerateTool {
+    /// Exits with 1 after an error, or when a file is not up to date, and with 2 after a wrong use.
+    static func main() {
+        do throws(GenerateFailure) {
+            let options = try GenerateOptions(Array(CommandLine.arguments.dropFirst()))
+            if options.wantsHelp { return print(GenerateOptions.usage) }
+            try run(options)
+        } catch {
+            switch error {
+            case .usage(let message):
+                tell("trebuchet-generate: \(message)\n\n\(GenerateOptions.usage)")
+                exit(2)
+            case .failed(let message):
+                tell("trebuchet-generate: \(message)")
+                exit(1)
+            }
+        }
+    }
+
+    private static func run(_ options: GenerateOptions) throws(GenerateFailure) {
+        let generation = Generation(try SwiftSources.read(options.paths), options: options.generation)
+        for problem in generation.problems { tell("\(problem)") }
+        if generation.hasErrors { throw .failed("nothing was written") }
+        let text = options.form == .typescript ? generation.typeScript : generation.schema
+        guard let output = options.output else { return print(text, terminator: "") }
+        if options.isCheck { return try check(output, text) }
+        try write(text, to: output)
+    }
+
+    private static func check(_ path: String, _ text: String) throws(GenerateFailure) {
+        guard let bytes = FileManager.default.contents(atPath: path) else { throw .failed("there is no '\(path)' yet") }
+        if let difference = TextDifference(String(decoding: bytes, as: UTF8.self), expected: text) {
+            throw .failed("'\(path)' is not up to date: \(difference)")
+        }
+    }
+
+    /// Makes the folder where there is none. A file that is right stays as it is, so that what watches it has nothing to do.
+    private static func write(_ text: String, to path: String) throws(GenerateFailure) {
+        if FileManager.default.contents(atPath: path) == Data(text.utf8) { return }
+        let url = URL(filePath: path)
+        do {
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: url, options: .atomic)
+        } catch {
+            throw .failed("'\(path)' cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    private static func tell(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+/// `trebuchet-generate`, and `trebuchet generate`, which starts it.
+@Suite struct CommandTests {
+    private static let source = "import Trebuchet\n" + echo("Item", "struct Item: Codable { var at: Date }")
+
+    /// A folder with a package's sources in it.
+    private func withSources(_ body: (URL) throws -> Void) throws {
+        try withTemporaryFolder { folder in
+            let sources = folder.appending(path: "Sources/App")
+            try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+            try Data(Self.source.utf8).write(to: sources.appending(path: "App.swift"))
+            // Neither is read.
+            try Data("struct Item {".utf8).write(to: sources.appending(path: ".hidden.swift"))
+            try Data("struct Item {".utf8).write(to: sources.appending(path: "notes.txt"))
+            try body(folder)
+        }
+    }
+
+    @Test("a client is written, and looked at with --check", arguments: ["trebuchet-generate", "trebuchet"])
+    func write(program: String) throws {
+        let tool = ServeProcess.built(program)
+        let words = program == "trebuchet" ? ["generate", "typescript"] : ["typescript"]
+        try withSources { folder in
+            let output = folder.appending(path: "web/app.ts")
+            let arguments = words + ["--output", "web/app.ts"]
+            #expect(try Run(tool, arguments + ["--check"], in: folder).output.contains("there is no 'web/app.ts' yet"))
+            let written = try Run(tool, arguments, in: folder)
+            #expect(written.status == 0)
+            #expect(written.output == "")
+            let text = try String(contentsOf: output, encoding: .utf8)
+            #expect(text.hasPrefix("// trebuchet generate typescript Sources\n"))
+            #expect(!text.contains(folder.path))
+            #expect(try Run(tool, words, in: folder).output == text)
+            #expect(try Run(tool, arguments + ["--check"], in: folder).status == 0)
+            // Named twice, it is read once.
+            #expect(try Run(tool, arguments + ["Sources", "./Sources/App/App.swift"], in: folder).status == 0)
+            try Data(text.replacing("at: Date", with: "at: string").utf8).write(to: output)
+            let check = try Run(tool, arguments + ["--check"], in: folder)
+            #expect(check.status == 1)
+            #expect(check.output.contains("'web/app.ts' is not up to date: line 8\n  is:            at: string\n"))
+            #expect(try String(contentsOf: output, encoding: .utf8).contains("at: string"))
+        }
+    }
+
+    @Test("errors have places, and nothing is written")
+    func errors() throws {
+        let tool = ServeProcess.built("trebuchet-generate")
+        try withSources { folder in
+            try Data("@Trebuchet distributed actor A {\n  distributed func a(_ b: any Error) {}\n}".utf8)
+                .write(to: folder.appending(path: "Sources/App/B.swift"))
+            let run = try Run(tool, ["typescript", "--output", "app.ts"], in: folder)
+            #expect(run.status == 1)
+            #expect(run.output.hasPrefix("Sources/App/B.swift:2:27: error: 'any Error' is an existential"))
+            #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "app.ts").path))
+        }
+    }
+
+    @Test(
+        "a wrong use is told",
+        arguments: [
+            ([], 2, "say 'typescript' or 'schema'"), (["kotlin"], 2, "there is no 'kotlin'"),
+            (["typescript", "--check"], 2, "--check needs --output FILE"),
+            (["typescript", "--bad"], 2, "unknown option --bad"),
+            (["typescript", "--output"], 2, "--output needs a value"),
+            (["typescript", "nowhere"], 1, "there is no 'nowhere'"),
+            (["schema", "--help"], 0, "usage: trebuchet-generate"),
+        ])
+    func wrongUse(arguments: [String], status: Int32, message: String) throws {
+        let run = try Run(ServeProcess.built("trebuchet-generate"), arguments, in: Checkout.root)
+        #expect(run.status == status)
+        #expect(run.output.contains(message))
+    }
+
+    @Test("without trebuchet-generate beside it, trebuchet says what to do")
+    func alone() throws {
+        try withTemporaryFolder { folder in
+            let copy = folder.appending(path: "trebuchet")
+            try FileManager.default.copyItem(at: URL(filePath: ServeProcess.built("trebuchet")), to: copy)
+            let run = try Run(copy.path, ["generate", "schema"], in: folder)
+            #expect(run.status == 1)
+            #expect(run.output.contains("there is no \(folder.path)/trebuchet-generate"))
+            #expect(run.output.contains("swift build --product trebuchet-generate"))
+        }
+    }
+
+    @Test("the server's program does without swift-syntax")
+    func noSyntax() throws {
+        func links(_ program: String) throws -> Bool {
+            try Run("ldd", [ServeProcess.built(program)], in: Checkout.root).output.contains("libSwiftSyntax")
+        }
+        #expect(try links("trebuchet-generate"))
+        #expect(try !links("trebuchet"))
+    }
+}

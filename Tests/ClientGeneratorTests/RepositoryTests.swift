@@ -1,0 +1,49 @@
+import ClientGenerator
+import Foundation
+import Testing
+
+/// All actors of this repository, in its sources, examples and tests.
+@Suite struct RepositoryTests {
+    /// Folders that are read by themselves: their actors have the same names.
+    static let folders = [
+        "Sources/TrebuchetCLI/Bench", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
+        "Tests/SeedExampleTests", "Tests/Interop",
+        "Tests/Interop2",
+        "Tests/StreamingTests", "Tests/TrebuchetTests", "Tests/TrebuchetServicesTests", "Tests/TrebuchetCLITests",
+        "Tests/ConformanceTests", "Tests/Consistency", "Tests/IntegrationTests",
+    ]
+
+    private static func generation(_ folder: String) throws -> Generation {
+        let root = Checkout.root.appending(path: folder)
+        let paths = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
+        let sources = try paths.filter { $0.hasSuffix(".swift") }.map { path in
+            (path: "\(folder)/\(path)", text: try String(contentsOf: root.appending(path: path), encoding: .utf8))
+        }
+        return Generation(sources)
+    }
+
+    @Test("each folder's actors are read", arguments: folders)
+    func read(folder: String) throws {
+        let generation = try Self.generation(folder)
+        #expect(generation.problems.filter { $0.severity == .error }.map(\.description) == [])
+        #expect(!generation.model.actors.isEmpty)
+    }
+
+    @Test("what comes out compiles under tsc --strict", .enabled(if: Run.exists("tsc")))
+    func compiles() throws {
+        try withTemporaryFolder { folder in
+            let files = try Self.folders.map { name in
+                (name.replacing("/", with: "-") + ".ts", try Self.generation(name).typeScript)
+            }
+            try compile(files, in: folder)
+        }
+    }
+
+    @Test("targets are what the macro has in the dispatch tables")
+    func targets() throws {
+        let demo = try Self.generation("Sources/TrebuchetCLI/Demo").model.actors
+        let todos = try #require(demo.first { $0.name == "TodoList" })
+        #expect(todos.methods.map(\.target) == ["addTodo(title:)", "toggleTodo(id:)", "removeTodo(id:)"])
+        #expect(todos.states.map(\.target) == ["observeState"])
+    }
+}
