@@ -22,7 +22,8 @@ struct PagePath: Equatable {
         isFolder = bytes.last == UInt8(ascii: "/")
         var parts: [[UInt8]] = []
         let inner = bytes.dropFirst().dropLast(isFolder && bytes.count > 1 ? 1 : 0)
-        if !inner.isEmpty {
+        // Of `//` an empty part is left, which is none.
+        if bytes.count > 1 {
             for part in inner.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
                 parts.append(try Self.part(part, showsDotFiles))
             }
