@@ -12,15 +12,16 @@ final class ServerUpgrade: ByteChannelDelegate {
     private let configuration: ServerConfiguration
     private let table: ConnectionTable
     private var scanner: HTTPHeadScanner
-    private var buffer = ByteBuffer()
-    private var timer: Timer?
+    // Here, where there is room between: all that ask for a WebSocket have one of these for a while.
     private var isAnswered = false
     private var isTimedOut = false
+    /// Whether the peer may speak for others.
+    private let isProxy: Bool
+    private var buffer = ByteBuffer()
+    private var timer: Timer?
     private var addressEntry: AddressEntry?
     /// Set when the first page was asked for.
     private var conversation: PlainConversation?
-    /// Whether the peer may speak for others.
-    private let isProxy: Bool
 
     init(
         _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?,

@@ -85,7 +85,8 @@ trebuchet observe todos observeState</pre>
 &lt;script type="module"&gt;
 import { connect } from "/trebuchet.js"
 
-const todos = connect(location.origin.replace(/^http/, "ws")).actor("todos")
+const client = connect(location.origin.replace(/^http/, "ws"))
+const todos = client.actor("todos")
 const state = todos.state("observeState")
 state.subscribe(() =&gt; {
     out.textContent = JSON.stringify(state.getSnapshot(), null, 2)
@@ -94,7 +95,7 @@ await todos.call("addTodo(title:)", ["Written by my page"])
 &lt;/script&gt;</pre>
 
 <h2>An actor of your own</h2>
-<p>The list is a Swift actor of forty lines. Write yours, and <code>server.pages(.folder("public"), .clientLibrary)</code> serves your page beside it. What this server hosts stands in <a href="/schema.json">/schema.json</a>.</p>
+<p>The list is a Swift actor of forty lines. Write yours, and <code>server.pages(try .folder("public"), .clientLibrary)</code> serves your page beside it. What this server hosts stands in <a href="/schema.json">/schema.json</a>.</p>
 </main>
 
 <script type="module">
