@@ -76,7 +76,8 @@ import TrebuchetTesting
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let large = Data((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 11) })
+        var large = Data((0..<4_093).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 4) })
+        while large.count < 5_000_000 { large += large }
         try large.write(to: folder.appendingPathComponent("large.bin"))
         let server = try await ServeProcess(arguments: [
             "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),
