@@ -85,8 +85,7 @@ trebuchet observe todos observeState</pre>
 &lt;script type="module"&gt;
 import { connect } from "/trebuchet.js"
 
-const client = connect(location.origin.replace(/^http/, "ws"))
-const todos = client.actor("todos")
+const todos = connect("/").actor("todos")
 const state = todos.state("observeState")
 state.subscribe(() =&gt; {
     out.textContent = JSON.stringify(state.getSnapshot(), null, 2)
@@ -128,7 +127,7 @@ function row(item, todos) {
 
 try {
     const { connect } = await import("/trebuchet.js")
-    const client = connect(location.origin.replace(/^http/, "ws") + "/")
+    const client = connect("/")
     const todos = client.actor("todos")
     const state = todos.state("observeState")
 
