@@ -15,6 +15,7 @@
 @_exported public import TrebuchetWire
 @_exported public import struct WebSockets.HTTPHeaders
 @_exported public import struct WebSockets.HTTPRequestHead
+@_exported public import struct WebSockets.PageLimits
 @_exported public import struct WebSockets.WebSocketCompression
 
 /// Makes a distributed actor callable and observable over the network.

@@ -19,11 +19,16 @@ public struct HTTPResponse: Sendable {
     }
 
     /// The bytes of the whole answer, or of its head alone for a HEAD request.
-    func encoded(headOnly: Bool = false) -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - length: bytes of the whole body, when more of it follows than is here.
+    ///   - goesOn: whether the connection does.
+    func encoded(headOnly: Bool = false, length: Int? = nil, goesOn: Bool = false) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
-        // A 101 goes on as a WebSocket; it has no body and no end.
-        if status != 101 { text += "Content-Length: \(body.count)\r\nConnection: close\r\n" }
+        // A 101 goes on as a WebSocket; it has no body and no end. A 304 has the length of what is not sent, or none.
+        if status != 101, status != 304 { text += "Content-Length: \(length ?? body.count)\r\n" }
+        if status != 101, !goesOn { text += "Connection: close\r\n" }
         text += "\r\n"
         return Array(text.utf8) + (headOnly ? [] : body)
     }
@@ -38,6 +43,8 @@ public struct HTTPResponse: Sendable {
         case 101: "Switching Protocols"
         case 200: "OK"
         case 204: "No Content"
+        case 301: "Moved Permanently"
+        case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"

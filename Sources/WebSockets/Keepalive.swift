@@ -81,6 +81,8 @@ final class ConnectionTimes: Sendable {
     let message: Duration
     let keepalive: Keepalive.Times
     let channel: ChannelLimits
+    /// For connections over which pages are sent.
+    let pageChannel: ChannelLimits
 
     /// - Parameter accounts: where a server counts what it holds.
     init(_ limits: WebSocketLimits, accounts: (any MemoryAccounts)? = nil) {
@@ -88,5 +90,6 @@ final class ConnectionTimes: Sendable {
         message = limits.messageTimeout
         keepalive = Keepalive.Times(limits)
         channel = limits.channel(accounts)
+        pageChannel = limits.pageChannel(accounts)
     }
 }

@@ -13,7 +13,7 @@ final class ServerConfiguration: Sendable {
     let connectionsPerReactor: Int
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
-    let http: @Sendable (HTTPRequestHead) -> HTTPResponse?
+    let plain: @Sendable (PlainRequest) -> PlainAnswer?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
 
     init(
@@ -21,7 +21,7 @@ final class ServerConfiguration: Sendable {
         compression: WebSocketCompression?, reactors: Int,
         check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
-        http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse?,
+        plain: @escaping @Sendable (PlainRequest) -> PlainAnswer?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) {
         self.limits = limits
@@ -33,7 +33,7 @@ final class ServerConfiguration: Sendable {
         self.compression = compression?.bounded
         self.check = check
         self.admit = admit
-        self.http = http
+        self.plain = plain
         self.accept = accept
         connectionsPerReactor = max(1, limits.connections / reactors)
     }

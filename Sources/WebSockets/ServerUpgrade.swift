@@ -1,8 +1,8 @@
 internal import Bytes
 internal import Networking
 
-/// A connection to a server from its first byte to the answer of the handshake. It is gone, with the head and all
-/// memory for it, when the WebSocket begins.
+/// A connection to a server from its first byte to the answer of the handshake, or for as long as pages are asked for over it. It
+/// is gone, with the head and all memory for it, when the WebSocket begins.
 final class ServerUpgrade: ByteChannelDelegate {
     /// What is still read of a request after its answer: a client that is sending sees the answer, one that never stops
     /// costs no more.
@@ -12,13 +12,16 @@ final class ServerUpgrade: ByteChannelDelegate {
     private let configuration: ServerConfiguration
     private let table: ConnectionTable
     private var scanner: HTTPHeadScanner
-    private var buffer = ByteBuffer()
-    private var timer: Timer?
+    // Here, where there is room between: all that ask for a WebSocket have one of these for a while.
     private var isAnswered = false
     private var isTimedOut = false
-    private var addressEntry: AddressEntry?
     /// Whether the peer may speak for others.
     private let isProxy: Bool
+    private var buffer = ByteBuffer()
+    private var timer: Timer?
+    private var addressEntry: AddressEntry?
+    /// Set when the first page was asked for.
+    private var conversation: PlainConversation?
 
     init(
         _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?,
@@ -40,6 +43,11 @@ final class ServerUpgrade: ByteChannelDelegate {
             table.remove(self)
             return
         }
+        limitHead()
+    }
+
+    private func limitHead() {
+        timer?.cancel()
         timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout, for: self) { upgrade in
             upgrade.isTimedOut = true
             upgrade.answer(HTTPResponse(status: 408, text: "the handshake took too long"))
@@ -50,6 +58,11 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         guard !isAnswered else { return }
+        if let conversation {
+            guard conversation.isIdle else { return conversation.keepMore(bytes) }
+            // A request has begun, and has as long as the first.
+            if buffer.isEmpty { limitHead() }
+        }
         // Nearly every head comes in one piece and is read where it lies.
         if buffer.isEmpty {
             read(bytes) { _ in buffer.append(UnsafeRawBufferPointer(bytes)) }
@@ -59,12 +72,13 @@ final class ServerUpgrade: ByteChannelDelegate {
         }
     }
 
-    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+    func channelDidBecomeWritable(_ channel: ByteChannel) { conversation?.didBecomeWritable() }
 
     var representedAddress: SocketAddress? { addressEntry?.client }
 
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
         timer?.cancel()
+        conversation?.leave()
         table.remove(self)
     }
 
@@ -89,7 +103,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         if let check = configuration.check, let refusal = check(request, channel.localAddress) {
             return answer(refusal, headOnly: request.method == "HEAD")
         }
-        guard request.wantsWebSocket else { return try handlePlain(request) }
+        guard request.wantsWebSocket else { return try handlePlain(request, rest) }
         let agreement = try ServerHandshake.agree(
             request, subprotocols: configuration.subprotocols, compression: configuration.compression)
         guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
@@ -164,17 +178,56 @@ final class ServerUpgrade: ByteChannelDelegate {
         }
     }
 
-    private func handlePlain(_ request: HTTPRequestHead) throws(HTTPRejection) {
+    private func handlePlain(_ request: HTTPRequestHead, _ rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard request.method == "GET" || request.method == "HEAD" else {
             throw HTTPRejection(405, "only GET is served here", headers: ["Allow": "GET, HEAD"])
         }
-        guard let response = configuration.http(request) else { throw ServerHandshake.upgradeRequired }
-        answer(response, headOnly: request.method == "HEAD")
+        let client = channel.remoteAddress
+        let plain = PlainRequest(head: request, remoteAddress: client, isFromProxy: isProxy)
+        guard let answer = configuration.plain(plain) else { throw ServerHandshake.upgradeRequired }
+        if case .last(let response) = answer { return self.answer(response, headOnly: request.method == "HEAD") }
+        guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
+        guard table.count <= configuration.connectionsPerReactor else {
+            throw HTTPRejection(503, "the server has as many connections as it takes")
+        }
+        if let excess = configuration.memory.refusal(of: client) { throw HTTPRejection(503, excess.reason) }
+        timer?.cancel()
+        buffer.reset(keepingAtMost: 0)
+        let conversation = conversation ?? PlainConversation(self, channel, configuration)
+        self.conversation = conversation
+        // Behind a proxy each request may be another client's, and what is held counts for one.
+        try conversation.answer(answer, to: request, mayGoOn: !isProxy, rest)
+    }
+
+    /// The answer was the last.
+    func endAfterAnswer() {
+        isAnswered = true
+        channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
+    }
+
+    /// The answer has been sent, and there may be another request.
+    func awaitNext() {
+        scanner = HTTPHeadScanner(limits: configuration.limits)
+        timer = channel.reactor.schedule(after: configuration.limits.pages.idleTime, for: self) { $0.endAfterAnswer() }
+    }
+
+    /// Goes on with what came before it was asked for.
+    func readKept() {
+        guard !isAnswered, let conversation else { return }
+        limitHead()
+        channel.corked {
+            conversation.takeKept { bytes in
+                read(bytes) { _ in buffer.append(UnsafeRawBufferPointer(bytes)) }
+            }
+        }
+        // Not when it was whole: then it is being answered, or the WebSocket has begun.
+        if !isAnswered, conversation.isIdle { channel.resumeReading() }
     }
 
     private func answer(_ response: HTTPResponse, headOnly: Bool = false) {
         isAnswered = true
         timer?.cancel()
+        conversation?.leave()
         buffer.reset(keepingAtMost: 0)
         channel.write { $0.append(response.encoded(headOnly: headOnly)) }
         channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
@@ -185,6 +238,11 @@ final class ServerUpgrade: ByteChannelDelegate {
         _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
     ) {
         timer?.cancel()
+        if let conversation {
+            conversation.leave()
+            channel.mostRead = Reactor.readBufferSize
+            channel.resumeReading()
+        }
         let compression = agreement.compression.flatMap { agreed in
             configuration.compression.map {
                 MessageCompression(agreed, role: .server, settings: $0, codecs: table.codecs)

@@ -61,11 +61,19 @@ public struct WebSocketLimits: Sendable {
     /// The same for one connection. Default 80 MiB; beyond it close code 1008.
     public var heldBytesPerConnection = 80 << 20
 
+    /// What those may ask who ask for pages.
+    public var pages = PageLimits()
+
     public init() {}
 
     func channel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {
         ChannelLimits(
             high: highWatermarkBytes, low: lowWatermarkBytes, limit: writeQueueBytes, sharedBytes: sharedBytesUnsent,
             sharedPatience: sharedBytesPatience, accounts: accounts)
+    }
+
+    /// For connections over which pages are sent: the next piece is asked for when nothing waits any more.
+    func pageChannel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {
+        ChannelLimits(high: 0, low: 0, limit: writeQueueBytes, accounts: accounts)
     }
 }

@@ -32,26 +32,27 @@ public final class WebSocketServer: Sendable {
     ) throws(TransportError) {
         try self.init(
             host: host, port: port, reactors: reactors, subprotocols: subprotocols, limits: limits, tls: tls,
-            compression: compression, memory: nil, proxies: .none, check: check, admit: admit, http: http,
-            accept: accept)
+            compression: compression, memory: nil, proxies: .none, check: check, admit: admit,
+            plain: { http($0.head).map { .last($0) } }, accept: accept)
     }
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
-    /// Connections that come from `proxies` count for those on whose behalf they come.
+    /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
+    /// WebSocket, with pages too.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
         compression: WebSocketCompression? = nil, memory: MemoryBudget?, proxies: TrustedProxies = .none,
         check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
-        http: @escaping @Sendable (HTTPRequestHead) -> HTTPResponse? = { _ in nil },
+        plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
-            reactors: group.reactors.count, check: check, admit: admit, http: http, accept: accept)
+            reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity

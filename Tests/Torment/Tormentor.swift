@@ -66,6 +66,7 @@ final class Tormentor {
         for daemon in daemons {
             let suffix = daemon.isSecure ? "-tls" : ""
             honest.append(try await SwiftClient(name: "swift\(suffix)", port: daemon.port, isSecure: daemon.isSecure))
+            if !daemon.isSecure { honest.append(PageReader(name: "pages", port: daemon.port)) }
             guard let python = options.python else { continue }
             honest.append(
                 try await ForeignClient(

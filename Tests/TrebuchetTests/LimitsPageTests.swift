@@ -18,6 +18,14 @@ import Trebuchet
         for setting in settings { #expect(limits.contains("`\(setting)`"), "\(setting) is not in the table") }
     }
 
+    @Test("the page of pages names every setting of PageLimits")
+    func pages() throws {
+        let page = try page("Docs/Pages.md")
+        for setting in Mirror(reflecting: PageLimits()).children.compactMap(\.label) {
+            #expect(page.contains("`\(setting)`"), "\(setting) is not in the table")
+        }
+    }
+
     @Test("the page of the client has every option of it, with the default that it has")
     func options() throws {
         let rows = try page("Docs/Client.md").split(separator: "\n").map {

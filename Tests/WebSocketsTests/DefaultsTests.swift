@@ -9,6 +9,9 @@ struct DefaultsTests {
         let webSocketLimits = try DocumentedDefaults(of: WebSocketLimits(), in: "WebSockets/WebSocketLimits.swift")
         #expect(webSocketLimits.wrong == [])
         #expect(webSocketLimits.compared.count >= 18)
+        let pageLimits = try DocumentedDefaults(of: PageLimits(), in: "WebSockets/Plain/PageLimits.swift")
+        #expect(pageLimits.wrong == [])
+        #expect(pageLimits.compared.count == 6)
         let webSocketCompression = try DocumentedDefaults(
             of: WebSocketCompression(), in: "WebSockets/Compression/WebSocketCompression.swift")
         #expect(webSocketCompression.wrong == [])

@@ -63,6 +63,16 @@ class ActorType: @unchecked Sendable {
     /// Whether none of the type has stayed before that was to go; true once.
     final var isFirstToStay: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
+    /// What its dispatch table says of it.
+    var description: ActorTypeDescription {
+        ActorTypeDescription(
+            type: name,
+            methods: methods.map {
+                ActorTypeDescription.Method(
+                    target: $0.name, arguments: $0.arguments, isIdempotent: $0.isIdempotent, isGeneric: $0.generics > 0)
+            }, states: [], events: [])
+    }
+
     /// For errors.
     final var names: [String] { methods.map(\.name).sorted() + streamNames }
 }
@@ -81,6 +91,13 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
                 generics: method.generics, isIdempotent: method.isIdempotent, body: Self.body(method))
         }
         super.init(A.self, methods: methods, streamNames: table.streams.map(\.name))
+    }
+
+    override var description: ActorTypeDescription {
+        var description = super.description
+        description.states = table.streams.filter(\.isState).map(\.name)
+        description.events = table.streams.filter { !$0.isState }.map(\.name)
+        return description
     }
 
     private static func body(_ method: DispatchMethod<A>) -> ActorMethod.Body? {

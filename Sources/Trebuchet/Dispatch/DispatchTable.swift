@@ -82,6 +82,8 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
 public struct DispatchStream<A: DistributedActor>: Sendable {
     /// `observeState`
     let name: String
+    /// Whether it is a state, of which the newest value counts; else events, of which each does.
+    let isState: Bool
     /// The source of the versions, with the reactor that the actor lives on.
     let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
     /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
@@ -183,7 +185,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
     ) -> Self {
         Self(
-            name: name,
+            name: name, isState: true,
             source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
             existing: { cell($0).existing },
             persistence: persistence,
@@ -196,7 +198,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         _ name: String, _ sender: @escaping @Sendable (isolated A) -> EventSender<Event>
     ) -> Self {
         Self(
-            name: name,
+            name: name, isState: false,
             source: { actor, home in sender(actor).source(home: home) },
             existing: { _ in nil },
             persistence: nil,

@@ -1,4 +1,5 @@
 internal import Bytes
+public import WebSockets
 
 /// What one client may use of a server. Each limit has its own error.
 ///
@@ -138,6 +139,8 @@ public struct ServerLimits: Sendable {
     /// How long a client may take to answer such a call, its absence included; then it ends with `timeout`. `withDeadline` may set
     /// less. Default 30 seconds.
     public var clientCallTimeout = Duration.seconds(30)
+    /// What those may ask who ask for pages.
+    public var pages = PageLimits()
     /// Bytes of a client's answer; a call with a larger one ends with `internal`. Default 256 KiB.
     public var clientAnswerSize = 256 << 10
 

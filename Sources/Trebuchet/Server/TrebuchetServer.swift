@@ -30,6 +30,9 @@ public final class TrebuchetServer: Sendable {
     let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
     private let stopped = StateRelay(false)
+    let pageSources = Mutex<[PageSource]>([])
+    /// Set when it listens.
+    let servedPages = Mutex<Pages?>(nil)
     /// Set when it shuts down.
     let deactivation = Mutex<Task<Void, Never>?>(nil)
     private let nextLocal = Atomic<Int>(0)
@@ -264,9 +267,11 @@ public final class TrebuchetServer: Sendable {
         var hasTakenStore = false
         do {
             hasTakenStore = try claim?.take() ?? false
+            let pages = Pages(pageSources.withLock { $0 }, limits.pages)
+            servedPages.withLock { $0 = pages }
             let listener = try WebSocketSessions.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
-                access: access)
+                access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
             let log = parts.log
             for shard in shards { shard.reactor.onStall = { log("\($0)") } }

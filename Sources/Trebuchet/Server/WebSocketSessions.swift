@@ -5,10 +5,10 @@ internal import WebSockets
 
 /// The WebSocket server whose connections are sessions.
 enum WebSocketSessions {
-    /// Listens from now on. `GET /healthz` answers 200.
+    /// Listens from now on. `GET /healthz` answers 200, other paths with pages.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
-        shards: [ServerShard], parts: ServerParts, access: AccessPolicy
+        shards: [ServerShard], parts: ServerParts, access: AccessPolicy, pages: Pages
     ) throws(TransportError) -> WebSocketServer {
         let limits = parts.limits
         var webSocket = WebSocketLimits()
@@ -22,12 +22,13 @@ enum WebSocketSessions {
         webSocket.frameBytes = limits.messageSize
         webSocket.pingInterval = limits.pingInterval
         webSocket.pongTimeout = limits.pongTimeout
+        webSocket.pages = limits.pages
         webSocket.connectionsPerAddress = limits.connectionsPerAddress
         var tls: TLSServerSettings?
         if case .server(let settings) = security { tls = settings }
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
-        let pages = try OriginRule(access.origins)
+        let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
         let refusals = RefusalLog(parts.log)
         return try WebSocketServer(
@@ -35,13 +36,14 @@ enum WebSocketSessions {
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory, proxies: proxies,
             check: { request, address in
-                let refusal = pages.refusal(of: request, at: address)
+                let refusal = origins.refusal(of: request, at: address)
                 if let refusal { refusals.note(refusal) }
                 return refusal
             },
             admit: admit,
-            http: { request in
-                request.path == "/healthz" ? HTTPResponse(status: 200, text: "ok") : nil
+            plain: { request in
+                if request.head.path == "/healthz" { return .last(HTTPResponse(status: 200, text: "ok")) }
+                return pages.answer(request)
             },
             accept: { upgrade in
                 guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {

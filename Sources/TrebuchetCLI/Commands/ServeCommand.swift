@@ -23,6 +23,12 @@ enum ServeCommand {
                 "--trusted-proxies", "LIST",
                 "addresses and ranges whose X-Forwarded-For says who the client is: 127.0.0.1,10.0.0.0/8 (none)"),
             OptionSpec(
+                "--static", "DIR", "serve the files of this folder as pages, without those that begin with a dot"),
+            OptionSpec(
+                "--schema", nil,
+                "tell everybody at /schema.json what is hosted (this machine alone, and nobody with --origins, with "
+                    + "--trusted-proxies or at an address that others reach)"),
+            OptionSpec(
                 "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
             OptionSpec(
                 "--standby", nil,
@@ -42,6 +48,8 @@ enum ServeCommand {
         ] + HostedServices.options,
         discussion: """
             Prints the address it listens on. GET /healthz answers 200.
+            Over HTTP it serves pages too: first those of --static, then /trebuchet.js and /trebuchet-services.js, and at /
+            a page that shows the example actor todos. Anybody who reaches the port may read them.
             SIGHUP reads the certificates and the rules again; those that are no good leave the old ones in force.
             SIGINT and SIGTERM drain and exit 0; a second one exits at once, with 130 or 143.
             Browsers let any page try: without --origins only pages of this host and port get in, and at a loopback address
@@ -80,6 +88,28 @@ enum ServeCommand {
             throw UsageError("--trusted-proxies: \(error.message)")
         }
         return Set(texts)
+    }
+
+    /// What it serves over HTTP.
+    private static func addPages(_ arguments: ParsedArguments, withStart: Bool, to server: TrebuchetServer)
+        throws(UsageError)
+    {
+        if let folder = arguments.string("--static") {
+            do {
+                server.pages(try .folder(folder))
+            } catch {
+                throw UsageError("--static: \(error.message)")
+            }
+        }
+        server.pages(.clientLibrary)
+        if withStart { server.pages(.startPage) }
+        let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
+        let host = arguments.string("--host") ?? "127.0.0.1"
+        if arguments.has("--schema") {
+            server.schema(for: .everybody)
+        } else if !isForOthers, ["127.0.0.1", "::1", "localhost"].contains(host) {
+            server.schema(for: .thisMachine)
+        }
     }
 
     private static func store(_ arguments: ParsedArguments, _ signals: ShutdownSignals) async throws -> SQLiteStore? {
@@ -129,20 +159,23 @@ enum ServeCommand {
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
         await services.expose(on: server)
+        try addPages(arguments, withStart: hostsExamples, to: server)
         let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
         defer { admin?.close() }
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
-        let health = "\(tls == nil ? "http" : "https")://\(address)/healthz"
+        let site = "\(tls == nil ? "http" : "https")://\(address)/"
         let names = (hostsExamples ? ["todos", "counter", "game"] : []) + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
-        print("trebuchet serves \(list) on \(url) (health: \(health))")
+        print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
             file.map { "state: persisted in \($0.path)" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
+        if let folder = arguments.string("--static") { print("pages: those of \(folder), at \(site)") }
         if hostsExamples {
+            print("open: \(site) in a browser")
             print(
                 "try: trebuchet observe --url \(url) todos observeState    "
                     + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")

@@ -2,6 +2,8 @@
 enum Family: String, CaseIterable, Sendable {
     /// Before the upgrade: heads that are cut, wrong or too large.
     case heads
+    /// Requests for pages.
+    case pages
     /// Frames that break RFC 6455, or almost.
     case frames
     /// Calls, cancels and their like: right, nearly right and wrong.
@@ -34,6 +36,7 @@ enum Family: String, CaseIterable, Sendable {
         var courses =
             switch self {
             case .heads: HeadCourses.make(&dice)
+            case .pages: PageCourses.make(&dice)
             case .frames: FrameCourses.make(&dice)
             case .calls: CallCourses.make(&dice)
             case .names: NameCourses.make(&dice)

@@ -1,3 +1,4 @@
+import Foundation
 import TestCertificates
 import Trebuchet
 import TrebuchetCLI
@@ -34,6 +35,8 @@ final class Daemon: Sendable {
     }
 
     let program: ChildProgram
+    /// With its pages.
+    private let folder: String
     let port: Int
     let isSecure: Bool
     private let client: TrebuchetClient
@@ -41,8 +44,11 @@ final class Daemon: Sendable {
 
     /// Starts it and waits until it listens.
     init(_ tool: String, isSecure: Bool) async throws {
+        folder = NSTemporaryDirectory() + "torment-" + UUID().uuidString
+        try PageCourses.Site.make(at: folder)
         var arguments = [
-            "serve", "--torment", "--services", "auth,rooms,collections", "--port", "0", "--reactors", "2",
+            "serve", "--torment", "--static", folder, "--services", "auth,rooms,collections", "--port", "0",
+            "--reactors", "2",
         ]
         if isSecure {
             arguments += [
@@ -69,7 +75,10 @@ final class Daemon: Sendable {
         try await client.connect()
     }
 
-    deinit { program.kill() }
+    deinit {
+        program.kill()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
 
     static func client(port: Int, isSecure: Bool) -> TrebuchetClient {
         var options = TrebuchetClient.Options()

@@ -73,6 +73,16 @@ final class ActorDirectory: Sendable {
         }
     }
 
+    /// The types of what was exposed, by name; of actors on demand by the pattern of their names. Those that were made of them are
+    /// not among it.
+    var exposedTypes: [(name: String, type: ActorType)] {
+        contents.withLock { contents in
+            contents.records.values.filter { $0.stake == nil }.map { ($0.name, $0.type) }
+                + contents.loading.map { ($0.key.text, $0.value.type) }
+                + contents.patterns.map { ($0.prefix + "*", $0.registration.type) }
+        }
+    }
+
     /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
     func insert(prefix: String, _ registration: Registration) {
         contents.withLock { contents in

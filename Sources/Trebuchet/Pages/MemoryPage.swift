@@ -1,0 +1,62 @@
+internal import COpenSSL
+internal import Networking
+internal import WebSockets
+
+/// A page that is in memory as long as its server.
+struct MemoryPage: Sendable {
+    let type: String
+    let tag: String
+    let headers: HTTPHeaders
+    let body: @Sendable () -> [UInt8]
+    /// Whether the page is for who asks; others find nothing.
+    let isFor: @Sendable (PlainRequest) -> Bool
+
+    init(_ body: [UInt8], type: String, headers: HTTPHeaders = [:]) {
+        self.type = type
+        self.headers = headers
+        tag = Self.tag(body)
+        self.body = { body }
+        isFor = { _ in true }
+    }
+
+    /// One that is made anew for each who asks.
+    init(
+        type: String, isFor: @escaping @Sendable (PlainRequest) -> Bool, body: @escaping @Sendable () -> [UInt8]
+    ) {
+        self.type = type
+        self.headers = [:]
+        tag = ""
+        self.body = body
+        self.isFor = isFor
+    }
+
+    func reply(_ request: PlainRequest) -> PageReply {
+        let bytes = body()
+        let tag = tag.isEmpty ? Self.tag(bytes) : tag
+        var fields = Pages.headers(type: type)
+        fields.add("ETag", tag)
+        fields.add("Cache-Control", "no-cache")
+        for field in headers.fields { fields.add(field.name, field.value) }
+        guard !EntityTag.isKnown(tag, to: request.head.headers) else {
+            return PageReply(HTTPResponse(status: 304, headers: fields))
+        }
+        return PageReply(HTTPResponse(status: 200, headers: fields), body: bytes)
+    }
+
+    /// A hash of the content.
+    private static func tag(_ body: [UInt8]) -> String { "\"\(ContentHash.base64(body).prefix(22))\"" }
+}
+
+/// SHA-256.
+enum ContentHash {
+    static func base64(_ bytes: [UInt8]) -> String {
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        var digest = [UInt8](repeating: 0, count: 32)
+        var size: UInt32 = 0
+        let status = EVP_Digest(bytes, bytes.count, &digest, &size, EVP_sha256(), nil)
+        precondition(status == 1 && size == 32, "libcrypto has no SHA-256")
+        var text = [UInt8](repeating: 0, count: 45)
+        let count = EVP_EncodeBlock(&text, digest, 32)
+        return String(decoding: text[..<Int(count)], as: UTF8.self)
+    }
+}

@@ -1,0 +1,87 @@
+internal import Glibc
+internal import Synchronization
+internal import WebSockets
+
+/// Counts the files that are open because they are being sent.
+final class OpenFiles: Sendable {
+    private struct Counts {
+        var all = 0
+        var hosts: [AddressKey: Int] = [:]
+    }
+
+    private let most: Int
+    private let mostPerHost: Int
+    private let counts = Mutex(Counts())
+
+    init(_ limits: PageLimits) {
+        most = limits.openFiles
+        mostPerHost = limits.openFilesPerHost
+    }
+
+    var count: Int { counts.withLock { $0.all } }
+
+    /// A place for one more; nil when there is none. This machine itself counts in the whole alone.
+    func take(for host: AddressKey?) -> Place? {
+        let host = host.flatMap { $0.isLoopback ? nil : $0 }
+        let isTaken = counts.withLock { counts in
+            guard counts.all < most else { return false }
+            if let host {
+                guard counts.hosts[host, default: 0] < mostPerHost else { return false }
+                counts.hosts[host, default: 0] += 1
+            }
+            counts.all += 1
+            return true
+        }
+        return isTaken ? Place(self, host) : nil
+    }
+
+    private func giveBack(_ host: AddressKey?) {
+        counts.withLock { counts in
+            counts.all -= 1
+            guard let host else { return }
+            let left = counts.hosts[host, default: 1] - 1
+            counts.hosts[host] = left > 0 ? left : nil
+        }
+    }
+
+    /// Counts as long as it lives.
+    final class Place: Sendable {
+        private let files: OpenFiles
+        private let host: AddressKey?
+
+        fileprivate init(_ files: OpenFiles, _ host: AddressKey?) {
+            self.files = files
+            self.host = host
+        }
+
+        deinit { files.giveBack(host) }
+    }
+}
+
+/// An open file, closed when nobody has it any more.
+final class OpenFile: Sendable {
+    let descriptor: Int32
+    private let place: OpenFiles.Place?
+
+    init(_ descriptor: Int32, _ place: OpenFiles.Place?) {
+        self.descriptor = descriptor
+        self.place = place
+    }
+
+    deinit { close(descriptor) }
+
+    /// So many bytes, or fewer at the end of the file; nil for none and when it cannot be read.
+    func read(at offset: Int, _ count: Int) -> [UInt8]? {
+        var done = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            while done < count {
+                let got = pread(descriptor, buffer.baseAddress! + done, count - done, offset + done)
+                if got < 0, errno == EINTR { continue }
+                guard got > 0 else { break }
+                done += got
+            }
+            used = done
+        }
+        return done > 0 ? bytes : nil
+    }
+}

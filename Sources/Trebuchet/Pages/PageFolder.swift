@@ -1,0 +1,162 @@
+internal import Glibc
+internal import WebSockets
+
+/// A folder whose files are pages.
+///
+/// What is opened is looked at before it is opened for reading, and by what it is, not by what it was called: `O_PATH` opens a
+/// FIFO without waiting and a device without waking it, and `/proc` says where it lies in truth, whatever links led there.
+struct PageFolder: Sendable {
+    let path: String
+    let showsDotFiles: Bool
+    let cacheControl: String
+
+    /// `O_PATH` of Linux, which Glibc shows to those alone who ask for what is not POSIX; the same number on every machine that
+    /// Swift runs on.
+    private static let pathOnly: Int32 = 0o10_000_000
+
+    /// Where a request led to.
+    private enum Found {
+        case file(Int32, stat, name: [UInt8])
+        /// A folder that was asked for without its slash.
+        case folderWithoutSlash
+        case nothing
+        /// There are no descriptors left.
+        case full
+    }
+
+    /// The answer for the file of that path; nil when there is none. Waits for the disk.
+    ///
+    /// - Parameters:
+    ///   - parts: the path below the folder.
+    ///   - isFolder: whether it ends in a slash.
+    func answer(_ parts: ArraySlice<[UInt8]>, isFolder: Bool, _ request: PlainRequest, _ open: OpenFiles) -> PageReply?
+    {
+        switch find(parts, isFolder) {
+        case .nothing: return nil
+        case .full: return Pages.busy("as many files are open as may")
+        case .folderWithoutSlash:
+            let target = request.head.path + "/" + (request.head.query.map { "?" + $0 } ?? "")
+            return Pages.reply(
+                301, "the folder is at \(target)", ["Location": target, "Cache-Control": "no-cache"])
+        case .file(let handle, let facts, let name):
+            defer { close(handle) }
+            return reply(handle, facts, name, request, open)
+        }
+    }
+
+    private func reply(
+        _ handle: Int32, _ facts: stat, _ name: [UInt8], _ request: PlainRequest, _ open: OpenFiles
+    ) -> PageReply? {
+        let size = Int(facts.st_size)
+        // The time of a change beside that of the writing, which copies and archives may set to anything.
+        let tag =
+            "W/\"\(Self.hex(facts.st_mtim))-\(Self.hex(facts.st_ctim))-\(String(UInt(bitPattern: size), radix: 16))\""
+        var headers = Pages.headers(type: ContentType.of(name))
+        headers.add("ETag", tag)
+        headers.add("Last-Modified", HTTPDate.text(facts.st_mtim.tv_sec))
+        headers.add("Cache-Control", cacheControl)
+        if EntityTag.isKnown(tag, to: request.head.headers) {
+            return PageReply(HTTPResponse(status: 304, headers: headers))
+        }
+        var place: OpenFiles.Place?
+        if size > PageReply.pieceBytes, request.head.method != "HEAD" {
+            place = open.take(for: request.remoteAddress.flatMap { AddressKey($0) })
+            guard place != nil else {
+                return Pages.busy("as many files are being sent as may (pages.openFiles, pages.openFilesPerHost)")
+            }
+        }
+        let descriptor = Glibc.open("/proc/self/fd/\(handle)", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            return errno == EMFILE || errno == ENFILE ? Pages.busy("no more files can be opened") : nil
+        }
+        let file = OpenFile(descriptor, place)
+        let first = min(size, PageReply.pieceBytes)
+        let isHead = request.head.method == "HEAD"
+        var response = HTTPResponse(status: 200, headers: headers)
+        if first > 0, !isHead {
+            guard let bytes = file.read(at: 0, first), bytes.count == first else { return nil }
+            response.body = bytes
+        }
+        let sent = response.body.count
+        guard size > sent else { return PageReply(response) }
+        return PageReply(
+            response,
+            rest: PageReply.Rest(count: size - sent, blocks: true) { offset, count in
+                file.read(at: sent + offset, count)
+            })
+    }
+
+    private static func hex(_ time: timespec) -> String {
+        String(UInt64(bitPattern: Int64(time.tv_sec)) &* 1_000_000_000 &+ UInt64(time.tv_nsec), radix: 16)
+    }
+
+    // MARK: Finding
+
+    private func find(_ parts: ArraySlice<[UInt8]>, _ isFolder: Bool) -> Found {
+        // Anew each time, so that a link to the newest release may be set to another.
+        let root = Glibc.open(path, Self.pathOnly | O_DIRECTORY | O_CLOEXEC)
+        guard root >= 0 else { return Self.failure }
+        defer { close(root) }
+        let relative = parts.isEmpty ? Array(".".utf8) : Array(parts.joined(separator: [UInt8(ascii: "/")]))
+        guard relative.count < Int(PATH_MAX) else { return .nothing }
+        let handle = Self.handle(relative, in: root)
+        guard handle >= 0 else { return Self.failure }
+        var facts = stat()
+        guard fstat(handle, &facts) == 0, lies(handle, in: root) else {
+            close(handle)
+            return .nothing
+        }
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG where !isFolder: return .file(handle, facts, name: parts.last ?? [])
+        case S_IFDIR:
+            defer { close(handle) }
+            return isFolder ? index(of: handle, in: root) : .folderWithoutSlash
+        default:
+            close(handle)
+            return .nothing
+        }
+    }
+
+    private func index(of folder: Int32, in root: Int32) -> Found {
+        let name = Array("index.html".utf8)
+        let handle = Self.handle(name, in: folder)
+        guard handle >= 0 else { return Self.failure }
+        var facts = stat()
+        guard fstat(handle, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG, lies(handle, in: root) else {
+            close(handle)
+            return .nothing
+        }
+        return .file(handle, facts, name: name)
+    }
+
+    private static func handle(_ relative: [UInt8], in folder: Int32) -> Int32 {
+        (relative + [0]).withUnsafeBytes {
+            openat(folder, $0.bindMemory(to: CChar.self).baseAddress!, pathOnly | O_CLOEXEC)
+        }
+    }
+
+    /// Of the last call.
+    private static var failure: Found { errno == EMFILE || errno == ENFILE ? .full : .nothing }
+
+    /// Whether it lies in the folder in truth, and, unless they are shown, no part of the way there begins with a dot.
+    private func lies(_ handle: Int32, in root: Int32) -> Bool {
+        guard let place = Self.place(handle), let rootPlace = Self.place(root) else { return false }
+        if place == rootPlace { return true }
+        let prefix = rootPlace.last == UInt8(ascii: "/") ? rootPlace : rootPlace + [UInt8(ascii: "/")]
+        guard place.starts(with: prefix) else { return false }
+        return showsDotFiles
+            || place[prefix.count...].split(separator: UInt8(ascii: "/")).allSatisfy { $0.first != UInt8(ascii: ".") }
+    }
+
+    /// The path of what a descriptor stands for, without links; nil when `/proc` does not say.
+    private static func place(_ descriptor: Int32) -> [UInt8]? {
+        let size = Int(PATH_MAX)
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, used in
+            let count = buffer.withMemoryRebound(to: CChar.self) {
+                readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!, size)
+            }
+            used = max(0, count)
+        }
+        return bytes.first == UInt8(ascii: "/") && bytes.count < size ? bytes : nil
+    }
+}

@@ -1,0 +1,84 @@
+/// The path of a request, taken apart and decoded (RFC 3986 §2.1, §3.3). Pure.
+struct PagePath: Equatable {
+    /// Why a path leads nowhere.
+    enum Refusal: Error, Equatable {
+        /// A percent sign without two hexadecimal digits.
+        case malformed
+        /// It has a part that no page has: `..`, an empty one, one with a slash, a backslash or a control character.
+        case strange
+        /// It has a part that begins with a dot.
+        case hidden
+    }
+
+    /// Decoded; bytes, since a file's name may be any.
+    let parts: [[UInt8]]
+    /// Whether it ends in a slash, as those of folders do.
+    let isFolder: Bool
+
+    /// - Parameter path: without the query, percent-encoded.
+    init(_ path: String, showsDotFiles: Bool = false) throws(Refusal) {
+        let bytes = Array(path.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { throw .strange }
+        isFolder = bytes.last == UInt8(ascii: "/")
+        var parts: [[UInt8]] = []
+        let inner = bytes.dropFirst().dropLast(isFolder && bytes.count > 1 ? 1 : 0)
+        // Of `//` an empty part is left, which is none.
+        if bytes.count > 1 {
+            for part in inner.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+                parts.append(try Self.part(part, showsDotFiles))
+            }
+        }
+        self.parts = parts
+    }
+
+    private init(parts: [[UInt8]], isFolder: Bool) {
+        self.parts = parts
+        self.isFolder = isFolder
+    }
+
+    /// `/`
+    static let root = PagePath(parts: [], isFolder: true)
+
+    private static func part(_ encoded: ArraySlice<UInt8>, _ showsDotFiles: Bool) throws(Refusal) -> [UInt8] {
+        let part = try decode(encoded)
+        guard !part.isEmpty, part != Array(".".utf8), part != Array("..".utf8),
+            part.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") })
+        else { throw .strange }
+        guard showsDotFiles || part[0] != UInt8(ascii: ".") else { throw .hidden }
+        return part
+    }
+
+    /// Once: what was encoded twice stays encoded.
+    private static func decode(_ encoded: ArraySlice<UInt8>) throws(Refusal) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(encoded.count)
+        var at = encoded.startIndex
+        while at < encoded.endIndex {
+            guard encoded[at] == UInt8(ascii: "%") else {
+                decoded.append(encoded[at])
+                at += 1
+                continue
+            }
+            guard at + 2 < encoded.endIndex, let high = digit(encoded[at + 1]), let low = digit(encoded[at + 2]) else {
+                throw .malformed
+            }
+            decoded.append(high << 4 | low)
+            at += 3
+        }
+        return decoded
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// The rest of the path behind those parts; nil when it does not begin with them.
+    func behind(_ prefix: [[UInt8]]) -> ArraySlice<[UInt8]>? {
+        parts.starts(with: prefix) ? parts.dropFirst(prefix.count) : nil
+    }
+}

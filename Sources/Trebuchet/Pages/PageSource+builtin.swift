@@ -1,0 +1,40 @@
+internal import WebSockets
+
+extension PageSource {
+    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, as they belong to this version of the server: a page
+    /// imports them as modules, without a build.
+    public static var clientLibrary: PageSource {
+        let files = [("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services)]
+        return PageSource(
+            kind: .list(files.compactMap { $1.utf8CodeUnitCount > 0 ? try? page($0, bytes($1)) : nil }))
+    }
+
+    /// The page at `/` of `trebuchet serve`: a list that is live, and what to do next.
+    package static var startPage: PageSource {
+        let html = bytes(WebFiles.start)
+        let headers: HTTPHeaders = ["Content-Security-Policy": ContentSecurityPolicy.ofPage(html)]
+        let page = MemoryPage(html, type: ContentType.of("index.html".utf8), headers: headers)
+        return PageSource(kind: .page(page, place: .root))
+    }
+
+    private static func bytes(_ text: StaticString) -> [UInt8] { text.withUTF8Buffer { Array($0) } }
+}
+
+/// What a page that brings its own script and style may do (CSP level 3). Pure.
+enum ContentSecurityPolicy {
+    /// It may run the script and use the style that stand in it, known by their hashes, load modules from its server and connect.
+    static func ofPage(_ html: [UInt8]) -> String {
+        "default-src 'none'; script-src 'self' \(hash(html, "script")); style-src \(hash(html, "style")); img-src data:; "
+            + "connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    }
+
+    /// Of what stands in the last element of that name.
+    private static func hash(_ html: [UInt8], _ name: String) -> String {
+        let text = String(decoding: html, as: UTF8.self)
+        let opening = text.ranges(of: "<\(name)").last
+        guard let opening, let begin = text[opening.upperBound...].firstIndex(of: ">"),
+            let end = text[begin...].firstRange(of: "</\(name)>")
+        else { return "'none'" }
+        return "'sha256-\(ContentHash.base64(Array(text[text.index(after: begin)..<end.lowerBound].utf8)))'"
+    }
+}

@@ -1,0 +1,80 @@
+internal import Glibc
+internal import WebSockets
+
+/// All pages of a server, and which of them a request is for.
+final class Pages: Sendable {
+    private let sources: [PageSource]
+    let open: OpenFiles
+
+    init(_ sources: [PageSource], _ limits: PageLimits) {
+        self.sources = sources.flatMap(\.single)
+        open = OpenFiles(limits)
+    }
+
+    /// Nil when the server has no pages at all. The first source that has the page answers; files are looked for away from the
+    /// reactor.
+    func answer(_ request: PlainRequest) -> PlainAnswer? {
+        guard !sources.isEmpty else { return nil }
+        let path: PagePath
+        do throws(PagePath.Refusal) {
+            path = try PagePath(request.head.path, showsDotFiles: true)
+        } catch {
+            return .page(
+                error == .malformed
+                    ? Self.reply(400, "the path has a percent sign without two hexadecimal digits") : Self.nothing)
+        }
+        var candidates = sources[...]
+        // Those before the first folder that may have it are in memory.
+        while let source = candidates.first {
+            switch source.kind {
+            case .folder(let folder, let prefix):
+                if let below = path.behind(prefix), Self.isShown(below, folder) {
+                    return .lookUp { [candidates, open] in Self.lookUp(path, request, candidates, open) }
+                }
+            case .page(let page, let place):
+                if page.isFor(request), place == path { return .page(page.reply(request)) }
+            case .list: break
+            }
+            candidates.removeFirst()
+        }
+        return .page(Self.nothing)
+    }
+
+    private static func isShown(_ parts: ArraySlice<[UInt8]>, _ folder: PageFolder) -> Bool {
+        folder.showsDotFiles || parts.allSatisfy { $0.first != UInt8(ascii: ".") }
+    }
+
+    private static func lookUp(
+        _ path: PagePath, _ request: PlainRequest, _ sources: ArraySlice<PageSource>, _ open: OpenFiles
+    ) -> PageReply {
+        for source in sources {
+            switch source.kind {
+            case .folder(let folder, let prefix):
+                guard let below = path.behind(prefix), isShown(below, folder) else { continue }
+                // The folder itself has a slash behind its name, too; the root has one in any case.
+                if let reply = folder.answer(below, isFolder: path.isFolder, request, open) { return reply }
+            case .page(let page, let place):
+                if page.isFor(request), place == path { return page.reply(request) }
+            case .list: break
+            }
+        }
+        return nothing
+    }
+
+    // MARK: Answers
+
+    static var nothing: PageReply { reply(404, "there is no such page") }
+
+    static func busy(_ reason: String) -> PageReply { reply(503, reason, ["Retry-After": "5"]) }
+
+    static func reply(_ status: Int, _ text: String, _ more: HTTPHeaders = [:]) -> PageReply {
+        var headers = headers(type: "text/plain; charset=utf-8")
+        for field in more.fields { headers.add(field.name, field.value) }
+        return PageReply(HTTPResponse(status: status, headers: headers, body: Array((text + "\n").utf8)))
+    }
+
+    /// What every page has.
+    static func headers(type: String) -> HTTPHeaders {
+        ["Date": HTTPDate.text(time(nil)), "Content-Type": type, "X-Content-Type-Options": "nosniff"]
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Glibc
+import Networking
+import Testing
+
+/// One connection over which pages are asked for, and what came of it.
+final class PageClient: Sendable {
+    struct Reply: Sendable {
+        var status = 0
+        var fields: [String: String] = [:]
+        var body: [UInt8] = []
+        var text: String { String(decoding: body, as: UTF8.self) }
+    }
+
+    struct Ended: Error {}
+
+    private let descriptor: Int32
+
+    /// - Parameter address: where to; IPv4.
+    init(_ address: SocketAddress, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var limit = timeval(tv_sec: 40, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = UInt16(address.port).bigEndian
+        inet_pton(AF_INET, address.host, &name.sin_addr)
+        let descriptor = descriptor
+        let status = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        if status != 0 { throw Ended() }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Away from the pool, which has few threads.
+    func get(_ path: String, _ headers: [String: String] = [:], method: String = "GET", host: String = "localhost")
+        async throws -> Reply
+    {
+        try await onThread { [self] in
+            try ask(path, headers, method: method, host: host)
+            return try receive(isHead: method == "HEAD")
+        }
+    }
+
+    /// Asks, and does not read.
+    func ask(_ path: String, _ headers: [String: String] = [:], method: String = "GET", host: String = "localhost")
+        throws
+    {
+        let lines = headers.map { "\($0): \($1)\r\n" }.joined()
+        let bytes = Array("\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\n\(lines)\r\n".utf8)
+        let sent = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        guard sent == bytes.count else { throw Ended() }
+    }
+
+    private func receive(isHead: Bool) throws -> Reply {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try take(1) }
+        var reply = Reply()
+        let lines = String(decoding: head, as: UTF8.self).components(separatedBy: "\r\n")
+        reply.status = Int(lines[0].split(separator: " ")[1]) ?? 0
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2 { reply.fields[parts[0].lowercased()] = String(parts[1].dropFirst()) }
+        }
+        if !isHead { reply.body = try take(reply.fields["content-length"].flatMap { Int($0) } ?? 0) }
+        return reply
+    }
+
+    private func take(_ count: Int) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let got = bytes[done...].withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            guard got > 0 else { throw Ended() }
+            done += got
+        }
+        return bytes
+    }
+}
+
+/// A folder for one test, gone with it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "pages-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func write(_ name: String, _ content: some Sequence<UInt8>) throws {
+        let url = URL(fileURLWithPath: path + "/" + name)
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(content).write(to: url)
+    }
+
+    func link(_ name: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: path + "/" + name, withDestinationPath: target)
+    }
+}
