@@ -19,6 +19,12 @@ final class ActorLife: @unchecked Sendable {
 
     var isGone: Bool { users.load(ordering: .acquiring) < 0 }
 
+    /// Calls that are under way in tasks; nil once the actor has been let go.
+    var userCount: Int? {
+        let count = users.load(ordering: .acquiring)
+        return count < 0 ? nil : count
+    }
+
     /// Notes a call that takes time; false when the actor has been let go.
     func enter() -> Bool {
         if users.add(1, ordering: .acquiringAndReleasing).newValue > 0 {

@@ -51,6 +51,8 @@ extension TrebuchetServer {
         return sum
     }
 
-    /// The names of actors that were made on demand.
-    package var namesOnDemand: [String] { parts.directory.onDemand.records.map(\.name) }
+    /// The names of actors that were made on demand, with the calls that are under way; nil for one that has been let go.
+    package var actorsOnDemand: [(name: String, calls: Int?)] {
+        parts.directory.onDemand.records.map { ($0.name, $0.life.userCount) }
+    }
 }

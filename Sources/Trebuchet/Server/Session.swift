@@ -39,6 +39,8 @@ final class Session: @unchecked Sendable {
     var gated: [[UInt8]: ActorName] = [:]
     /// Names of streams that are being begun: the actor may be on another reactor.
     var beginning: Set<[UInt8]> = []
+    /// Whether streams from other reactors were asked for that may have nothing to show yet.
+    var mayAwaitStreams = false
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
     /// Whether its calls have to be looked at before they are made.

@@ -27,7 +27,11 @@ package distributed actor TormentDebug {
         var report = Report(counters: await server.counters(), tasks: Torment.underWay.load(ordering: .relaxed))
         report.counters.callsUnderWay -= 1
         report.counters.timers -= 1
-        report.actors = Array(server.namesOnDemand.sorted().prefix(Self.mostNames))
+        let actors = server.actorsOnDemand.sorted { $0.name < $1.name }.prefix(Self.mostNames)
+        report.actors = actors.map { actor in
+            guard let calls = actor.calls else { return "\(actor.name), let go" }
+            return calls == 0 ? actor.name : "\(actor.name) with \(calls) calls"
+        }
         return report
     }
 

@@ -136,11 +136,11 @@ extension Session {
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: ReactorShard?) {
         if shard.reactor.isCurrent { return finish(call, outcome) }
         guard let crossing = call.crossing, case .success(let result) = outcome else {
-            return shard.deliver(from: home) { self.finish(call, outcome) }
+            return shard.deliver(from: home) { self.finish(call, outcome, behindStreamsOf: home) }
         }
         crossing.note(result.byteCount)
         shard.deliver(from: home) {
-            self.finish(call, outcome)
+            self.finish(call, outcome, behindStreamsOf: home)
             crossing.untaken += result.byteCount
             // As for calls that run here: none goes on while nobody takes the answers.
             if self.link.isWritable || !self.isOpen { crossing.take() }

@@ -1,12 +1,29 @@
 internal import Networking
 
-/// Streams that a client has asked for and does not have yet: the answer of a call that it repeats goes behind them.
+/// Streams that a client has asked for and does not have yet: answers go behind them, of calls that it repeats and of those that ran
+/// where the streams come from.
 extension Session {
+    /// Answers a call that ran on another reactor: what it has changed there is in streams of that reactor that are just beginning, and
+    /// their first values take one way more than the answer.
+    func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: ReactorShard?) {
+        guard mayAwaitStreams, isOpen, let home, awaitsStreams(of: home) else { return finish(call, outcome) }
+        shard.whenStreamsShow(self, nil, for: Self.longestBehindStreams) { self.finish(call, outcome) }
+    }
+
+    /// No answer is kept back for longer by a stream that does not come.
+    private static var longestBehindStreams: Duration { .seconds(1) }
+
+    private func awaitsStreams(of home: ReactorShard) -> Bool {
+        let ahead = streams.values.filter { !$0.node.isUpToDate }
+        mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
+        return !beginning.isEmpty || ahead.contains { $0.node.source.home === home }
+    }
+
     /// Whether the streams that were asked for show what their actors have been told so far.
     ///
     /// - Parameter actor: of it, those count too that wait for the actor to be made.
-    fileprivate func streamsShow(_ actor: ActorName) -> Bool {
-        haveShown && !running.values.contains { $0.streamedActor == actor }
+    fileprivate func streamsShow(_ actor: ActorName?) -> Bool {
+        haveShown && (actor == nil || !running.values.contains { $0.streamedActor == actor })
     }
 
     /// The same, but for streams that wait for their actors.
@@ -21,11 +38,20 @@ extension ServerShard {
     func whenStreamsShow(
         _ session: Session, _ actor: ActorName, until deadline: UInt64, _ done: @escaping () -> Void
     ) {
+        let now = reactor.now
+        let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
+        whenStreamsShow(session, actor, for: wait, done)
+    }
+
+    /// - Parameters:
+    ///   - actor: nil when streams do not count that wait for their actors to be made.
+    ///   - wait: after that it goes without.
+    fileprivate func whenStreamsShow(
+        _ session: Session, _ actor: ActorName?, for wait: Duration, _ done: @escaping () -> Void
+    ) {
         guard session.isOpen, !session.streamsShow(actor) else { return done() }
         let number = session.name.number
         let waiting = AnswerBehindStreams(actor: actor, done: done)
-        let now = reactor.now
-        let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
         waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
             guard let self, let waiting, !waiting.isOver else { return }
             self.answersBehindStreams[number]?.removeAll { $0 === waiting }
@@ -45,23 +71,28 @@ extension ServerShard {
         guard let waiting = answersBehindStreams[number], !session.isOpen || session.haveShown else { return }
         // Looked at once for all of them: a client may have many.
         let awaited = session.isOpen ? Set(session.running.values.compactMap(\.streamedActor)) : []
-        let others = waiting.filter { awaited.contains($0.actor) }
+        let (others, ready) = (
+            waiting.filter { $0.isBehind(awaited) }, waiting.filter { !$0.isBehind(awaited) }
+        )
         answersBehindStreams[number] = others.isEmpty ? nil : others
-        for answer in waiting where !awaited.contains(answer.actor) { answer.end() }
+        for answer in ready { answer.end() }
     }
 }
 
 /// An answer that waits for streams. On its shard's reactor.
 final class AnswerBehindStreams {
-    let actor: ActorName
+    private let actor: ActorName?
     var timer: Timer?
     private let done: () -> Void
     private(set) var isOver = false
 
-    init(actor: ActorName, done: @escaping () -> Void) {
+    init(actor: ActorName?, done: @escaping () -> Void) {
         self.actor = actor
         self.done = done
     }
+
+    /// Whether it waits for a stream of one of these actors.
+    func isBehind(_ actors: Set<ActorName>) -> Bool { actor.map { actors.contains($0) } ?? false }
 
     func end() {
         guard !isOver else { return }

@@ -177,6 +177,7 @@ extension Session {
         }
         let session = self
         beginning.insert(request.streamID)
+        mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
         guard record.life.enter() else { return beginAgain(request, of: record) }
         if record.type.isGated { gated[request.streamID] = request.name.actor }
         record.beginStream(request.name.target, for: caller?.connection) { found in
