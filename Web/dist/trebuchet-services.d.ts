@@ -55,7 +55,10 @@ export interface SessionInfo {
     readonly isCurrent: boolean;
     readonly label?: string;
 }
-/** Who is signed in. What the service refuses is an error with `data`, as `{ wrongCode: { triesLeft: 4 } }`. */
+/**
+ * Who is signed in. Other calls of the service, as `labelSession(_:)` and `deleteAccount(code:)`, are made with `client.actor("auth")`, and
+ * `refresh()` shows what they have changed. What the service refuses is an error with `data`, as `{ wrongCode: { triesLeft: 4 } }`.
+ */
 export interface Auth extends Store<SignIn> {
     signInAsGuest(): Promise<User>;
     /** Sends a code of six digits by mail. */
@@ -69,14 +72,8 @@ export interface Auth extends Store<SignIn> {
     /** Renews the session now. It is renewed by itself for each connection whose access token would not last. */
     refresh(): Promise<User | undefined>;
     sessions(): Promise<SessionInfo[]>;
-    labelSession(label: string): Promise<void>;
     endSession(id: string): Promise<void>;
     endOtherSessions(): Promise<number>;
-    sendAddressCode(email: string): Promise<{
-        validSeconds: number;
-    }>;
-    changeAddress(email: string, code: string): Promise<User>;
-    deleteAccount(code?: string | null): Promise<void>;
 }
 export interface Peer<Presence = any> {
     /** Of its session: what it publishes has it as `peer`. */
@@ -246,7 +243,7 @@ export interface PendingStore {
         readonly number: number;
     }[]): Promise<void>;
     all(): Promise<KeptWrite[]>;
-    /** Whether writes with this secret are this tab's to send from now on: false while another one that has them is there. */
+    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each. */
     claim(secret: string): Promise<boolean>;
     /** Gives up all that was claimed. */
     close(): void;

@@ -57,7 +57,7 @@ withDaemon("a guest stays the same over a reload, lists sessions, gets an addres
     assert.deepEqual(second.auth.getSnapshot(), { phase: "loading", user: guest })
     await until(second.auth, ({ phase }) => phase === "signedIn")
     await live(second)
-    await second.auth.labelSession("desk")
+    await second.client.actor("auth").call("labelSession(_:)", ["desk"])
     assert.deepEqual((await second.auth.sessions()).map(({ label, isCurrent }) => [label, isCurrent]), [["desk", true]])
     assert.equal(await second.auth.endOtherSessions(), 0)
     assert.equal(await reasonOf(second.auth.endSession("none")), "noSuchSession")
@@ -333,4 +333,130 @@ withDaemon("writes of nobody and of a user are sent as who made them, also when 
     const { documents } = await notes.get()
     const creators = Object.fromEntries(documents.map(({ id, creator }) => [id, creator]))
     assert.deepEqual(creators, { "nobody's": undefined, hers: user.id, "other's": other.id })
+})
+
+withDaemon("a query that nobody observes any more is closed, and is open again for the next", async (make) => {
+    const [ada, bob] = [make(), make()]
+    const [mine, theirs] = [ada.collection("todos"), bob.collection("todos")]
+    const query = mine.query({ order: "id" })
+    for (let round = 0; round < 3; round++) {
+        const end = query.subscribe(() => {})
+        await until(query.status, ({ phase }) => phase === "live")
+        await theirs.create({ id: round })
+        await until(query, (items) => items.length === round + 1)
+        end()
+        await until(query.status, ({ phase }) => phase === "stale")
+    }
+    // More than a connection may have open, if none were closed.
+    for (let round = 0; round < 60; round++) {
+        const each = mine.query({ where: { id: round } })
+        const end = each.subscribe(() => {})
+        if (round % 2) await until(each, (items) => items)
+        end()
+    }
+    // It is closed a moment after that.
+    const others = mine.query({ where: { id: "others" } })
+    const end = others.subscribe(() => {})
+    await until(others, (items) => items)
+    end()
+    await until(others.status, ({ phase }) => phase === "stale")
+    const all = Array.from({ length: 60 }, (_, index) => mine.query({ where: { id: -index - 1 } }))
+    for (const each of all) each.subscribe(() => {})
+    for (const each of all) assert.equal((await until(each.status, ({ phase }) => phase === "live" || phase === "failed")).error, undefined)
+})
+
+withDaemon("tabs that share a session are signed out together, and renew it without ending it", async (make) => {
+    const storage = new MemoryStorage()
+    const first = make({ storage })
+    const user = await first.auth.signInAsGuest()
+    const second = make({ storage })
+    await live(second)
+    for (const each of [first, second, first, second]) assert.deepEqual((await each.auth.refresh()).id, user.id)
+    for (const each of [first, second]) {
+        each.client.reconnect()
+        await live(each)
+        assert.equal((await each.auth.sessions()).length, 1)
+    }
+    await first.auth.signOut()
+    await until(second.auth, ({ phase }) => phase === "signedOut")
+    await live(second)
+    assert.equal(await reasonOf(second.auth.sessions()), "notSignedIn")
+})
+
+withDaemon("a presence that is refused keeps nobody out, and the next one is shown", async (make) => {
+    const [ada, bob] = [make(), make()]
+    const mine = ada.room("chat-lobby", { text: "x".repeat(100_000) })
+    const theirs = bob.room("chat-lobby", { name: "Bob" })
+    await until(mine.status, ({ phase, error }) => phase === "joined" && error)
+    assert.deepEqual(Object.keys(mine.status.getSnapshot().error.data), ["presenceTooLarge"])
+    await until(mine.peers, (peers) => peers.length === 1)
+    assert.deepEqual(theirs.peers.getSnapshot(), [])
+    mine.set({ name: "Ada" })
+    await until(theirs.peers, (peers) => peers[0]?.data.name === "Ada")
+    assert.equal(mine.status.getSnapshot().error, undefined)
+    for (let index = 0; index < 300; index++) mine.patch({ index })
+    await until(theirs.peers, (peers) => peers[0].data.index === 299)
+    // Left and joined again at once.
+    const left = mine.leave()
+    const again = ada.room("chat-lobby", { name: "Ada again" })
+    assert.notEqual(again, mine)
+    await left
+    await until(theirs.peers, (peers) => peers.length === 1 && peers[0].data.name === "Ada again")
+    assert.equal(await reasonOf(theirs.publish("text", "x".repeat(100_000))), "payloadTooLarge")
+    assert.equal(await theirs.publish("text", "short"), 1)
+})
+
+test("what nobody wrote without a connection is nobody's, though somebody signs in, and is signed out again", limits, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
+    const data = ["--data", join(folder, "state.db")]
+    let daemon = await Daemon.start(data)
+    const kept = new MemoryPending()
+    const storage = new MemoryStorage()
+    const make = () => services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, storage, pending: kept.tab() })
+    let app = make()
+    try {
+        const user = await app.auth.signInAsGuest()
+        await live(app)
+        await daemon.end()
+        await until(app.client.status, ({ phase }) => phase === "stale")
+        app.collection("notes").create({ id: "hers" })
+        await kept.until(() => kept.writes.size === 1)
+        const session = storage.copy()
+        app.close()
+        // Before anybody was signed in here.
+        storage.all.clear()
+        app = make()
+        app.collection("notes").create({ id: "nobody's" })
+        await kept.until(() => kept.writes.size === 2)
+        app.close()
+        storage.all = session.all
+        daemon = await Daemon.start(data, daemon.port)
+        app = make()
+        await kept.until(() => kept.writes.size === 0)
+        const { documents } = await app.collection("notes").get()
+        assert.deepEqual(Object.fromEntries(documents.map(({ id, creator }) => [id, creator])), { "nobody's": undefined, hers: user.id })
+    } finally {
+        app.close()
+        await daemon.end()
+        await rm(folder, { recursive: true })
+    }
+})
+
+withDaemon("what cannot be kept is refused, and too many that wait are", async (make) => {
+    const kept = new MemoryPending()
+    const ada = make({ pending: kept, pendingWrites: 2 })
+    const todos = ada.collection("todos")
+    const query = todos.query()
+    query.subscribe(() => {})
+    await until(query, (items) => items)
+    kept.isFull = true
+    const lost = todos.create({ id: 1 })
+    assert.equal(query.getSnapshot().length, 1)
+    assert.equal(await reasonOf(lost), "unavailable")
+    assert.equal(query.getSnapshot().length, 0)
+    kept.isFull = false
+    const results = [2, 3, 4].map((id) => reasonOf(todos.create({ id })))
+    assert.deepEqual(await Promise.all(results), ["done", "done", "rateLimited"])
+    assert.equal(await reasonOf(todos.create({ id: 5, text: "x".repeat(300_000) })), "invalidArguments")
+    assert.deepEqual(query.getSnapshot(), [{ id: 2 }, { id: 3 }])
 })

@@ -1,5 +1,5 @@
 import { Value } from "../store.js"
-import { pauseAfter, reasonOf } from "./refusals.js"
+import { reasonOf } from "./refusals.js"
 import type { Client } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
 
@@ -10,10 +10,7 @@ interface Grant {
     accessSeconds: number
 }
 
-const plain = {
-    sendCode: "sendMagicCode(to:)", sessions: "sessions()", labelSession: "labelSession(_:)", endSession: "endSession(_:)",
-    endOtherSessions: "endOtherSessions()", sendAddressCode: "sendAddressCode(to:)",
-}
+const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
 const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
 
 /** What is kept of a session. */
@@ -63,18 +60,6 @@ export class Session {
         return this.getSnapshot().user?.id ?? ""
     }
 
-    async changeAddress(email: string, code: string): Promise<User> {
-        const user = await this._call("changeAddress(to:code:)", [email, code])
-        // The token of now still names the old one.
-        this._access = undefined
-        if (this._kept) this._keep({ ...this._kept, user })
-        this._show({ phase: "signedIn", user })
-        return user
-    }
-    async deleteAccount(code: string | null = null): Promise<void> {
-        await this._call("deleteAccount(code:)", [code])
-        this._signedOut()
-    }
     async signOut(): Promise<void> {
         const token = this._kept?.token
         if (!token) return
@@ -89,7 +74,9 @@ export class Session {
                 }
             )
         }
-        this._signedOut()
+        this._turns++
+        this._forget()
+        this._owner.client.reconnect()
     }
 
     refresh(): Promise<User | undefined> {
@@ -112,12 +99,6 @@ export class Session {
         return grant.user
     }
 
-    private _signedOut(): void {
-        this._turns++
-        this._forget()
-        this._owner.client.reconnect()
-    }
-
     // Tokens
 
     /** The token for a new connection. */
@@ -138,35 +119,25 @@ export class Session {
 
     private async _renew(): Promise<User | undefined> {
         const began = this._turns
-        // Read anew each time: another tab may have renewed it.
-        let kept = this._kept
+        // Read anew each time: another tab may have renewed it, or signed out.
+        const kept = this._kept
         if (!kept) {
             if (this._account) this._forget("elsewhere")
             return undefined
         }
         const client = this._owner._anonymous()
         try {
-            for (let failures = 0; ; failures++) {
-                try {
-                    const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
-                    if (began === this._turns) this._take(grant)
-                    return grant.user
-                } catch (error) {
-                    if (began !== this._turns) return this.getSnapshot().user
-                    if (reasonOf(error) === "sessionEnded") {
-                        const other: Kept | undefined = this._kept
-                        if (!other || other.token === kept.token) {
-                            this._forget((error as any).data.sessionEnded._0)
-                            return undefined
-                        }
-                        kept = other
-                    } else if (failures > 2 || pauseAfter(error, 0) === undefined) throw error
-                    // An answer that was lost: the same token gives the same next one, for half a minute.
-                }
-            }
+            // An answer that was lost: for half a minute the same token gives the same next one.
+            const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
+            if (began === this._turns) this._take(grant)
+        } catch (error: any) {
+            if (reasonOf(error) !== "sessionEnded") throw error
+            if (this._kept?.token !== kept.token) return this._renew()
+            this._forget(error.data.sessionEnded._0)
         } finally {
             client.close()
         }
+        return this.getSnapshot().user
     }
 
     /** One tab at a time, where the session is kept for all of them: a token that is used twice would end it. */

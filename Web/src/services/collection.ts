@@ -75,6 +75,8 @@ export class LiveCollection {
         if (!writes) {
             writes = new PendingWrites(secret())
             this._backend._mine.add(writes._secret)
+            // Before the first write is kept: nobody else sends it then.
+            writes._claimed = this._backend._store?.claim(writes._secret)
             this._writes.set(account, writes)
         }
         return writes
@@ -105,7 +107,7 @@ export class LiveCollection {
         const { secret, number, commands, time } = write
         write.isBeingKept = true
         try {
-            await store.claim(secret)
+            await this._of(account)._claimed
             await store.add({ secret, number, commands, time, account, collection: this._name })
             write.isBeingKept = false
         } catch (error) {

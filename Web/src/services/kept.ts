@@ -34,34 +34,21 @@ export function pendingStore(
             transaction.onabort = () => reject(transaction.error)
         })
     }
-    const claims = new Map<string, Promise<boolean>>()
     const releases: (() => void)[] = []
-    let isClosed = false
     return {
         add: (kept) => write((table) => table.put(kept)),
         remove: (keys) => write((table) => keys.forEach(({ secret, number }) => table.delete([secret, number]))),
         all: async () => answer<KeptWrite[]>((await (opened ??= open())).transaction(tableName).objectStore(tableName).getAll()),
-        claim(secret) {
-            const known = claims.get(secret)
-            if (known) return known
-            const claim = new Promise<boolean>((resolve, reject) => {
-                locks
-                    .request(name + secret, { ifAvailable: true }, (lock: unknown) => {
-                        const isMine = !!lock && !isClosed
-                        resolve(isMine)
-                        // Held until the promise ends, and by nobody when there is none.
-                        return isMine && new Promise<void>((release) => releases.push(release))
-                    })
-                    .catch(reject)
-            }).then((isMine) => {
-                if (!isMine) claims.delete(secret)
-                return isMine
-            })
-            claims.set(secret, claim)
-            return claim
-        },
+        claim: (secret) =>
+            new Promise((resolve, reject) => {
+                const hold = (lock: unknown): unknown => {
+                    resolve(!!lock)
+                    // Held until the promise ends, and by nobody when there is none.
+                    return lock && new Promise<void>((release) => releases.push(release))
+                }
+                locks.request(name + secret, { ifAvailable: true }, hold).catch(reject)
+            }),
         close() {
-            isClosed = true
             for (const release of releases) release()
             opened?.then((database) => database.close()).catch(() => {})
         },

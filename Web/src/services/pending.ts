@@ -37,6 +37,8 @@ const batchBytes = 256 << 10
 /** The writes of an account to a collection, in the order in which they are done: those of tabs that are gone, and then one's own. Pure. */
 export class PendingWrites {
     _all: PendingWrite[] = []
+    /** Resolves when no other tab will send them. */
+    _claimed: Promise<boolean> | undefined
     private _last = 0
 
     constructor(readonly _secret: string) {}
@@ -81,8 +83,9 @@ export class PendingWrites {
 
     /** Forgets what all results show: they are at this write, or behind it. */
     _forget(seen: number): void {
-        this._all = this._all.filter(({ revision = Infinity }) => revision > seen)
-        let excess = this._all.length - this._waiting.length - doneLimit
-        this._all = this._all.filter(({ revision }) => revision === undefined || excess-- <= 0)
+        const isDone = ({ revision }: PendingWrite): boolean => revision !== undefined
+        this._all = this._all.filter((each) => !isDone(each) || each.revision! > seen)
+        let excess = this._all.filter(isDone).length - doneLimit
+        this._all = this._all.filter((each) => !isDone(each) || excess-- <= 0)
     }
 }

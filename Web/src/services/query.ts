@@ -25,6 +25,8 @@ export class LiveQuery implements Pages<any> {
     private _error: TrebuchetError | undefined
     /** The connection that it is open on, 0 for none, and what the answers of writes call it there. */
     private _line = 0
+    /** The connection over which it was asked for last. */
+    private _asked = 0
     private _number: number | undefined
     private _view: string | undefined
     private _followed: Followed<WireResult> | undefined
@@ -95,7 +97,7 @@ export class LiveQuery implements Pages<any> {
         this._end = undefined
         collection._open.delete(this)
         this._followed?._end()
-        this._followed = undefined
+        this._view = undefined
         this._close()
         collection._forgetSeen()
         this._show()
@@ -103,8 +105,9 @@ export class LiveQuery implements Pages<any> {
 
     private _close(): void {
         const { _collection: collection } = this
-        if (this._line === collection._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
-        this._line = 0
+        // Also one whose opening is under way: calls keep their order.
+        if (this._asked && this._asked === collection._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
+        this._asked = this._line = 0
     }
 
     /** Opens it on the connection of now, if it is not. */
@@ -113,12 +116,12 @@ export class LiveQuery implements Pages<any> {
         const turn = ++this._turn
         this._show()
         while (turn === this._turn && backend._isLive && this._line !== backend._line) {
-            const line = backend._line
-            let pause: number | undefined
+            const line = (this._asked = backend._line)
+            let pause
             try {
                 const ticket = await this._collection._call("open(_:)", [this._query])
-                if (turn === this._turn && line === backend._line) this._opened(line, ticket)
-                continue
+                if (turn === this._turn) this._opened(line, ticket)
+                return
             } catch (error: any) {
                 if (turn !== this._turn) return
                 pause = pauseAfter(error, this._failures++, backend._account)

@@ -6,11 +6,11 @@ import { delayAfter, failure, pauseAfter, reasonOf } from "./refusals.js"
 import { Shown } from "./shown.js"
 import type { TrebuchetError } from "./trebuchet.js"
 import type { Peer, Room, RoomEvent, RoomStatus } from "./types.js"
-import { isSame, merged, patchTo } from "./values.js"
+import { isSame, merged } from "./values.js"
 
 /** Events that wait to be published; one more is refused. */
 const waitingEvents = 256
-const aboutPresence = ["presenceTooLarge", "roomTooLarge", "tooDeep", "invalidValue"]
+const aboutPresence = /TooLarge|tooDeep|invalidValue/
 
 interface Publication {
     readonly _topic: string
@@ -57,7 +57,7 @@ export class JoinedRoom implements Room<any> {
         this._roster = new Followed<any>(
             _backend.client.actor(this._actor).state("observeRoster"),
             ({ members }) => this._tellPeers(members),
-            (error) => this._lost(error)
+            () => this._lost()
         )
         this._unlisten = _backend._changes._add(() => this._begin())
         this._begin()
@@ -93,7 +93,7 @@ export class JoinedRoom implements Room<any> {
         return end
     }
 
-    history(topic: string | null = null, after: number | null = null, limit: number | null = null): Promise<RoomEvent[]> {
+    history(topic?: string | null, after?: number | null, limit?: number | null): Promise<RoomEvent[]> {
         return this._call("history(topic:after:limit:)", [topic, after, limit])
     }
 
@@ -101,10 +101,15 @@ export class JoinedRoom implements Room<any> {
         if (this._left) return this._left
         this._left = new Promise((resolve) => (this._didLeave = resolve))
         this._forget()
-        for (const each of this._outbox.splice(0)) each._reject(wasLeft())
-        if (this._token) this._begin()
+        this._rejectAll(wasLeft())
+        // Also one whose join is under way.
+        if (this._token || this._backend._isLive) this._begin()
         else this._end()
         return this._left
+    }
+
+    private _rejectAll(error: unknown): void {
+        for (const each of this._outbox.splice(0)) each._reject(error)
     }
 
     // Over one connection
@@ -136,6 +141,8 @@ export class JoinedRoom implements Room<any> {
                 if (this._left) return await this._leaveNow(turn)
                 await this._join(turn)
                 await this._talk(turn)
+                // It was lost while it was joined.
+                if (this._isCurrent(turn) && !this._left && this._failures++) await wait(delayAfter(this._failures))
             } catch (error) {
                 if (!this._isCurrent(turn)) return
                 const pause = this._failed(error)
@@ -174,8 +181,8 @@ export class JoinedRoom implements Room<any> {
     private _end(error?: TrebuchetError): void {
         this._roster._end()
         this._unlisten()
-        this.peers._set([])
-        for (const each of this._outbox.splice(0)) each._reject(error)
+        this.peers._show([])
+        this._rejectAll(error)
         this._tell("left", error)
         this._didLeave()
     }
@@ -186,14 +193,14 @@ export class JoinedRoom implements Room<any> {
             const { presence, _outbox: outbox } = this
             // In turns: neither holds up the other.
             if (!isSame(this._shown, presence) && presence !== this._refused) {
-                const patch = patchTo(this._shown, presence)
                 this._shown = unknown
-                await this._call(patch ? "patchPresence(_:)" : "setPresence(_:)", [patch ?? presence])
+                // As a whole: the server tells the others what has changed in it.
+                await this._call("setPresence(_:)", [presence])
                 this._shown = presence
                 this._tell("joined")
             } else if (!outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
             if (outbox[0] && this._isCurrent(turn)) await this._publish(outbox[0])
-            this._failures = 0
+            if (this._isJoined) this._failures = 0
         }
     }
 
@@ -202,9 +209,8 @@ export class JoinedRoom implements Room<any> {
             event._resolve(await this._call("publish(topic:payload:)", [event._topic, event._payload]))
         } catch (error) {
             // Not done: after joining again, or after a pause.
-            if (["notJoined", "roomClosed", "rateLimited"].includes(reasonOf(error) ?? "")) throw error
+            if (/^(notJoined|roomClosed|rateLimited)$/.test(reasonOf(error) ?? "")) throw error
             event._reject(error)
-            if (!reasonOf(error)) throw error
         }
         this._outbox = this._outbox.filter((each) => each !== event)
     }
@@ -231,14 +237,15 @@ export class JoinedRoom implements Room<any> {
             case "notJoined":
                 break
             default:
-                if (reason && aboutPresence.includes(reason)) {
+                if (aboutPresence.test(reason ?? "")) {
                     this._refused = this.presence
                     this._tell("joining", error)
                     return 0
                 }
                 if (pauseAfter(error, failures, this._backend._account) === undefined) {
                     this._isJoined = false
-                    this.peers._set([])
+                    this.peers._show([])
+                    this._rejectAll(error)
                     this._tell("failed", error)
                     return undefined
                 }
@@ -250,13 +257,9 @@ export class JoinedRoom implements Room<any> {
     }
 
     /** A stream of the room has ended, so this client is not in it any more. */
-    private async _lost(error: TrebuchetError): Promise<void> {
-        if (!this._isJoined || this._left) return
-        const failures = this._failures++
-        const turn = this._turn
+    private _lost(): void {
         this._isJoined = false
-        await wait(failures ? pauseAfter(error, failures) ?? delayAfter(failures) : 0)
-        if (this._isCurrent(turn)) this._begin()
+        this._wake()
     }
 
     // Who is there
@@ -280,9 +283,9 @@ export class JoinedRoom implements Room<any> {
             },
             (error) => {
                 this._events = undefined
-                if (turn !== this._turn || !this._isJoined) return
+                if (turn !== this._turn) return
                 if (error.code === "overflow") this._follow(turn)
-                else this._lost(error)
+                else this._lost()
             }
         )
         this._takeEvents(turn)
@@ -292,35 +295,26 @@ export class JoinedRoom implements Room<any> {
     private async _takeEvents(turn: number): Promise<void> {
         if (this._isTaking) return
         this._isTaking = true
-        try {
-            while (turn === this._turn && (this._mustCatchUp || this._incoming.length)) {
-                if (this._mustCatchUp || this._cursor._isBehind(this._incoming[0]!)) {
+        for (let failures = 0; turn === this._turn && (this._mustCatchUp || this._incoming[0]); ) {
+            if (this._mustCatchUp || this._cursor._isBehind(this._incoming[0]!)) {
+                try {
+                    const events = await this.history(null, this._cursor._last)
+                    if (turn !== this._turn) break
+                    for (const event of events) this._take(event)
                     this._mustCatchUp = false
-                    await this._catchUp(turn)
-                    if (turn !== this._turn) return
+                } catch (error) {
+                    const pause = pauseAfter(error, failures++)
+                    // The room is to be joined anew, which comes back to here.
+                    if (pause === undefined) this._lost()
+                    await wait(pause ?? delayAfter(failures))
+                    continue
                 }
-                const event = this._incoming.shift()
-                if (event) this._take(event)
             }
-        } finally {
-            this._isTaking = false
-            if (turn !== this._turn && this._isJoined) this._takeEvents(this._turn)
+            const event = this._incoming.shift()
+            if (event) this._take(event)
         }
-    }
-
-    private async _catchUp(turn: number): Promise<void> {
-        for (let failures = 0; turn === this._turn; failures++) {
-            try {
-                const events = await this.history(null, this._cursor._last)
-                if (turn === this._turn) for (const event of events) this._take(event)
-                return
-            } catch (error) {
-                const pause = pauseAfter(error, failures)
-                // The room is to be joined anew, which comes back to here.
-                if (pause === undefined) return void this._lost(error as TrebuchetError)
-                await wait(pause)
-            }
-        }
+        this._isTaking = false
+        if (turn !== this._turn && this._isJoined) this._takeEvents(this._turn)
     }
 
     private _take(event: RoomEvent): void {

@@ -30,25 +30,6 @@ export function merged(value: any, patch: any): any {
     return Object.fromEntries(members.map(([name, member]) => [name, Object.hasOwn(patch, name) ? merged(own[name], member) : member]))
 }
 
-/** Whether there is null in it where a merge patch would take it for the end of a member. */
-const hasNull = (value: any): boolean => value == null || (isRecord(value) && Object.values(value).some(hasNull))
-
-/** The merge patch that makes one object of the other; undefined where none can. */
-export function patchTo(before: any, after: any): any {
-    if (!isRecord(before) || !isRecord(after)) return undefined
-    let isPossible = true
-    const changes = Object.keys({ ...before, ...after })
-        .filter((name) => !Object.hasOwn(after, name) || !isSame(before[name], after[name]))
-        .map((name) => {
-            if (!Object.hasOwn(after, name)) return [name, null]
-            const isInner = isRecord(before[name]) && isRecord(after[name])
-            const change = isInner ? patchTo(before[name], after[name]) : after[name]
-            isPossible &&= change !== undefined && (isInner || !hasNull(change))
-            return [name, change]
-        })
-    return isPossible ? Object.fromEntries(changes) : undefined
-}
-
 /** Whether two values are equal as JSON; null and absent are. */
 export function isSame(one: any, other: any): boolean {
     if ((one ?? null) === (other ?? null)) return true
