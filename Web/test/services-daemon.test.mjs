@@ -1,6 +1,6 @@
 // The services against the program itself: TREBUCHET_TOOL says where it is.
 import assert from "node:assert/strict"
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
@@ -459,4 +459,41 @@ withDaemon("what cannot be kept is refused, and too many that wait are", async (
     assert.deepEqual(await Promise.all(results), ["done", "done", "rateLimited"])
     assert.equal(await reasonOf(todos.create({ id: 5, text: "x".repeat(300_000) })), "invalidArguments")
     assert.deepEqual(query.getSnapshot(), [{ id: 2 }, { id: 3 }])
+})
+
+withDaemon("the examples of the page do what it says", async (make) => {
+    const page = await readFile(new URL("../../Docs/Web.md", import.meta.url), "utf8")
+    /** The code of a section. */
+    const codeOf = (title) => {
+        const section = page.slice(page.indexOf(`### ${title}\n`)).split(/\n###? /)[0]
+        const lines = section.split("\n").filter((line) => line.startsWith("    "))
+        assert.ok(lines.length > 5, title)
+        return lines.join("\n")
+    }
+    const run = (title, given, result) => {
+        const AsyncFunction = (async () => {}).constructor
+        return new AsyncFunction(...Object.keys(given), `${codeOf(title)}\nreturn ${result}`)(...Object.values(given))
+    }
+    const [app, other] = [make(), make()]
+    const theirs = other.room("chat-lobby", { name: "Bob" })
+    const events = []
+    theirs.subscribe("emoji", ({ payload }) => events.push(payload))
+    await until(theirs.status, ({ phase }) => phase === "joined")
+    const room = await run("Rooms and topics", { app, draw() {}, show() {} }, "room")
+    assert.deepEqual(room.presence, { name: "Ada" })
+    await theirs.publish("end", null)
+    assert.deepEqual(events, [{ name: "tada" }])
+
+    const todos = app.collection("todos")
+    await todos.create({ id: "votes", count: 0 })
+    await todos.create({ id: "1", title: "Bread", done: false, priority: 3 })
+    const shown = []
+    const given = { app, draw: (items) => shown.push(items), id: "1", user: { id: "ada" } }
+    const open = await run("Collections", given, "open")
+    await until(open.status, ({ phase }) => phase === "live")
+    const { documents } = await todos.get({ order: "title" })
+    const [votes, ...rest] = documents.map(({ fields }) => fields)
+    assert.deepEqual(votes, { id: "votes", count: 1, by: ["ada"] })
+    assert.deepEqual(rest.map(({ title, done }) => [title, done]), [["Bread", true], ["Milk", false]])
+    assert.deepEqual(open.getSnapshot(), [])
 })
