@@ -71,3 +71,13 @@ export class MemoryPending {
         for (const [secret, owner] of owners) if (owner === this) owners.delete(secret)
     }
 }
+
+/** Web Locks that are waited for, which tabs need that share a session: Node has none. */
+export class MemoryLocks {
+    last = new Map()
+    request(name, action) {
+        const turn = (this.last.get(name) ?? Promise.resolve()).then(action)
+        this.last.set(name, turn.catch(() => {}))
+        return turn
+    }
+}

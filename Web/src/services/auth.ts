@@ -22,8 +22,9 @@ interface Kept {
 /** Who a session asks for help. */
 export interface SessionOwner {
     readonly client: Client
-    /** A client that is nobody. */
+    /** A client that is nobody, until `_leave`. */
     _anonymous(): Client
+    _leave(client: Client): void
     /** Resolves when nothing waits of who is signed in, or after 30 seconds. */
     _sent(): Promise<void>
     _accountChanged(before: string): void
@@ -135,7 +136,7 @@ export class Session {
             if (this._kept?.token !== kept.token) return this._renew()
             this._forget(error.data.sessionEnded._0)
         } finally {
-            client.close()
+            this._owner._leave(client)
         }
         return this.getSnapshot().user
     }

@@ -85,7 +85,7 @@ export class Backend implements Services {
         this._isClosed = true
         clearTimeout(this._timer)
         this._session._close()
-        this.client.close()
+        for (const client of [this.client, ...this._others]) client.close()
         for (const collection of this._collections.values()) collection._close()
         this._store?.close()
         this._changes._tell()
@@ -94,7 +94,14 @@ export class Backend implements Services {
     // For the session
 
     _anonymous(): Client {
-        return connect(this._url, { ...this._options })
+        const client = connect(this._url, { ...this._options })
+        this._others.add(client)
+        return client
+    }
+
+    _leave(client: Client): void {
+        client.close()
+        this._others.delete(client)
     }
 
     async _sent(): Promise<void> {
@@ -124,6 +131,8 @@ export class Backend implements Services {
             .finally(() => (this._adopting = undefined))
     }
 
+    /** Clients for a moment. */
+    private _others = new Set<Client>()
     /** Secrets of this tab, those of others that are gone among them. */
     readonly _mine = new Set<string>()
 }

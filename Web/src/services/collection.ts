@@ -214,7 +214,7 @@ export class LiveCollection {
                 await this._settle(writes, secret, outcomes, problem)
             }
         } finally {
-            own?.close()
+            if (own) backend._leave(own)
         }
     }
 
