@@ -6,7 +6,7 @@ const kindOf = (value: any): number =>
 const isRecord = (value: any): boolean => kindOf(value) === 5
 
 /** As long as a text is in order by its bytes in UTF-8, which JavaScript's own order is not for characters beyond 16 bits. */
-const sortable = (text: string): string => text.replace(/[\ud800-\uffff]/g, (unit) => (unit < "\ue000" ? "\uffff" : "\ud800") + unit)
+const sortable = (text: string): string => text.replace(/[\ue000-\uffff]/g, "\ud7ff$&")
 
 export function compareTexts(one: string, other: string): number {
     const [left, right] = [sortable(one), sortable(other)]
