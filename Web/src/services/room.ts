@@ -56,7 +56,7 @@ export class JoinedRoom implements Room<any> {
         this._actor = "rooms/" + name
         this._roster = new Followed<any>(
             _backend.client.actor(this._actor).state("observeRoster"),
-            ({ members }) => this._tellPeers(members),
+            ({ members = {} }) => this._tellPeers(members),
             () => this._lost()
         )
         this._unlisten = _backend._changes._add(() => this._begin())
