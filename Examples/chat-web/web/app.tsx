@@ -47,7 +47,7 @@ function App() {
         sessionStorage.name = name
         if (phase === "live") void chat.enter(id, name).result()
     }, [phase, name])
-    useEffect(() => end.current?.scrollIntoView({ block: "end" }), [messages])
+    useEffect(() => void end.current?.scrollIntoView({ block: "end" }), [messages])
 
     async function say() {
         setText("")
