@@ -1,0 +1,194 @@
+import { Value } from "../store.js"
+import { reasonOf } from "./refusals.js"
+import type { Client } from "./trebuchet.js"
+import type { ServicesOptions, SignIn, User } from "./types.js"
+
+interface Grant {
+    user: User
+    refreshToken: string
+    accessToken: string
+    accessSeconds: number
+}
+
+const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
+const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
+
+/** What is kept of a session. */
+interface Kept {
+    token: string
+    user: User
+}
+
+/** Who a session asks for help. */
+export interface SessionOwner {
+    readonly client: Client
+    /** A client that is nobody, until `_leave`. */
+    _anonymous(): Client
+    _leave(client: Client): void
+    /** Resolves when nothing waits of who is signed in, or after 30 seconds. */
+    _sent(): Promise<void>
+    _accountChanged(before: string): void
+}
+
+/** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
+export class Session {
+    private _value: Value<SignIn>
+    /** The session, while it is kept in memory alone. */
+    private _memory: string | null = null
+    private _access: string | undefined
+    private _goodUntil = 0
+    /** The access token that was shown to connect last, and whether that has come to a connection. */
+    private _wasShown = false
+    private _renewal: Promise<User | undefined> | undefined
+    /** Counts sign-ins and sign-outs: a renewal that began before one says nothing. */
+    private _turns = 0
+
+    constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
+        // Those that are a call and no more, and those whose answer signs in.
+        for (const [name, target] of Object.entries(plain)) (this as any)[name] = (...args: unknown[]) => this._call(target, args)
+        for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
+        const user = this._kept?.user
+        this._value = new Value<SignIn>(user ? { phase: "loading", user } : { phase: "signedOut" })
+        // Another tab may have signed in.
+        ;(globalThis as any).addEventListener?.("storage", this._look)
+    }
+
+    subscribe = (listener: () => void): (() => void) => this._value.subscribe(listener)
+    getSnapshot = (): SignIn => this._value.getSnapshot()
+
+    /** Whose writes are made now: the user's id, or nothing. */
+    get _account(): string {
+        return this.getSnapshot().user?.id ?? ""
+    }
+
+    async signOut(): Promise<void> {
+        const token = this._kept?.token
+        if (!token) return
+        await this._owner._sent()
+        // A call that was lost may have been done: asked again, the server says so.
+        for (let isOver = false; !isOver; ) {
+            await this._call("signOut(_:)", [token]).then(
+                () => (isOver = true),
+                (error) => {
+                    isOver = reasonOf(error) === "sessionEnded"
+                    if (!isOver && error.code !== "unknownOutcome") throw error
+                }
+            )
+        }
+        this._turns++
+        this._forget()
+        this._owner.client.reconnect()
+    }
+
+    refresh(): Promise<User | undefined> {
+        return (this._renewal ??= this._exclusively(() => this._renew()).finally(() => (this._renewal = undefined)))
+    }
+
+    private _call(target: string, args: unknown[]): Promise<any> {
+        // What is left out is null.
+        const all = Array.from({ length: target.split(":").length - 1 }, (_, index) => args[index])
+        return this._owner.client.actor("auth").call(target, all)
+    }
+
+    private async _signIn(target: string, args: unknown[]): Promise<User> {
+        await this._owner._sent()
+        const grant = await this._call(target, args)
+        this._turns++
+        this._take(grant)
+        // What was opened as somebody else is opened anew over another connection.
+        this._owner.client.reconnect()
+        return grant.user
+    }
+
+    // Tokens
+
+    /** The token for a new connection. */
+    _token = async (): Promise<string | undefined> => {
+        // Whoever makes the client has it after this.
+        await null
+        const { status } = this._owner.client
+        // It came to no connection, or to the end of one: the server may not know it any more, which a browser does not tell.
+        if (this._wasShown || status.getSnapshot().error?.code === "unauthenticated") this._access = undefined
+        if (!this._access || Date.now() > this._goodUntil) await this.refresh()
+        this._wasShown = !!this._access
+        return this._access
+    }
+
+    _connected(): void {
+        this._wasShown = false
+    }
+
+    private async _renew(): Promise<User | undefined> {
+        const began = this._turns
+        // Read anew each time: another tab may have renewed it, or signed out.
+        const kept = this._kept
+        if (!kept) {
+            if (this._account) this._forget("elsewhere")
+            return undefined
+        }
+        const client = this._owner._anonymous()
+        try {
+            // An answer that was lost: for half a minute the same token gives the same next one.
+            const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
+            if (began === this._turns) this._take(grant)
+        } catch (error: any) {
+            if (reasonOf(error) !== "sessionEnded") throw error
+            if (this._kept?.token !== kept.token) return this._renew()
+            this._forget(error.data.sessionEnded._0)
+        } finally {
+            this._owner._leave(client)
+        }
+        return this.getSnapshot().user
+    }
+
+    /** One tab at a time, where the session is kept for all of them: a token that is used twice would end it. */
+    private _exclusively<T>(action: () => Promise<T>): Promise<T> {
+        const locks = this._options.storage && (globalThis as any).navigator?.locks
+        return locks ? locks.request(this._key, action) : action()
+    }
+
+    private _look = (event: any): void => {
+        if (event.key === this._key && (this._kept?.user.id ?? "") !== this._account) this._owner.client.reconnect()
+    }
+
+    _close(): void {
+        ;(globalThis as any).removeEventListener?.("storage", this._look)
+    }
+
+    // What is known
+
+    private get _kept(): Kept | undefined {
+        const { storage } = this._options
+        const text = storage ? storage.getItem(this._key) : this._memory
+        return text ? JSON.parse(text) : undefined
+    }
+
+    private _keep(kept: Kept | undefined): void {
+        const { storage } = this._options
+        const text = kept ? JSON.stringify(kept) : null
+        if (!storage) this._memory = text
+        else if (text) storage.setItem(this._key, text)
+        else storage.removeItem(this._key)
+    }
+
+    private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {
+        // Kept before it is used.
+        this._keep({ token: refreshToken, user })
+        this._access = accessToken
+        this._wasShown = false
+        this._goodUntil = Date.now() + accessSeconds * 800
+        this._show({ phase: "signedIn", user })
+    }
+
+    private _forget(ended?: string): void {
+        this._access = undefined
+        this._keep(undefined)
+        this._show({ phase: "signedOut", ...(ended && { ended }) })
+    }
+
+    private _show(value: SignIn): void {
+        const before = this._account
+        this._value._set(value)
+        if (this._account !== before) this._owner._accountChanged(before)
+    }
+}

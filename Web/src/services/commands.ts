@@ -1,0 +1,70 @@
+import type { Document, Writes } from "./types.js"
+import { isSame, merged } from "./values.js"
+
+/** A command, as it goes over the wire: an object with one member, its kind. */
+export type Command = Record<string, any>
+
+/** What each has before its options. */
+const kinds = {
+    create: ["fields"], update: ["id", "fields"], merge: ["id", "fields"], increment: ["id", "field", "by"], link: ["id", "field", "target"],
+    unlink: ["id", "field", "target"], expire: ["id", "expiresIn"], delete: ["id"], check: ["id"],
+}
+
+/** Makes commands, of which `put` decides what becomes. */
+export function commands<Result>(put: (command: Command) => Result): Writes<Result> {
+    const made: any = {}
+    for (const [kind, names] of Object.entries(kinds)) {
+        made[kind] = (...args: any[]) => {
+            const values = Object.fromEntries(names.map((name, index) => [name, args[index] ?? (name === "by" ? 1 : undefined)]))
+            return put({ [kind]: { ...values, id: String(values.id ?? values.fields.id), ...args[names.length] } })
+        }
+    }
+    return made
+}
+
+/** The id of what it writes to. */
+export const idOf = (command: Command): string => Object.values(command)[0].id
+
+/**
+ * What is there after a command, as the server does it: undefined for no document. Throws when it cannot be done. Pure.
+ *
+ * @param number stands for the number of the write that the server will give it.
+ */
+export function perform(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
+    const kind = Object.keys(command)[0]!
+    const { id, fields = {}, field, target, by, if: values = {}, ifRevision = null, ifAbsent, expiresIn } = command[kind]
+    const need = (condition: unknown): void => {
+        if (!condition) throw kind
+    }
+    need(!ifAbsent || !document)
+    need(ifRevision === null || ifRevision === document?.revision)
+    for (const name of Object.keys(values)) need(document && isSame(document.fields[name], values[name]))
+
+    // The server's time is the time here until the server has set it.
+    const set = JSON.parse(JSON.stringify(fields), (_, value) => (isSame(value, { $serverTime: true }) ? time : value))
+    const written = { revision: number, updatedAt: time }
+    const end = expiresIn && { expiresAt: time + expiresIn * 1000 }
+    if (kind === "create") {
+        need(!document)
+        return { id, fields: set, created: number, createdAt: time, ...written, ...end }
+    }
+    if (kind === "delete") return undefined
+    need(document)
+    const { fields: old, expiresAt, ...rest } = document!
+    const change = (fields: any): Document => ({ ...document!, fields, ...written })
+    const present = old[field] ?? undefined
+    if (kind === "update") return change(Object.fromEntries(Object.entries({ ...old, ...set }).filter(([, value]) => value !== null)))
+    if (kind === "merge") return change(merged(old, set))
+    if (kind === "expire") return { ...rest, fields: old, ...written, ...end }
+    if (kind === "increment") {
+        need(/^[nu]/.test(typeof present))
+        return change({ ...old, [field]: (present ?? 0) + by })
+    }
+    if (/link/.test(kind)) {
+        const targets = present ?? []
+        need(Array.isArray(targets))
+        const others = targets.filter((each: unknown) => !isSame(each, target))
+        if ((others.length < targets.length) === (kind === "unlink")) return change({ ...old, [field]: kind === "link" ? [...targets, target] : others })
+    }
+    return document
+}

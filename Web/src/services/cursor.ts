@@ -1,0 +1,29 @@
+import type { RoomEvent } from "./types.js"
+
+/** Which events of a room a client has seen: so it has each once, in order, and knows of those that it has missed. Pure. */
+export class Cursor {
+    private _epoch: string | undefined
+    _last = 0
+    _missed = 0
+
+    /** The room is joined; it is where `events` says. */
+    _joined({ epoch, last }: { epoch: string; last: number }): void {
+        // Others know of the client from the first time on. A room that was made anew counts from one again.
+        if (this._epoch === undefined) this._last = last
+        else if (this._epoch !== epoch) this._last = 0
+        this._epoch = epoch
+    }
+
+    /** Whether others lie between, which are to be asked for before. */
+    _isBehind({ number }: RoomEvent): boolean {
+        return number > this._last + 1
+    }
+
+    /** Whether it is new. */
+    _take({ number }: RoomEvent): boolean {
+        if (number <= this._last) return false
+        this._missed += number - this._last - 1
+        this._last = number
+        return true
+    }
+}

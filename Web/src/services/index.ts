@@ -1,0 +1,14 @@
+import { Backend } from "./backend.js"
+import type { Services, ServicesOptions } from "./types.js"
+
+/** Connects to the services of a server, as `connect` does. Returns at once, and goes on until `close()`. */
+export function services(url: string | URL, options: ServicesOptions = {}): Services {
+    return new Backend(String(new URL(url, (globalThis as any).location?.href)), options)
+}
+
+export { pendingStore } from "./kept.js"
+export type {
+    Auth, Collection, CommandOptions, Comparison, Document, Fields, KeptWrite, LinkOptions, Page, Pages, Peer, PendingStore, Query,
+    QueryOptions, QueryStatus, RefusedWrite, Room, RoomEvent, RoomStatus, Services, ServicesOptions, SessionInfo, SessionStorage, SignIn,
+    User, Where, Writes,
+} from "./types.js"

@@ -1,0 +1,97 @@
+import { Command, idOf, perform } from "./commands.js"
+import type { PendingWrite } from "./pending.js"
+import { matches, precedes, WireQuery } from "./queries.js"
+import type { Document } from "./types.js"
+
+/** The result of a query, as the server sends it. */
+export interface WireResult {
+    readonly revision: number
+    readonly hasMore: boolean
+    readonly count?: number
+    readonly documents: readonly Document[]
+}
+
+/** Documents by their ids; undefined for one that is not there. */
+export type Documents = Map<string, Document | undefined>
+
+/** Stands behind the numbers of all writes of the server. */
+const createdHere = 2 ** 52
+
+const byID = (documents: readonly Document[] = []): Documents => new Map(documents.map((each) => [each.id, each]))
+
+/** What writes make of documents. What cannot be done is left out, with all that belongs together: the server may have done it, and the answer not be here. */
+function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (command: Command, write: PendingWrite) => boolean): Documents {
+    const touched: Documents = new Map()
+    writes.forEach((write, place) => {
+        const changed = new Map(touched)
+        try {
+            for (const command of write.commands) {
+                const id = idOf(command)
+                if (isLeftOut(command, write)) continue
+                changed.set(id, perform(command, (changed.has(id) ? changed : documents).get(id), createdHere + place, write.time))
+            }
+        } catch {
+            return
+        }
+        for (const [id, document] of changed) touched.set(id, document)
+    })
+    return touched
+}
+
+const isUncertain = ({ wasSent, revision }: PendingWrite): unknown => wasSent && revision === undefined
+
+/**
+ * Documents as they were before writes were sent that add to them, as an increment does, and have no answer yet. A result that comes
+ * meanwhile may have those writes or not; until the answer says it, the writes are shown over what was there before. Pure.
+ */
+export class Uncertain {
+    _documents: Documents = new Map()
+    private _since: PendingWrite | undefined
+
+    /** Another result comes behind this one, which shows all up to `seen`. */
+    _keep(result: WireResult | undefined, seen: number, writes: PendingWrite[]): void {
+        this._forget(writes)
+        this._since = writes.find(isUncertain)
+        const documents = byID(result?.documents)
+        for (const { increment } of writes.filter(isUncertain).flatMap(({ commands }) => commands)) {
+            const id = increment?.id
+            if (!increment || this._documents.has(id)) continue
+            const touched = performAll(writes.filter(({ revision }) => revision! > seen), documents, (each) => idOf(each) !== id)
+            this._documents.set(id, (touched.has(id) ? touched : documents).get(id))
+        }
+    }
+
+    /** Writes may have their answers. */
+    _forget(writes: PendingWrite[]): void {
+        if (writes.find(isUncertain) !== this._since) this._documents = new Map()
+    }
+}
+
+/**
+ * The documents of a result as they will be when the writes are done. The result itself stays as the server sent it, so a newer one
+ * never undoes a write that waits, and a refused write leaves nothing behind. Pure.
+ *
+ * @param seen the last write that the result shows; -1 when there is none yet.
+ * @param kept documents in place of those of the result, see `Uncertain`.
+ */
+export function overlay(result: WireResult, query: WireQuery, writes: PendingWrite[], seen: number, kept: Documents = new Map()): readonly Document[] {
+    const { documents, hasMore } = result
+    const known = byID(documents)
+    const touched = performAll(
+        writes.filter(({ revision = Infinity }) => revision > seen),
+        new Map([...known, ...kept]),
+        (command, { revision }) => revision !== undefined && kept.has(idOf(command))
+    )
+    if (!touched.size) return documents
+    const { order, limit, after } = query
+    const shown = documents.filter(({ id }) => !touched.has(id))
+    for (const document of touched.values()) {
+        if (!document || !matches(document, query.conditions)) continue
+        // Others, that are not known here, stand before one that is new: behind the result, and before one that begins behind a place.
+        const isHidden = (hasMore && documents[0] && precedes(documents.at(-1)!, document, order)) || (after && !(documents[0] && precedes(documents[0], document, order)))
+        if (isHidden && !known.has(document.id)) continue
+        const place = shown.findIndex((each) => precedes(document, each, order))
+        shown.splice(place < 0 ? shown.length : place, 0, document)
+    }
+    return shown.slice(0, limit)
+}

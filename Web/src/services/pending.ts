@@ -1,0 +1,91 @@
+import type { Command } from "./commands.js"
+import type { TrebuchetError } from "./trebuchet.js"
+
+/** A write that the server has not answered, or whose answer is not seen in all results yet. */
+export interface PendingWrite {
+    /** Of the tab that has made it: with the number it tells the server which write this is. */
+    readonly secret: string
+    readonly number: number
+    readonly commands: Command[]
+    /** When it was made, in milliseconds since 1970 by the clock here. */
+    readonly time: number
+    /** It is not kept on the disk yet, and is not sent before. */
+    isBeingKept?: boolean
+    /** It was sent, perhaps in vain. */
+    wasSent?: boolean
+    /** The number of the server's write, once it is done. */
+    revision?: number
+    /** Tells who waits for it. */
+    _end?: ((error?: TrebuchetError) => void) | undefined
+}
+
+/** What the server says of a write. */
+export interface Outcome {
+    number: number
+    revision: number
+    index?: number
+    error?: Record<string, any>
+    shown?: Record<string, number>
+}
+
+/** Writes that are done and wait to be seen; the first of more are not shown any more. */
+const doneLimit = 1000
+/** What the server takes at once. */
+const batchLimit = 32
+const batchBytes = 256 << 10
+
+/** The writes of an account to a collection, in the order in which they are done: those of tabs that are gone, and then one's own. Pure. */
+export class PendingWrites {
+    _all: PendingWrite[] = []
+    /** Resolves when no other tab will send them. */
+    _claimed: Promise<boolean> | undefined
+    private _last = 0
+
+    constructor(readonly _secret: string) {}
+
+    _add(commands: Command[], time: number): PendingWrite {
+        const write = { secret: this._secret, number: ++this._last, commands, time }
+        this._all.push(write)
+        return write
+    }
+
+    /** Takes those of another tab, which is gone: they were made before. */
+    _adopt(writes: PendingWrite[]): void {
+        this._all.unshift(...writes.sort((a, b) => a.number - b.number))
+    }
+
+    get _waiting(): PendingWrite[] {
+        return this._all.filter(({ revision }) => revision === undefined)
+    }
+
+    /** What is to be sent next: the first that are not answered, those that were sent before too, all of one tab. */
+    _batch(): PendingWrite[] {
+        const waiting = this._waiting
+        let bytes = 0
+        const end = waiting.findIndex((write, index) => {
+            bytes += JSON.stringify(write.commands).length
+            return write.isBeingKept || write.secret !== waiting[0]!.secret || index === batchLimit || (index && bytes > batchBytes)
+        })
+        return end < 0 ? waiting : waiting.slice(0, end)
+    }
+
+    /** Notes an answer. A write that was refused is forgotten. Gives the write. */
+    _settle(secret: string, { number, revision, error }: Outcome): PendingWrite | undefined {
+        const write = this._all.find((each) => each.secret === secret && each.number === number)
+        if (write && !error) write.revision = revision
+        else this._remove(write)
+        return write
+    }
+
+    _remove(write: PendingWrite | undefined): void {
+        this._all = this._all.filter((each) => each !== write)
+    }
+
+    /** Forgets what all results show: they are at this write, or behind it. */
+    _forget(seen: number): void {
+        const isDone = ({ revision }: PendingWrite): boolean => revision !== undefined
+        this._all = this._all.filter((each) => !isDone(each) || each.revision! > seen)
+        let excess = this._all.filter(isDone).length - doneLimit
+        this._all = this._all.filter((each) => !isDone(each) || excess-- <= 0)
+    }
+}

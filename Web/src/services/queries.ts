@@ -1,0 +1,66 @@
+import { isObject } from "../json.js"
+import type { Document, QueryOptions, Where } from "./types.js"
+import { areComparable, comparePlaces, compareTexts, isSame } from "./values.js"
+
+/** A condition, as it goes over the wire. */
+export type Condition = { field: string; comparison: string; value: unknown } | { any: Condition[][] }
+
+/** A query, as it goes over the wire. */
+export interface WireQuery {
+    conditions: Condition[]
+    order: { field: string; isDescending: boolean }[]
+    limit?: number
+    after?: string
+    counts?: boolean
+}
+
+function conditionsOf(where: Where = {}): Condition[] {
+    return Object.entries(where).flatMap(([field, test]: [string, any]): Condition[] => {
+        if (field === "$any") return [{ any: test.map(conditionsOf) }]
+        if (!isObject(test)) return [{ field, comparison: "equal", value: test }]
+        return Object.entries(test).map(([comparison, value]) => ({ field, comparison, value }))
+    })
+}
+
+export function wireQuery({ where, order = [], limit, after, counts }: QueryOptions): WireQuery {
+    return {
+        conditions: conditionsOf(where),
+        order: [order].flat().map((field) => ({ field: field.replace(/^-/, ""), isDescending: field[0] === "-" })),
+        // What is undefined is not on the wire.
+        ...({ limit, after, counts } as object),
+    }
+}
+
+/** What a path leads to in a document: `a.b`, where `\` makes a dot a part of a name; `$` begins what the server knows. */
+function valueAt(document: any, path: string): any {
+    if (path[0] === "$") return document[path.slice(1)]
+    const names = path.match(/(\\.|[^.\\])+/gs) ?? [path]
+    return names.reduce((value, name) => {
+        const own = name.replace(/\\(.)/gs, "$1")
+        return isObject(value) && !Array.isArray(value) && Object.hasOwn(value, own) ? value[own] : undefined
+    }, document.fields)
+}
+
+function holds(document: Document, condition: Condition): boolean {
+    if ("any" in condition) return condition.any.some((group) => matches(document, group))
+    const { comparison, value }: any = condition
+    const present = valueAt(document, condition.field)
+    if (comparison === "contains") return Array.isArray(present) && present.some((each) => isSame(each, value))
+    if (comparison === "in") return value.some((each: unknown) => isSame(present, each))
+    if (comparison === "prefix") return typeof present === "string" && present.startsWith(value)
+    if (/qual$/.test(comparison) && comparison.length < 9) return isSame(present, value) === (comparison === "equal")
+    if (!areComparable(present, value)) return false
+    const order = comparePlaces(present, value)
+    return order ? order < 0 === (comparison[0] === "l") : /E/.test(comparison)
+}
+
+export const matches = (document: Document, conditions: Condition[]): boolean => conditions.every((each) => holds(document, each))
+
+/** Whether one document stands before another. */
+export function precedes(one: Document, other: Document, order: WireQuery["order"]): boolean {
+    for (const { field, isDescending } of order) {
+        const sign = comparePlaces(valueAt(one, field), valueAt(other, field))
+        if (sign) return sign < 0 !== isDescending
+    }
+    return (one.created - other.created || compareTexts(one.id, other.id)) < 0
+}

@@ -1,0 +1,218 @@
+import { Listeners } from "../store.js"
+import { wait } from "./backend.js"
+import type { LiveCollection } from "./collection.js"
+import { overlay, Uncertain, WireResult } from "./overlay.js"
+import { Position } from "./position.js"
+import type { WireQuery } from "./queries.js"
+import { pauseAfter } from "./refusals.js"
+import { Followed } from "./followed.js"
+import { Shown } from "./shown.js"
+import type { Document, Pages, QueryStatus } from "./types.js"
+import type { TrebuchetError } from "./trebuchet.js"
+import { isSame } from "./values.js"
+
+/** Milliseconds that a query stays open when nobody observes it any more: a view that is made anew takes it over. */
+const lingering = 100
+
+/** Follows the result of a query, and shows it with the writes that are not in it yet. */
+export class LiveQuery implements Pages<any> {
+    private _listeners = new Listeners()
+    private _items: readonly any[] | undefined
+    private _shown = new Map<string, Document>()
+    private _result: WireResult | undefined
+    private _position = new Position()
+    private _uncertain = new Uncertain()
+    private _error: TrebuchetError | undefined
+    /** The connection that it is open on, 0 for none, and what the answers of writes call it there. */
+    private _line = 0
+    /** The connection over which it was asked for last. */
+    private _asked = 0
+    private _number: number | undefined
+    private _view: string | undefined
+    private _followed: Followed<WireResult> | undefined
+    /** Grows with each reason to look anew: what was begun for an older one is given up. */
+    private _turn = 0
+    private _failures = 0
+    private _end: (() => void) | undefined
+    private _timer: any
+    /** Who is shown. */
+    private _account: string
+    readonly status = new Shown<QueryStatus>({ phase: "waiting", hasMore: false, pending: 0 })
+    private _page: number
+
+    constructor(private _collection: LiveCollection, private _query: WireQuery) {
+        this._account = _collection._backend._account
+        this._page = _query.limit!
+    }
+
+    more(): void {
+        const { _result: result, _query: query } = this
+        if (!result?.hasMore || result.documents.length < query.limit!) return
+        this._close()
+        this._query = { ...query, limit: query.limit! + this._page }
+        this._look()
+    }
+
+    getSnapshot = (): readonly any[] | undefined => this._items
+
+    subscribe = (listener: () => void): (() => void) => {
+        const end = this._listeners._add(listener)
+        clearTimeout(this._timer)
+        if (!this._end) this._start()
+        return () => {
+            end()
+            clearTimeout(this._timer)
+            if (!this._listeners._count) this._timer = setTimeout(() => this._stop(), lingering)
+        }
+    }
+
+    document(id: string | number): Document | undefined {
+        return this._shown.get(String(id))
+    }
+
+    /** The last write of the server that it shows. */
+    get _seen(): number {
+        return this._error && !this._result ? Infinity : this._position._seen
+    }
+
+    /** The last answer of a write: by the numbers of queries, which results show what was done. */
+    _isTold(shown: Record<string, number>, through: number): void {
+        const mine = this._line === this._collection._backend._line ? shown[String(this._number)] : undefined
+        if (mine !== undefined) this._position._isTold(mine, through)
+    }
+
+    // Following
+
+    private _start(): void {
+        const { _collection: collection } = this
+        collection._open.add(this)
+        this._end = collection._backend._changes._add(() => this._look())
+        this._look()
+    }
+
+    private _stop(): void {
+        const { _collection: collection } = this
+        this._turn++
+        this._end?.()
+        this._end = undefined
+        collection._open.delete(this)
+        this._followed?._end()
+        this._view = undefined
+        this._close()
+        collection._forgetSeen()
+        this._show()
+    }
+
+    private _close(): void {
+        const { _collection: collection } = this
+        // Also one whose opening is under way: calls keep their order.
+        if (this._asked && this._asked === collection._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
+        this._asked = this._line = 0
+    }
+
+    /** Opens it on the connection of now, if it is not. */
+    private async _look(): Promise<void> {
+        const { _backend: backend } = this._collection
+        const turn = ++this._turn
+        this._show()
+        while (turn === this._turn && backend._isLive && this._line !== backend._line) {
+            const line = (this._asked = backend._line)
+            let pause
+            try {
+                const ticket = await this._collection._call("open(_:)", [this._query])
+                if (turn === this._turn) this._opened(line, ticket)
+                return
+            } catch (error: any) {
+                if (turn !== this._turn) return
+                pause = pauseAfter(error, this._failures++, backend._account)
+                if (pause === undefined) return this._fail(error)
+            }
+            await wait(pause)
+        }
+    }
+
+    private _opened(line: number, { view, number, shown, revision }: any): void {
+        this._line = line
+        this._number = number
+        this._error = undefined
+        if (view !== this._view) {
+            this._position._begin()
+            this._followed?._end()
+            this._view = view
+            this._followed = new Followed<WireResult>(
+                this._collection._backend.client.actor(view).state("observeResult"),
+                (result) => this._came(result),
+                (error) => this._lost(error),
+                () => this._show()
+            )
+        }
+        this._position._isTold(shown, revision)
+        this._followed?._begin()
+        this._collection._forgetSeen()
+        this._show()
+    }
+
+    private _came(result: WireResult): void {
+        if (result === this._result) return
+        const { _collection: collection } = this
+        this._failures = 0
+        this._uncertain._keep(this._result, this._position._seen, collection._pending)
+        this._result = result
+        this._position._shows(result.revision)
+        collection._forgetSeen()
+        collection._show()
+    }
+
+    /** The view has gone, or who may see it has changed. */
+    private async _lost(error: TrebuchetError): Promise<void> {
+        // Before it is open on the connection, its opening begins the stream anew.
+        if (this._line !== this._collection._backend._line) return
+        const turn = ++this._turn
+        this._line = 0
+        if (this._failures++) await wait(pauseAfter(error, this._failures) ?? 100 * this._failures)
+        if (turn === this._turn) this._look()
+    }
+
+    private _fail(error: TrebuchetError): void {
+        this._error = error
+        this._collection._forgetSeen()
+        this._show()
+    }
+
+    // Showing
+
+    _show(): void {
+        const { _pending: pending, _backend: backend } = this._collection
+        const { _account: account } = backend
+        if (account !== this._account) {
+            // What somebody else has read goes. What nobody in particular has read stays until there is more.
+            if (this._account) {
+                this._result = undefined
+                this._position = new Position()
+            }
+            this._account = account
+            this._error = undefined
+        }
+        const { _result: result, _items: before, _error: error } = this
+        this._uncertain._forget(pending)
+        const shown = result ? overlay(result, this._query, pending, this._position._seen, this._uncertain._documents) : []
+        this._shown = new Map(
+            shown.map((document) => {
+                const old = this._shown.get(document.id)
+                // What has not changed is the same object.
+                return [document.id, old && isSame(old.fields, document.fields) ? { ...document, fields: old.fields } : document]
+            })
+        )
+        const items = result && [...this._shown.values()].map(({ fields }) => fields)
+        const isNew = !items || items.length !== before?.length || items.some((each, index) => each !== before[index])
+        if (isNew) this._items = items
+        this.status._show({
+            phase: error ? "failed" : !result ? "waiting" : this._line === backend._line && this._followed?._isLive ? "live" : "stale",
+            hasMore: !!result?.hasMore,
+            pending: pending.filter(({ revision }) => revision === undefined).length,
+            error,
+            count: result?.count,
+        } as QueryStatus)
+        if (isNew && items !== before) this._listeners._tell()
+    }
+}

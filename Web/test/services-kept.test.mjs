@@ -1,0 +1,93 @@
+// Writes that are kept: IndexedDB and Web Locks, as far as they are used, in memory.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { pendingStore } from "../dist/trebuchet-services.js"
+
+const later = (request, name, result) => {
+    queueMicrotask(() => {
+        request.result = result
+        request[name]?.()
+    })
+    return request
+}
+
+class FakeDatabase {
+    tables = new Map()
+    isFull = false
+
+    open() {
+        const request = {}
+        const isNew = !this.tables.size
+        request.result = {
+            createObjectStore: (name, { keyPath }) => this.tables.set(name, { keyPath, rows: new Map() }),
+            transaction: (name) => this.begin(this.tables.get(name)),
+            close: () => (this.isClosed = true),
+        }
+        queueMicrotask(() => {
+            if (isNew) request.onupgradeneeded()
+            request.onsuccess()
+        })
+        return request
+    }
+
+    begin({ keyPath, rows }) {
+        const transaction = { objectStore: () => table }
+        const changes = []
+        const table = {
+            put: (row) => changes.push(() => rows.set(JSON.stringify(keyPath.map((each) => row[each])), structuredClone(row))),
+            delete: (key) => changes.push(() => rows.delete(JSON.stringify(key))),
+            getAll: () => later({}, "onsuccess", [...rows.values()]),
+        }
+        setImmediate(() => {
+            if (this.isFull) {
+                transaction.error = new Error("QuotaExceededError")
+                return transaction.onabort?.()
+            }
+            for (const change of changes) change()
+            transaction.oncomplete?.()
+        })
+        return transaction
+    }
+}
+
+class FakeLocks {
+    held = new Set()
+    async request(name, { ifAvailable }, action) {
+        assert.ok(ifAvailable)
+        if (this.held.has(name)) return action(null)
+        this.held.add(name)
+        await null
+        await action({ name })
+        this.held.delete(name)
+    }
+}
+
+const write = (secret, number) => ({ secret, number, collection: "todos", account: "ada", commands: [], time: 1 })
+
+test("writes are there until they are removed, and what cannot be written is told", async () => {
+    const database = new FakeDatabase()
+    const store = pendingStore("app", database, new FakeLocks())
+    await Promise.all([store.add(write("a", 1)), store.add(write("a", 2)), store.add(write("b", 1))])
+    await store.remove([{ secret: "a", number: 1 }, { secret: "c", number: 1 }])
+    assert.deepEqual(await store.all(), [write("a", 2), write("b", 1)])
+    database.isFull = true
+    await assert.rejects(store.add(write("b", 2)), /Quota/)
+    store.close()
+    await null
+    assert.deepEqual(await pendingStore("app", database, new FakeLocks()).all(), [write("a", 2), write("b", 1)])
+})
+
+test("a secret is one tab's, until that is gone", async () => {
+    const [database, locks] = [new FakeDatabase(), new FakeLocks()]
+    const [one, other] = [pendingStore("app", database, locks), pendingStore("app", database, locks)]
+    assert.deepEqual(await Promise.all([one.claim("a"), other.claim("a"), other.claim("b")]), [true, false, true])
+    assert.equal(await one.claim("b"), false)
+    one.close()
+    await new Promise(setImmediate)
+    assert.equal(await other.claim("a"), true)
+})
+
+test("without IndexedDB and Web Locks nothing is kept", () => {
+    assert.equal(pendingStore("app", undefined, new FakeLocks()), undefined)
+    assert.equal(pendingStore("app", new FakeDatabase(), undefined), undefined)
+})

@@ -1,0 +1,279 @@
+// The pure parts of the services: what is shown of writes that wait, their queue, the order of values, positions and events.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { commands, perform } from "../.build/services/commands.js"
+import { Cursor } from "../.build/services/cursor.js"
+import { overlay, Uncertain } from "../.build/services/overlay.js"
+import { PendingWrites } from "../.build/services/pending.js"
+import { Position } from "../.build/services/position.js"
+import { matches, precedes, wireQuery } from "../.build/services/queries.js"
+import { delayAfter, pauseAfter, reasonOf } from "../.build/services/refusals.js"
+import { comparePlaces, isSame, merged } from "../.build/services/values.js"
+
+const document = (id, fields = {}, more = {}) => ({ id, fields: { id, ...fields }, created: 1, revision: 1, createdAt: 5, updatedAt: 5, ...more })
+const { create, update, merge, increment, link, unlink, expire, delete: remove, check } = commands((command) => command)
+
+test("commands go over the wire as the protocol has them", () => {
+    for (const [command, wire] of [
+        [create({ id: 1, title: "Milk" }, { expiresIn: 60 }), { create: { id: "1", fields: { id: 1, title: "Milk" }, expiresIn: 60 } }],
+        [update(1, { title: null }, { ifRevision: 7 }), { update: { id: "1", fields: { title: null }, ifRevision: 7 } }],
+        [increment("a", "votes"), { increment: { id: "a", field: "votes", by: 1 } }],
+        [increment("a", "votes", 0), { increment: { id: "a", field: "votes", by: 0 } }],
+        [link("a", "owner", 7, { in: "people" }), { link: { id: "a", field: "owner", target: 7, in: "people" } }],
+        [expire("a"), { expire: { id: "a" } }],
+        [remove("a", { if: { done: true } }), { delete: { id: "a", if: { done: true } } }],
+        [check("a", { ifAbsent: true }), { check: { id: "a", ifAbsent: true } }],
+    ]) {
+        assert.deepEqual(JSON.parse(JSON.stringify(command)), wire)
+    }
+})
+
+test("a command does to a document what the server does", () => {
+    const a = document("a", { n: 1, tags: ["x", { y: 1 }], place: { shelf: 2, row: 1 }, gone: 1 })
+    const cases = [
+        [create({ id: "a" }), a, "refused"],
+        [create({ id: "b", at: [{ $serverTime: true }] }), undefined, { id: "b", at: [9] }],
+        [update("a", { n: { $serverTime: true }, gone: null }), a, { ...a.fields, n: 9, gone: undefined }],
+        [update("a", {}), undefined, "refused"],
+        [merge("a", { place: { row: null, box: { z: 1 } } }), a, { ...a.fields, place: { shelf: 2, box: { z: 1 } } }],
+        [increment("a", "n", 2), a, { ...a.fields, n: 3 }],
+        [increment("a", "new"), a, { ...a.fields, new: 1 }],
+        [increment("a", "tags"), a, "refused"],
+        [link("a", "tags", { y: 1 }), a, a.fields],
+        [link("a", "tags", "z"), a, { ...a.fields, tags: ["x", { y: 1 }, "z"] }],
+        [link("a", "n", "z"), a, "refused"],
+        [unlink("a", "tags", { y: 1 }), a, { ...a.fields, tags: ["x"] }],
+        [unlink("a", "none", 1), a, a.fields],
+        [remove("a"), a, undefined],
+        [remove("a"), undefined, undefined],
+        [remove("a", { if: { n: 2 } }), a, "refused"],
+        [remove("a", { if: { n: 1, absent: null } }), a, undefined],
+        [update("a", { n: 2 }, { ifRevision: 1 }), a, { ...a.fields, n: 2 }],
+        [update("a", { n: 2 }, { ifRevision: 2 }), a, "refused"],
+        [check("a", { ifAbsent: true }), a, "refused"],
+        [check("a"), a, a.fields],
+        [check("a"), undefined, "refused"],
+    ]
+    for (const [command, before, after] of cases) {
+        const copy = structuredClone(before)
+        let result
+        try {
+            result = perform(command, before, 100, 9)?.fields
+        } catch {
+            result = "refused"
+        }
+        assert.ok(isSame(JSON.parse(JSON.stringify(result ?? null)), JSON.parse(JSON.stringify(after ?? null))), JSON.stringify([command, result]))
+        assert.deepEqual(before, copy)
+    }
+    assert.equal(perform(expire("a", 2), a, 100, 9).expiresAt, 2009)
+    assert.equal("expiresAt" in perform(expire("a"), { ...a, expiresAt: 3 }, 100, 9), false)
+    const evil = JSON.parse('{"__proto__":{"polluted":1}}')
+    assert.equal(perform(update("a", evil), a, 1, 1).fields.polluted, undefined)
+    assert.equal(perform(merge("a", evil), a, 1, 1).fields.polluted, undefined)
+    assert.equal({}.polluted, undefined)
+})
+
+test("values are in the order of the server", () => {
+    const inOrder = [null, false, true, -1, 0, 0.5, 10, "", "a", "ab", "b", "z", "é", "\uffee", "😀", [], {}]
+    for (const [index, one] of inOrder.entries()) {
+        for (const [other, two] of inOrder.entries()) {
+            assert.equal(Math.sign(comparePlaces(one, two)), Math.sign(index - other), JSON.stringify([one, two]))
+        }
+    }
+    assert.equal(comparePlaces([1], [2]), 0)
+    assert.equal(comparePlaces(undefined, null), 0)
+})
+
+test("conditions hold where the server's do", () => {
+    const a = document("a", { n: 3, text: "Berlin", tags: ["x", 1], "a.b": 1, address: { city: "Bonn" } }, { creator: "ada" })
+    for (const [where, holds] of [
+        [{}, true],
+        [{ n: 3 }, true],
+        [{ n: "3" }, false],
+        [{ none: null }, true],
+        [{ n: { notEqual: 3 } }, false],
+        [{ n: { in: [1, 3] } }, true],
+        [{ n: { less: 3 } }, false],
+        [{ n: { lessOrEqual: 3 } }, true],
+        [{ n: { greater: 2, less: 4 } }, true],
+        [{ n: { greaterOrEqual: 4 } }, false],
+        [{ n: { greater: "2" } }, false],
+        [{ none: { less: 4 } }, false],
+        [{ text: { prefix: "Ber" } }, true],
+        [{ n: { prefix: "3" } }, false],
+        [{ tags: { contains: 1 } }, true],
+        [{ tags: { contains: "1" } }, false],
+        [{ "address.city": "Bonn" }, true],
+        [{ "a\\.b": 1 }, true],
+        [{ "text.length": 6 }, false],
+        [{ $creator: "ada" }, true],
+        [{ $revision: { less: 1 } }, false],
+        [{ $any: [{ n: 4 }, { n: 3, text: "Berlin" }] }, true],
+        [{ $any: [{ n: 4 }, { n: 3, text: "Bonn" }] }, false],
+    ]) {
+        assert.equal(matches(a, wireQuery({ where }).conditions), holds, JSON.stringify(where))
+    }
+    assert.deepEqual(wireQuery({ where: { a: 1 }, order: ["-a", "b"], limit: 3 }), {
+        conditions: [{ field: "a", comparison: "equal", value: 1 }],
+        order: [{ field: "a", isDescending: true }, { field: "b", isDescending: false }],
+        limit: 3, after: undefined, counts: undefined,
+    })
+    const { order } = wireQuery({ order: "-n" })
+    assert.ok(precedes(document("b", { n: 4 }), a, order))
+    assert.ok(precedes(document("a"), document("b"), order))
+    assert.ok(precedes(document("b"), document("a", {}, { created: 2 }), order))
+})
+
+const ids = (documents) => documents.map(({ id }) => id).join("")
+const rows = (...names) => names.map((id) => document(id, { place: id }))
+const write = (number, commands, more) => ({ secret: "s", number, commands: [commands].flat(), time: 9, ...more })
+
+test("writes show over a result that stays as it was, until it shows them itself", () => {
+    const result = { revision: 5, hasMore: false, documents: rows("b", "d") }
+    const query = wireQuery({ order: "place" })
+    for (const [writes, seen, shown, options] of [
+        [[], 5, "bd"],
+        [[write(1, create({ id: "c", place: "c" }))], 5, "bcd"],
+        [[write(1, create({ id: "c", place: "c" }), { revision: 6 })], 5, "bcd"],
+        [[write(1, create({ id: "c", place: "c" }), { revision: 6 })], 6, "bd"],
+        [[write(1, create({ id: "b", place: "z" }))], 5, "bd"],
+        [[write(1, remove("b")), write(2, create({ id: "b", place: "e" }))], 5, "db"],
+        [[write(1, update("b", { place: "e" }))], 5, "db"],
+        [[write(1, update("x", { place: "e" }))], 5, "bd"],
+        // All or nothing.
+        [[write(1, [remove("b"), update("x", {})])], 5, "bd"],
+        [[write(1, [create({ id: "c", place: "c" }), update("c", { place: "a" })])], 5, "cbd"],
+        [[write(1, create({ id: "c", place: "c" }))], 5, "bc", { limit: 2 }],
+        [[write(1, create({ id: "c", place: "c" }))], 5, "bd", { where: { place: { notEqual: "c" } } }],
+    ]) {
+        const before = structuredClone(result)
+        assert.equal(ids(overlay(result, wireQuery({ order: "place", ...options }), writes, seen)), shown, JSON.stringify(writes))
+        assert.deepEqual(result, before)
+    }
+    // Behind the last of a result that goes on, and before the first of one that begins behind a place, others may stand.
+    assert.equal(ids(overlay({ ...result, hasMore: true }, query, [write(1, create({ id: "e", place: "e" }))], 5)), "bd")
+    assert.equal(ids(overlay(result, wireQuery({ order: "place", after: "cursor" }), [write(1, create({ id: "a", place: "a" })), write(2, create({ id: "c", place: "c" }))], 5)), "bcd")
+    // Nothing to do: the same array.
+    assert.equal(overlay(result, query, [], 5), result.documents)
+    // Equal places: what was created here stands behind.
+    assert.equal(ids(overlay(result, wireQuery({}), [write(1, create({ id: "a" })), write(2, create({ id: "0" }))], 5)), "bda0")
+})
+
+test("an increment that was sent is not shown twice when the result comes before the answer", () => {
+    const uncertain = new Uncertain()
+    const sent = write(1, increment("a", "n"), { wasSent: true })
+    const before = { revision: 5, hasMore: false, documents: [document("a", { n: 1 })] }
+    const after = { revision: 6, hasMore: false, documents: [document("a", { n: 2 })] }
+    const shown = (result, writes, seen) => overlay(result, wireQuery({}), writes, seen, uncertain._documents)[0].fields.n
+    assert.equal(shown(before, [sent], 5), 2)
+    uncertain._keep(before, 5, [sent])
+    assert.equal(shown(after, [sent], 6), 2)
+    // One more, that is not sent, counts.
+    assert.equal(shown(after, [sent, write(2, increment("a", "n"))], 6), 3)
+    sent.revision = 6
+    uncertain._forget([sent])
+    assert.equal(shown(after, [sent], 6), 2)
+})
+
+test("what waits is sent in order, so much at once, each until it is answered", () => {
+    const writes = new PendingWrites("mine")
+    const all = Array.from({ length: 40 }, () => writes._add([check("a")], 0))
+    assert.deepEqual(all.map(({ number }) => number), Array.from({ length: 40 }, (_, index) => index + 1))
+    assert.equal(writes._batch().length, 32)
+    assert.deepEqual(writes._batch(), writes._batch())
+    all[3].isBeingKept = true
+    assert.equal(writes._batch().length, 3)
+    for (const number of [1, 2]) writes._settle("mine", { number, revision: number })
+    assert.equal(writes._settle("mine", { number: 3, revision: 2, error: { notFound: { id: "a" } } }), all[2])
+    assert.equal(writes._settle("mine", { number: 3, revision: 2 }), undefined)
+    assert.deepEqual(writes._batch(), [])
+    assert.equal(writes._all.length, 39)
+    writes._forget(1)
+    assert.deepEqual(writes._all.slice(0, 2), [all[1], all[3]])
+    all[3].isBeingKept = false
+    // Nothing that waits is forgotten, also where no result is to show it.
+    writes._forget(Infinity)
+    assert.deepEqual([writes._all.length, writes._all[0]], [37, all[3]])
+    // Those of a tab that is gone come first, and not together with one's own.
+    writes._adopt([{ secret: "theirs", number: 8, commands: [], time: 0 }, { secret: "theirs", number: 7, commands: [], time: 0 }])
+    assert.deepEqual(writes._batch().map(({ secret, number }) => secret + number), ["theirs7", "theirs8"])
+    const large = new PendingWrites("large")
+    for (let index = 0; index < 3; index++) large._add([update("a", { text: "x".repeat(200_000) })], 0)
+    assert.equal(large._batch().length, 1)
+    const done = new PendingWrites("done")
+    for (let number = 1; number <= 1003; number++) done._settle("done", { ...done._add([], 0), revision: 5000 + number })
+    done._forget(10)
+    assert.deepEqual([done._all.length, done._all[0].number], [1000, 4])
+})
+
+test("a position is told of the writes that change nothing in a result", () => {
+    const position = new Position()
+    assert.equal(position._seen, -1)
+    position._isTold(3, 8)
+    assert.equal(position._seen, -1)
+    position._shows(2)
+    assert.equal(position._seen, 2)
+    position._shows(3)
+    assert.equal(position._seen, 8)
+    position._isTold(2, 9)
+    assert.equal(position._seen, 9)
+    position._isTold(10, 12)
+    position._isTold(10, 11)
+    position._isTold(9, 20)
+    position._shows(10)
+    assert.equal(position._seen, 12)
+    position._begin()
+    assert.equal(position._seen, 10)
+})
+
+test("events are taken once and in order, and those that are missing are known", () => {
+    const cursor = new Cursor()
+    cursor._joined({ epoch: "a", last: 5 })
+    for (const [number, isBehind, isTaken, missed] of [
+        [5, false, false, 0],
+        [6, false, true, 0],
+        [8, true, true, 1],
+        [7, false, false, 1],
+    ]) {
+        assert.deepEqual([cursor._isBehind({ number }), cursor._take({ number }), cursor._missed], [isBehind, isTaken, missed])
+    }
+    cursor._joined({ epoch: "a", last: 20 })
+    assert.equal(cursor._last, 8)
+    cursor._joined({ epoch: "b", last: 20 })
+    assert.equal(cursor._last, 0)
+})
+
+test("merge patches do what RFC 7396 says", () => {
+    for (const [before, patch, after] of [
+        [{ a: 1 }, { a: 2 }, { a: 2 }],
+        [{ a: 1, b: 1 }, { a: null }, { b: 1 }],
+        [{ a: { x: 1, y: 1 } }, { a: { x: 2, y: null } }, { a: { x: 2 } }],
+        [{ a: [1] }, { a: [2, null] }, { a: [2, null] }],
+        [{ a: 1 }, 5, 5],
+        [5, { a: { b: null, c: 1 } }, { a: { c: 1 } }],
+        [{ toString: 1 }, { b: 1 }, { toString: 1, b: 1 }],
+    ]) {
+        const copy = structuredClone(before)
+        assert.deepEqual(merged(before, patch), after)
+        assert.deepEqual(before, copy)
+    }
+})
+
+test("what may pass is repeated after its time, and the rest is for good", () => {
+    const application = (data) => ({ code: "application", data })
+    for (const [error, pause] of [
+        [application({ rateLimited: { retryAfterMilliseconds: 7 } }), 7],
+        [application({ otherAccount: {} }), 400],
+        [application({ forbidden: {} }), undefined],
+        [application({ ofALaterServer: {} }), undefined],
+        [{ code: "rateLimited", retryAfter: 9 }, 9],
+        [{ code: "unknownOutcome" }, 400],
+        [{ code: "actorNotFound" }, undefined],
+        [{ code: "unauthenticated" }, 400],
+    ]) {
+        assert.equal(pauseAfter(error, 2), pause, JSON.stringify(error))
+    }
+    assert.equal(pauseAfter({ code: "unauthenticated" }, 2, ""), undefined)
+    assert.deepEqual([0, 1, 6, 7, 99].map(delayAfter), [100, 200, 6400, 10_000, 10_000])
+    assert.equal(reasonOf(application({ closed: {} })), "closed")
+})
