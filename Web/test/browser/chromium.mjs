@@ -57,12 +57,13 @@ export class Chromium {
         })
     }
 
-    /** A window that shares nothing with others: no storage, no cookies. */
-    async open(url, { width = 720, height = 560, dark = false } = {}) {
-        const { browserContextId } = await this.send("Target.createBrowserContext")
-        const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId, width, height })
+    /** A window that shares nothing with others: no storage, no cookies; or all with one, as its tabs do. */
+    async open(url, { width = 720, height = 560, dark = false, beside } = {}) {
+        const { browserContextId } = beside?.context ?? (await this.send("Target.createBrowserContext"))
+        const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId })
         const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true })
         const window = new Window(this, targetId, sessionId)
+        window.context = { browserContextId }
         this.#windows.set(sessionId, window)
         for (const domain of ["Page", "Runtime", "Network"]) await window.send(`${domain}.enable`)
         await window.send("Emulation.setFocusEmulationEnabled", { enabled: true })
