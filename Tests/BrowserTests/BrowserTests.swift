@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TrebuchetTesting
 
-/// The start page and the examples for the web, as two windows of Chromium show them. `Web/test/browser` drives it; here it is built,
-/// started and judged.
+/// The start page, the examples for the web and the services, as two windows of Chromium show them. `Web/test/browser` drives it; here
+/// it is built, started and judged.
 @Suite(.timeLimit(.minutes(5))) struct BrowserTests {
     @Test(
         "what one window types the other shows, also behind a killed server and a lost network",
@@ -11,13 +11,13 @@ import TrebuchetTesting
     func windows() async throws {
         let built = try await ChildProcess(Example.chat.file("build").path, [], error: .merged).finish()
         try #require(built.status == 0, "\(built.output)")
-        let tests = Example.root.appending(path: "Web/test/browser/browser.test.mjs").path
+        let tests = ["browser", "services"].map { Example.root.appending(path: "Web/test/browser/\($0).test.mjs").path }
         let programs = URL(filePath: ServeProcess.tool).deletingLastPathComponent().path
         let outcome = try await ChildProcess(
             "/usr/bin/env",
             [
-                "TREBUCHET_BROWSER=\(Browser.path ?? "")", "TREBUCHET_PROGRAMS=\(programs)", "node", "--test", tests,
-            ],
+                "TREBUCHET_BROWSER=\(Browser.path ?? "")", "TREBUCHET_PROGRAMS=\(programs)", "node", "--test",
+            ] + tests,
             error: .merged
         ).finish()
         #expect(outcome.status == 0, "\(outcome.output)")

@@ -118,7 +118,7 @@ test("who is in a room sees the others, and hears what they publish", async () =
     await one.until(`room.peers.getSnapshot()[0].data.cursor?.y === 2`)
     await one.evaluate(`room.publish("wave", 1)`)
     await other.until(`heard.length === 1`)
-    await other.close()
+    await other.evaluate(`room.leave()`)
     await one.until(`room.peers.getSnapshot().length === 0`)
     assert.deepEqual(one.thrown, [])
 })
