@@ -196,6 +196,14 @@ let package = Package(
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
                 "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
             ]),
+        // The examples for the web, as their own packages declare them, so that tests can open them in a browser.
+        .executableTarget(
+            name: "TodosWeb", dependencies: ["Trebuchet", "TrebuchetStore"],
+            path: "Examples/todos-web/Sources/TodosWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "ChatWeb", dependencies: ["Trebuchet", "TrebuchetStore"],
+            path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
+        test("BrowserTests", ["TrebuchetTesting", "TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb"]),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.

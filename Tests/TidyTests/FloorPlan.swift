@@ -15,6 +15,6 @@ enum FloorPlan {
         "Interop": 4, "Interop2": 4,
         "TrebuchetCLI": 5, "ServicesClient": 5,
         "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6, "Consistency": 6,
-        "Mutate": 6,
+        "Mutate": 6, "TodosWeb": 6, "ChatWeb": 6,
     ]
 }

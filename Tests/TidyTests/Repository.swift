@@ -5,9 +5,9 @@ struct Repository: Sendable {
     static let current = Result { try Repository(root: root) }
 
     let manifest: Manifest
-    /// All Swift files under Plugins, Sources and Tests.
+    /// All Swift files under Plugins, Sources and Tests, and of the examples.
     let files: [SourceText]
-    /// The names of the folders in Plugins, Sources and Tests.
+    /// The names of the folders there, one for each target.
     let folders: Set<String>
 
     private static let root = URL(filePath: #filePath)
@@ -17,7 +17,8 @@ struct Repository: Sendable {
         manifest = Manifest(try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8))
         var files: [SourceText] = []
         var folders: Set<String> = []
-        for top in ["Plugins", "Sources", "Tests"] {
+        let examples = ["todos-web", "chat-web"].map { "Examples/\($0)/Sources" }
+        for top in ["Plugins", "Sources", "Tests"] + examples {
             for folder in try FileManager.default.contentsOfDirectory(atPath: root.appending(path: top).path)
             // Files have a dot in their names.
             where !folder.contains(".") {

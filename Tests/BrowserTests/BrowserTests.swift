@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+import TrebuchetTesting
+
+/// The start page, the examples for the web and the services, as two windows of Chromium show them. `Web/test/browser` drives it; here
+/// it is built, started and judged.
+@Suite(.timeLimit(.minutes(5))) struct BrowserTests {
+    @Test(
+        "what one window types the other shows, also behind a killed server and a lost network",
+        .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"))
+    func windows() async throws {
+        let built = try await ChildProcess(Example.chat.file("build").path, [], error: .merged).finish()
+        try #require(built.status == 0, "\(built.output)")
+        let tests = ["browser", "services"].map { Example.root.appending(path: "Web/test/browser/\($0).test.mjs").path }
+        let programs = URL(filePath: ServeProcess.tool).deletingLastPathComponent().path
+        let outcome = try await ChildProcess(
+            "/usr/bin/env",
+            [
+                "TREBUCHET_BROWSER=\(Browser.path ?? "")", "TREBUCHET_PROGRAMS=\(programs)", "node", "--test",
+            ] + tests,
+            error: .merged
+        ).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.contains("# skipped 0"), "\(outcome.output)")
+    }
+
+    @Test("the chat's client is what the generator makes of its actor")
+    func generated() async throws {
+        // The file says by which command it was made, so it is that one.
+        let command = "generate typescript Sources --runtime trebuchet --output web/chat.ts --check"
+        let outcome = try await ChildProcess(
+            "/bin/bash", ["-c", "cd '\(Example.chat.file("").path)' && '\(ServeProcess.tool)' \(command)"],
+            error: .merged
+        ).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+    }
+}
+
+enum Browser {
+    /// Debian's Chromium, or what `TREBUCHET_CHROMIUM` names; nil where there is none, or none is wanted.
+    static var path: String? {
+        let environment = ProcessInfo.processInfo.environment
+        if environment["TREBUCHET_NO_BROWSER"]?.isEmpty == false { return nil }
+        let path = environment["TREBUCHET_CHROMIUM"] ?? "/usr/bin/chromium"
+        return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+    }
+}
+
+/// A folder in `Examples`.
+struct Example {
+    static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static let todos = Example(name: "todos-web")
+    static let chat = Example(name: "chat-web")
+
+    let name: String
+
+    func file(_ path: String) -> URL { Self.root.appending(path: "Examples/\(name)/\(path)") }
+}

@@ -1,0 +1,124 @@
+// The services in Chromium: writes that wait are kept in its IndexedDB, and its tabs do not send each other's.
+import assert from "node:assert/strict"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import test, { after, before } from "node:test"
+import { fileURLToPath } from "node:url"
+import { Chromium } from "./chromium.mjs"
+import { Server } from "./server.mjs"
+
+const web = fileURLToPath(new URL("../..", import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), "browser-"))
+const options = ["--static", web, "--data", join(folder, "services.db")]
+const server = new Server(
+    join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), (port) => ["serve", "--port", String(port), ...options], folder)
+let chromium
+
+for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(1))
+process.once("exit", () => {
+    server.process?.kill("SIGKILL")
+    chromium?.kill()
+})
+before(async () => {
+    chromium = await Chromium.start(process.env.TREBUCHET_BROWSER)
+    await server.start()
+})
+after(async () => {
+    await server.kill()
+    await chromium?.close()
+    rmSync(folder, { recursive: true })
+})
+
+/** Connects a page, and keeps what it shows of its notes in `window.shown`. */
+const begin = `(async () => {
+    const { services } = await import("/dist/trebuchet-services.js")
+    window.backend = services("/", { storage: localStorage, initialDelay: 20, maximumDelay: 200 })
+    window.notes = backend.collection("notes")
+    window.query = notes.query({ order: "text" })
+    query.subscribe(() => (window.shown = query.getSnapshot()?.map((each) => each.text)))
+})()`
+
+async function page(beside) {
+    const window = await chromium.open(`${server.url}/vectors/values.json`, { beside })
+    await window.until(`location.pathname === "/vectors/values.json" && document.readyState === "complete"`)
+    await window.evaluate(begin)
+    return window
+}
+
+const shows = (texts) => `JSON.stringify(window.shown) === ${JSON.stringify(JSON.stringify(texts))}`
+
+test("writes that wait outlast the page and the server, and two tabs send each of them once", async () => {
+    const one = await page()
+    await one.evaluate(`backend.auth.signInAsGuest()`)
+    const other = await page(one)
+    await Promise.all([one, other].map((each) => each.until(`backend.auth.getSnapshot().phase === "signedIn"`)))
+    await one.evaluate(`notes.create({ id: "a", text: "a" })`)
+    await Promise.all([one, other].map((each) => each.until(shows(["a"]))))
+
+    await server.kill()
+    await Promise.all([one, other].map((each) => each.until(`backend.client.status.getSnapshot().phase !== "live"`)))
+    for (const id of ["b", "c"]) await one.evaluate(`void notes.create({ id: "${id}", text: "${id}" })`)
+    await other.evaluate(`void notes.create({ id: "d", text: "d" })`)
+    await one.evaluate(`void notes.increment("a", "count", 1)`)
+    await other.evaluate(`void notes.increment("a", "count", 1)`)
+    // Shown at once, where they were made.
+    await one.until(shows(["a", "b", "c"]))
+    await other.until(shows(["a", "d"]))
+    // One tab is closed, with what it has not sent; what the browser keeps of it, the other one sends.
+    await other.until(`query.status.getSnapshot().pending === 2`)
+    await one.until(`query.status.getSnapshot().pending === 3`)
+    const kept = `(async () => {
+        let count = 0
+        for (const { name } of await indexedDB.databases()) {
+            const database = await new Promise((resolve, reject) => {
+                const request = indexedDB.open(name)
+                request.onsuccess = () => resolve(request.result)
+                request.onerror = () => reject(request.error)
+            })
+            for (const store of database.objectStoreNames) {
+                count += await new Promise((resolve) => {
+                    database.transaction(store).objectStore(store).count().onsuccess = (event) => resolve(event.target.result)
+                })
+            }
+            database.close()
+        }
+        return count
+    })()`
+    while ((await other.evaluate(kept)) !== 5) await new Promise((resolve) => setTimeout(resolve, 20))
+    await one.close()
+    await server.start()
+    await other.until(shows(["a", "b", "c", "d"]))
+    await other.until(`query.status.getSnapshot().pending === 0 && query.document("a").fields.count === 2`)
+    while ((await other.evaluate(kept)) !== 0) await new Promise((resolve) => setTimeout(resolve, 20))
+
+    // A page that is loaded again is still signed in, and sees what is there, once.
+    await other.send("Page.reload")
+    await other.until(`window.backend === undefined && document.readyState === "complete"`)
+    await other.evaluate(begin)
+    await other.until(shows(["a", "b", "c", "d"]))
+    const found = await other.evaluate(`notes.get()`)
+    assert.deepEqual(found.documents.map(({ fields }) => fields.count ?? 0).sort(), [0, 0, 0, 2])
+    assert.deepEqual([one.thrown, other.thrown], [[], []])
+})
+
+test("who is in a room sees the others, and hears what they publish", async () => {
+    const [one, other] = await Promise.all([page(), page()])
+    for (const [window, name] of [[one, "Ada"], [other, "Grace"]]) {
+        await window.evaluate(`backend.auth.signInAsGuest()`)
+        await window.evaluate(`{
+            window.room = backend.room("chat-lobby", { name: "${name}" })
+            window.heard = []
+            room.subscribe(null, ({ payload }) => heard.push(payload))
+        }`)
+    }
+    await one.until(`room.peers.getSnapshot()[0].data.name === "Grace"`)
+    await other.until(`room.peers.getSnapshot()[0].data.name === "Ada"`)
+    await other.evaluate(`room.set({ name: "Grace", cursor: { x: 1, y: 2 } })`)
+    await one.until(`room.peers.getSnapshot()[0].data.cursor?.y === 2`)
+    await one.evaluate(`room.publish("wave", 1)`)
+    await other.until(`heard.length === 1`)
+    await other.evaluate(`room.leave()`)
+    await one.until(`room.peers.getSnapshot().length === 0`)
+    assert.deepEqual(one.thrown, [])
+})
