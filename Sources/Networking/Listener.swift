@@ -140,7 +140,6 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     override func ready(_ events: UInt32) {
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<Self.acceptsPerTurn {
-            guard isOpen else { return }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { return }
             let (accepted, error) = socket.accept()
             if let accepted {

@@ -220,9 +220,8 @@ final class TLSSession {
         return 0
     }
 
-    /// Looks why OpenSSL did not go on.
+    /// Looks why OpenSSL did not go on; the result is not positive.
     private func note(_ result: Int32) {
-        guard result <= 0 else { return }
         switch SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
         case SSL_ERROR_ZERO_RETURN: isEnded = true
