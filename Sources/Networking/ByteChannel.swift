@@ -41,7 +41,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     let socket: Socket
     /// Set before `start` when the connection is to be secure.
     private var tls: TLSSession?
-    private var queue = WriteQueue()
+    private(set) var queue = WriteQueue()
     private var state = State.open
     private var isAboveHigh = false
     private var isReadingPaused = false

@@ -25,7 +25,7 @@ final class Watchdog: Sendable {
     }
 
     private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
-    private let isResting = Atomic<Bool>(false)
+    let isResting = Atomic<Bool>(false)
     private let gate = ThreadGate()
 
     func watch(_ reactor: Reactor) {

@@ -44,6 +44,8 @@ struct WriteQueue {
     var ownCount: Int { max(0, count - sharedCount) }
 
     var isEmpty: Bool { count == 0 }
+    /// Pieces that are held.
+    var pieceCount: Int { chunks.count }
 
     /// The buffer at the end, to write to until `endAppending`.
     mutating func beginAppending() -> UnsafeMutablePointer<ByteBuffer> {

@@ -89,7 +89,8 @@ final class SQLiteReader: @unchecked Sendable {
     func usage(of namespace: String, prefix: String) throws(StateStoreError) -> StoreUsage {
         defer { sum.reset() }
         for (index, text) in [namespace, prefix, prefix, prefix].enumerated() { try sum.bind(text, at: index) }
-        guard try sum.step() else { return StoreUsage(entries: 0, bytes: 0) }
+        // A sum has one row, also over nothing.
+        _ = try sum.step()
         return StoreUsage(entries: sum.integer(0), bytes: sum.integer(1))
     }
 

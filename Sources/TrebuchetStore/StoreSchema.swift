@@ -36,7 +36,7 @@ enum StoreSchema {
     }
 
     /// The name of a new file is safe only when its folder is.
-    private static func syncFolder(of path: String) throws(StateStoreError) {
+    static func syncFolder(of path: String) throws(StateStoreError) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw StoreFile.failure("opening \(folder)", errno) }

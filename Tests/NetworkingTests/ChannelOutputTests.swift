@@ -167,6 +167,14 @@ struct ChannelOutputTests {
 
     // MARK: What is held
 
+    @Test("what the socket takes at once leaves nothing in the queue")
+    func nothingHeld() async throws {
+        let rig = try await ChannelRig()
+        await rig.on { rig.write(100) }
+        #expect(rig.take()?.count == 100)
+        #expect(await rig.on { rig.channel.queue.pieceCount } == 0)
+    }
+
     @Test("bytes that wait are counted from 4 KiB on, as they come and go")
     func held() async throws {
         let accounts = Accountant()

@@ -2,6 +2,7 @@ import Bytes
 import Glibc
 import Synchronization
 import Testing
+import TrebuchetTesting
 
 @testable import Networking
 
@@ -29,6 +30,25 @@ final class ChannelRig: @unchecked Sendable {
         let (channel, ears) = (channel, ears)
         channel.limits = limits
         if isStarted { await on { try! channel.start(ears) } }
+    }
+
+    /// The peer goes before its time.
+    func closePeer() {
+        // Its number is not for others as long as the rig is there.
+        let nobody = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        dup2(nobody, peer.descriptor)
+        close(nobody)
+    }
+
+    /// Whether the reactor comes to wait. A look from outside costs no turn; one that came late may still be under way.
+    func isAtRest() async -> Bool {
+        let reactor = reactor
+        return await eventually {
+            let before = reactor.pulse.load(ordering: .sequentiallyConsistent)
+            let begun = ContinuousClock.now
+            while ContinuousClock.now - begun < .milliseconds(20) {}
+            return !Reactor.isWorking(before) && reactor.pulse.load(ordering: .sequentiallyConsistent) == before
+        }
     }
 
     deinit {

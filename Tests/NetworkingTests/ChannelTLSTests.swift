@@ -73,6 +73,30 @@ struct ChannelTLSTests {
         #expect(await rig.on { rig.channel.isOpen && rig.ears.ends.isEmpty })
     }
 
+    @Test("when all is said and sent the reactor rests")
+    func rests() async throws {
+        let rig = try await ChannelRig(isStarted: false)
+        let client = try await Client(rig)
+        await client.begin()
+        await rig.on { rig.write(100) }
+        await client.turn()
+        #expect(client.received.count == 100)
+        #expect(await rig.isAtRest())
+    }
+
+    @Test("who breaks off is an error, whatever was still to be read")
+    func brokenOff() async throws {
+        let rig = try await ChannelRig(isStarted: false)
+        let client = try await Client(rig)
+        await client.begin()
+        // What the peer has not read makes its end a reset.
+        await rig.on { rig.write(1_000) }
+        rig.closePeer()
+        #expect(await eventually { await rig.on { rig.ears.ends.count } == 1 })
+        #expect(await rig.on { rig.ears.ends.first??.code } == .closed)
+        withExtendedLifetime(client) {}
+    }
+
     @Test("a large message arrives whole, through a socket that takes it in parts")
     func large() async throws {
         let rig = try await ChannelRig(isStarted: false)

@@ -182,21 +182,42 @@ struct ReactorWorkTests {
         #expect(await eventually(within: .seconds(10)) { done.entries == ["done"] })
     }
 
-    @Test("a reactor that has nothing to do waits, also with a paused connection that has something to read")
-    func rests() async throws {
-        let rig = try await ChannelRig()
-        await rig.on { rig.channel.pauseReading() }
+    @Test(
+        "a reactor that has nothing to do waits, also with a paused connection that has something to read",
+        arguments: [true, false])
+    func rests(isStarted: Bool) async throws {
+        let rig = try await ChannelRig(isStarted: isStarted)
+        await rig.on {
+            rig.channel.pauseReading()
+            if !isStarted { try! rig.channel.start(rig.ears) }
+        }
         rig.send([1, 2, 3])
         await rig.settle()
-        let reactor = rig.reactor
-        // A look from outside costs no turn; one that came late may still be under way.
-        let isAtRest = await eventually {
-            let before = reactor.pulse.load(ordering: .sequentiallyConsistent)
-            let begun = ContinuousClock.now
-            while ContinuousClock.now - begun < .milliseconds(20) {}
-            return !Reactor.isWorking(before) && reactor.pulse.load(ordering: .sequentiallyConsistent) == before
+        #expect(await rig.isAtRest())
+        #expect(await rig.on { rig.ears.received } == [])
+    }
+
+    @Test("a reactor's clock is held until all who held it have let go")
+    func heldTime() throws {
+        let reactor = try Reactor(name: "test-hold")
+        var held = [reactor.isTimeHeld]
+        for isHeld in [true, true, false, false] {
+            isHeld ? reactor.holdTime() : reactor.releaseTime()
+            held.append(reactor.isTimeHeld)
         }
-        #expect(isAtRest)
+        #expect(held == [false, true, true, true, false])
+    }
+
+    @Test("the watchdog rests when nothing has moved for a second, and the first turn ends that")
+    func watchdogRests() async throws {
+        let watchdog = Watchdog()
+        watchdog.watch(try Reactor(name: "test-quiet"))
+        for _ in 0..<2 {
+            #expect(await eventually { watchdog.isResting.load(ordering: .sequentiallyConsistent) })
+            watchdog.noteTurn()
+            let stillRests = watchdog.isResting.load(ordering: .sequentiallyConsistent)
+            #expect(!stillRests)
+        }
     }
 
     @Test(

@@ -78,6 +78,7 @@ import Testing
     func nothing() {
         var queue = WriteQueue()
         queue.append(Self.shared([]))
+        #expect(queue.pieceCount == 0)
         Self.append([], to: &queue)
         var taker = Taker([])
         #expect(queue.flush { taker.take($0) } == 0)

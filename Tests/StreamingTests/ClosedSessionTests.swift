@@ -48,6 +48,9 @@ struct ClosedSessionTests {
             let link = Link()
             let session = rig.session(over: link)
             let host = session.parties.host
+            let state = rig.observed()
+            rig.observe(state.source, session)
+            let subscription = session.streams.values.first!
             #expect(host != nil)
             session.linkDidClose()
             link.isGone = true
@@ -59,6 +62,7 @@ struct ClosedSessionTests {
             session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             session.receive(UnsafeRawBufferPointer(start: nil, count: 0))
             session.drain(reconnectAfterMilliseconds: 0)
+            session.endStream(subscription, reason: .actorTerminated, error: nil)
             #expect(link.usesAfterEnd == 0)
         }
     }

@@ -193,6 +193,32 @@ import TrebuchetWire
         #expect(answers == 1)
     }
 
+    @Test("whatever filters may hold, a part is sent or its stream is ended", arguments: [true, false])
+    func sentOrEnded(isThere: Bool) async throws {
+        let sizes = 0...(isThere ? 200 : 300)
+        let outcomes = try await reactor.perform { [self] in
+            Result {
+                try sizes.map { limit in
+                    let rig = FanOutRig(reactor)
+                    let state = rig.observed()
+                    let other = try observe([.distinct()], rig, state, limit: limit)
+                    let made = isThere ? nil : try observe([.path("/text")], rig, state, limit: limit)
+                    rig.endTurns()
+                    state.set(isThere ? String(repeating: "x", count: 4_100) : String(repeating: "x", count: 40))
+                    rig.endTurns()
+                    let readers = try made ?? observe([.path("/text")], rig, state, limit: limit)
+                    rig.endTurns()
+                    let outcome = (readers[0].link.versions.contains(2), readers[0].session.streams.isEmpty)
+                    for (session, _) in other + readers { session.linkDidClose() }
+                    return outcome
+                }
+            }
+        }.get()
+        #expect(outcomes.allSatisfy { $0.0 != $0.1 })
+        #expect(outcomes.first?.1 == true)
+        #expect(outcomes.last?.0 == !isThere)
+    }
+
     @Test("of two nodes and a reader of one filter the others go on when one goes")
     func readersOfOneFilter() async throws {
         let (counts, versions) = try await reactor.perform { [self] in

@@ -28,6 +28,11 @@ struct ScannerTests {
         } catch { return (error as? EnvelopeError)?.message }
     }
 
+    @Test("what a message does not have is an empty text")
+    func absent() {
+        #expect(Array("{}".utf8).withUnsafeBytes { ScannedEnvelope().string(.absent, in: $0) } == "")
+    }
+
     @Test("every kind is read, and no prefix of it is", arguments: valid)
     func prefixes(_ text: String) {
         let bytes = Array(text.utf8)

@@ -38,6 +38,29 @@ import Testing
         #expect(await reactor.perform { budget.usedBytes } == 0)
     }
 
+    @Test("the last version is let go with the first change that nobody waits for any more")
+    func forgotten() async {
+        let budget = MemoryBudget(limit: 1 << 30)
+        let held = await reactor.perform { [reactor] in
+            let rig = FanOutRig(reactor)
+            rig.shard.memory = budget
+            rig.shard.resumeTime = .zero
+            let state = rig.observed()
+            let (session, _) = rig.session()
+            rig.observe(state.source, session)
+            state.set(String(repeating: "x", count: 100_000))
+            rig.endTurns()
+            session.linkDidClose()
+            var held = [budget.usedBytes]
+            state.count()
+            rig.endTurns()
+            held.append(budget.usedBytes)
+            return withExtendedLifetime(rig) { held }
+        }
+        #expect(held[0] >= 100_000)
+        #expect(held[1] == 0)
+    }
+
     @Test("differences of a large state hold nothing of its values")
     func differences() async {
         let budget = MemoryBudget(limit: 1 << 30)

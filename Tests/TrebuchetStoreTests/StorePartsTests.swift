@@ -20,6 +20,14 @@ import TrebuchetTesting
     }
 
     @Test(
+        "a folder that cannot be opened or made safe is an error that says which, and what could not be done",
+        arguments: [("/nowhere/at/all/data.db", "opening /nowhere/at/all/"), ("/proc/data.db", "writing /proc/")])
+    func folder(path: String, text: String) {
+        let error = #expect(throws: StateStoreError.self) { try StoreSchema.syncFolder(of: path) }
+        #expect(error?.message.contains(text) == true)
+    }
+
+    @Test(
         "SQLite's errors have the code of their kind, extended or not, and name the file",
         arguments: [
             (SQLITE_CORRUPT, .damaged, "is damaged"), (SQLITE_CORRUPT | 1 << 8, .damaged, "is damaged"),

@@ -1,11 +1,28 @@
 import Networking
 import Synchronization
 import Testing
+import TrebuchetTesting
 import TrebuchetWire
 
 @testable import Trebuchet
 
 @Suite("Who calls, and what a call that fails says") struct CallPartsTests {
+    // MARK: Actors
+
+    @Test("an actor that lives elsewhere is not entered as if it lived here")
+    func elsewhere() async throws {
+        try await withTestServer { server in
+            await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
+        } body: { client, server in
+            let remote = try client.resolve(TodoList.self, id: "list")
+            let record = server.actorSystem.record(of: remote, name: "list", holding: true)
+            let operation = try record.isolated { throw CancellationError() }
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await operation(nil) }
+            #expect(error?.code == .internal)
+            #expect(error?.message.contains("lives elsewhere") == true)
+        }
+    }
+
     // MARK: Connections
 
     @Test("what is to be done when a connection goes is done once, in the order in which it was asked for, or at once")

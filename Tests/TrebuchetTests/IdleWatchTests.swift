@@ -33,6 +33,34 @@ import TrebuchetTesting
         #expect(watch.count == 0)
     }
 
+    @Test("an actor is looked after once, from wherever it was asked for first", .timeLimit(.minutes(1)))
+    func once() async throws {
+        try await withTestServer(reactors: 2) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*", idle: .seconds(3_600)) { _ in
+                await Task.yield()
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, server in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        let other = TrebuchetClient(transport: .local(server))
+                        try await other.connect()
+                        _ = try await other.resolve(TodoList.self, id: "lists/7").add(title: "a")
+                        await other.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            // One reactor has it from another: what is on the way comes before.
+            for shard in server.shards { await shard.reactor.perform {} }
+            var count = 0
+            for shard in server.shards { count += await shard.reactor.perform { shard.idleWatch.count } }
+            #expect(count == 1)
+        }
+    }
+
     @Test("some are looked at in each go, and each in its turn")
     func turns() {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))

@@ -168,6 +168,24 @@ import Testing
         #expect(try written(-5) == "-5" && written(Int8(7)) == "7" && written(2.5) == "2.5" && written(3.0) == "3")
     }
 
+    @Test(
+        "members of a large object are found by a table from the second search on, those of a small one one by one",
+        arguments: [(16, false), (17, true)])
+    func table(count: Int, isTable: Bool) throws {
+        let bytes = Array((10..<10 + count).map(String.init).joined().utf8)
+        try bytes.withUnsafeBytes { bytes in
+            var object = OpenContainer(isObject: true)
+            for number in 0..<count {
+                let text = UnsafeRawBufferPointer(rebasing: bytes[2 * number..<2 * number + 2])
+                object.append(JSONPart(text), named: JSONName(text))
+            }
+            let found = [try object.index(of: .init("13"))]
+            let isFirstTable = object.places != nil
+            #expect(found + [try object.index(of: .init("25"))] == [3, 15])
+            #expect([isFirstTable, object.places != nil] == [false, isTable])
+        }
+    }
+
     // MARK: Texts
 
     @Test(
@@ -176,7 +194,7 @@ import Testing
             ("", #""""#), ("a b/c", #""a b/c""#), ("\"\\", #""\"\\""#), ("\n\r\t", #""\n\r\t""#),
             ("\u{8}\u{c}", #""\u0008\u000c""#),
             ("\u{0}\u{1f}\u{20}\u{7f}", "\"\\u0000\\u001f \u{7f}\""), ("\u{e9}\u{1F600}", "\"\u{e9}\u{1F600}\""),
-            ("x\ny", #""x\ny""#),
+            ("x\ny", #""x\ny""#), ("\u{9}\u{10}\u{19}\u{1a}", #""\t\u0010\u0019\u001a""#),
         ])
     func texts(text: String, written: String) {
         var buffer = ByteBuffer()

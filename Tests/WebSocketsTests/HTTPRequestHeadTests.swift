@@ -78,6 +78,7 @@ struct HTTPRequestHeadTests {
         (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\n"),
         (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n"),
         (413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n"),
+        (413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"),
         (413, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"),
         (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n"),
         (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: WebSocket\r\nTransfer-Encoding: chunked\r\n\r\n"),

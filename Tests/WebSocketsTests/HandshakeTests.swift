@@ -153,6 +153,17 @@ struct HandshakeTests {
     }
 
     @Test(
+        "an alert of TLS is told from an answer",
+        arguments: [
+            ([0x15, 3, 1, 0, 2, 2, 70], true), ([0x15, 3], true), ([0x15], false), ([], false), ([0x16, 3, 1], false),
+            ([0x15, 4], false), (Array("HTTP/1.1 400".utf8), false),
+        ] as [([UInt8], Bool)])
+    func alert(_ answer: [UInt8], _ isAlert: Bool) throws {
+        let client = try client()
+        #expect(answer.withUnsafeBytes { client.isTLS($0) } == isAlert)
+    }
+
+    @Test(
         "URLs are read as RFC 6455 §3 has them",
         arguments: [
             ("ws://h", "h", 80, "/", "h"), ("ws://h:81/a?b=c", "h", 81, "/a?b=c", "h:81"),

@@ -36,6 +36,26 @@ struct MessageReaderTests {
         return seen
     }
 
+    @Test("what is unfinished is old from the second beat on that sees it, and anew with each message")
+    func beats() {
+        var reader = MessageReader(role: .server, limits: WebSocketLimits())
+        func read(_ piece: [UInt8]) {
+            var piece = piece
+            piece.withUnsafeMutableBytes { bytes in
+                var rest = bytes
+                while case .message = reader.next(&rest) {}
+            }
+        }
+        let message = text("Hello")
+        for _ in 0..<2 {
+            read(Array(message[..<4]))
+            var seen = [reader.isOlderThanLastBeat(), reader.isOlderThanLastBeat()]
+            read(Array(message[4...]))
+            seen.append(reader.isOlderThanLastBeat())
+            #expect(seen == [false, true, false])
+        }
+    }
+
     private func message(_ string: String) -> Seen { .message(.text, Array(string.utf8)) }
 
     /// Messages of every length class, fragments, and control frames between them.

@@ -19,7 +19,7 @@ struct NamePattern: Sendable, Hashable {
         var rest = Array(name.utf8)[...]
         guard rest.starts(with: parts[0]) else { return false }
         rest = rest.dropFirst(parts[0].count)
-        guard let last = parts.last, rest.count >= last.count, rest.suffix(last.count).elementsEqual(last) else {
+        guard let last = parts.last, rest.suffix(last.count).elementsEqual(last) else {
             return false
         }
         rest = rest.dropLast(last.count)

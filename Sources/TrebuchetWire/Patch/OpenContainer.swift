@@ -6,7 +6,7 @@ struct OpenContainer {
     /// Of an object's members, in the order of `parts`.
     private(set) var names: [JSONName] = []
     /// Where each name is, -1 when it comes twice; made when a large object is searched again.
-    private var places: [JSONName: Int]?
+    private(set) var places: [JSONName: Int]?
     private var wasSearched = false
     /// Members that are searched one by one.
     private static let fewMembers = 16

@@ -20,14 +20,17 @@ final class Deflater {
     }
 
     /// Appends `bytes` compressed, without the 00 00 FF FF at its end. `resetting` forgets what came before.
-    /// There must be bytes: of nothing, zlib makes nothing twice.
-    func deflate(_ bytes: UnsafeRawBufferPointer, resetting: Bool, into target: inout ByteBuffer) {
+    /// There must be bytes: of nothing, zlib makes nothing twice. `expected` is how much it is at first given room for.
+    func deflate(
+        _ bytes: UnsafeRawBufferPointer, resetting: Bool, into target: inout ByteBuffer, expected: Int? = nil
+    ) {
         precondition(!bytes.isEmpty, "nothing is not compressed")
         if resetting { deflateReset(stream) }
         // zlib takes the input as mutable and does not change it.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: Bytef.self).baseAddress)
         stream.pointee.avail_in = UInt32(bytes.count)
-        var room = Int(deflateBound(stream, UInt(bytes.count))) + 16
+        // zlib gives its bound for another way of ending.
+        var room = expected ?? Int(deflateBound(stream, UInt(bytes.count))) + 16
         repeat {
             let before = target.count
             target.append(count: room) { output in

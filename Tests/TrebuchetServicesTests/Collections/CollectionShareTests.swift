@@ -48,6 +48,16 @@ import TrebuchetTesting
         return limits
     }
 
+    @Test(
+        "a share of the whole is none, one of a half is half of it at least", arguments: [(1, 100), (2, 50), (3, 50)])
+    func parts(share: Int, count: Int) {
+        var limits = CollectionLimits()
+        limits.documentsPerCollection = 100
+        limits.principalShare = share
+        var bench = Bench(limits)
+        #expect(bench.fill(as: "ada").count == count)
+    }
+
     @Test("one alone has half of a collection, and who comes later finds room; a sixteenth is everybody's")
     func documents() {
         var bench = Bench(limits)
@@ -216,6 +226,7 @@ import TrebuchetTesting
         let todos = try guest.collection()
         let large = DocumentCommand.add("large", ["t": .string(String(repeating: "hidden", count: 50))])
         let begun = ContinuousClock.now
+        _ = try await todos.commit([.add("there"), .add("there")], from: Self.secret + "0")
         for number in 1...20 { _ = try await todos.commit([large, .add("a")], from: Self.secret, at: 2 * number) }
         store.fails.withLock { $0 = true }
         for number in 50..<60 {
@@ -225,6 +236,7 @@ import TrebuchetTesting
         }
         let told = lines.withLock { $0 }
         let refusals = told.filter { $0.contains("refused") }
+        #expect(!refusals.contains { $0.contains("document 'there'") }, "what happens in the best of apps")
         // One a second.
         let most = 2 + Int((ContinuousClock.now - begun) / .seconds(1))
         #expect(refusals.count >= 1 && refusals.count <= most)

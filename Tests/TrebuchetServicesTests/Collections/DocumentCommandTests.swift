@@ -201,6 +201,14 @@ import TrebuchetWire
         #expect(throws: (any Error).self) { try json(#"{"sentAt":"x"}"#).decode(Message.self) }
     }
 
+    @Test("a document without the times of its writes, as older servers sent it, has none")
+    func older() throws {
+        let text = Array(#"{"id":"a","fields":{"id":"a"},"created":7,"revision":9}"#.utf8)
+        let document = try text.withUnsafeBytes { try ValueCoder(version: .v3).decode(Document.self, from: $0) }
+        let times: [Int] = [document.created, document.revision, document.createdAt, document.updatedAt]
+        #expect(times == [7, 9, 0, 0])
+    }
+
     @Test("a document's bytes are those of its JSON, whatever is escaped in it")
     func bytes() throws {
         for fields in [[:], ["t": .string("\u{1}\u{2}\"\\/é\u{2028}")], ["a\u{7}": .array([.number(1e-7), .null])]]

@@ -151,6 +151,30 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a query that goes leaves those that show more of the same list")
+    func sameList() async throws {
+        var limits = CollectionLimits()
+        limits.idleQueryTime = .zero
+        try await CollectionWorld.run(limits: limits) { world in
+            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+            let todos = bob.todos(order: [.ascending("priority")], limit: 10)
+            await shows(todos) { !$0.isLoading }
+            let first = EncodedJSON(CollectionQuery(order: [.ascending("priority")], limit: 1).value)
+            try await ada.client.connect()
+            let collection = try ada.collection()
+            _ = try await collection.open(first)
+            #expect(world.host.queryCount == 2)
+            try await collection.close(first)
+            #expect(await eventually { world.host.queryCount == 1 })
+            let fields: JSONObject = [
+                "title": .string(""), "isDone": .bool(false), "tags": .array([]), "priority": .integer(1),
+            ]
+            let outcomes = try await collection.commit([.add("1", fields)], from: "0123456789abcdef")
+            #expect(outcomes.map(\.error) == [nil])
+            await shows(todos) { $0.items.ids == ["1"] }
+        }
+    }
+
     @Test("a query is evaluated once for all its readers, and goes with the last of them")
     func sharedQueries() async throws {
         var limits = CollectionLimits()

@@ -31,6 +31,8 @@ import Testing
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0A\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
                 "0123456789"
             ),
+            // No line of a head would be so.
+            ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{\n\u{0}\r}\n", "{\n\u{0}\r}\n"),
             // What cannot be.
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", nil), ("HTTP/1.1 200 OK\r\nContent-Le", nil),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 4\r\n\r\nhello", nil),

@@ -47,6 +47,26 @@ import TrebuchetTesting
         }
     }
 
+    @Test("who is here is read only while somebody wants to see it, and anew when somebody does again")
+    func rosterReader() async throws {
+        try await RoomWorld.run { world in
+            let guest = world.guest()
+            let bob = world.guest().presence("Bob")
+            let channel = guest.emoji()
+            await wait(for: channel) { $0.isConnected }
+            await wait(for: bob) { $0.isConnected }
+            // Events of the one, the other's roster.
+            #expect(await eventually { await world.server.counters().streams == 2 })
+            for _ in 0..<2 {
+                var presence: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
+                await wait(for: try #require(presence)) { $0.peers.first?.data.name == "Bob" }
+                #expect(await eventually { await world.server.counters().streams == 3 })
+                presence = nil
+                #expect(await eventually { await world.server.counters().streams == 2 })
+            }
+        }
+    }
+
     @Test("values with one key are one, and join once; the client leaves with the last of presence and topics")
     func oneJoin() async throws {
         try await RoomWorld.run { world in

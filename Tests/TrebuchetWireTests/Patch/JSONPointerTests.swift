@@ -44,6 +44,8 @@ struct JSONPointerTests {
         #expect(lookup(path, nested(64)) == "[]")
         #expect(lookup(path + "/0", nested(65)) == nil)
         #expect(lookup("/0", nested(65)) == nil)
+        let value = String(repeating: "[", count: 65) + "1" + String(repeating: "]", count: 65)
+        #expect(lookup(path + "/0/0", value) == nil)
     }
 
     private func lookup(_ path: String, _ text: String) -> String? {

@@ -31,6 +31,8 @@ import Testing
         ("permessage-deflate; client_max_window_bits", keeps, ""),
         ("permessage-deflate; client_max_window_bits=9", keeps, "client_max_window_bits=9"),
         ("permessage-deflate; client_max_window_bits=8", keeps, "client_max_window_bits=8"),
+        ("permessage-deflate; client_max_window_bits=14", keeps, "client_max_window_bits=14"),
+        ("permessage-deflate; client_max_window_bits=15", keeps, ""),
         (
             "permessage-deflate; client_max_window_bits", small,
             "server_max_window_bits=10; client_max_window_bits=11"

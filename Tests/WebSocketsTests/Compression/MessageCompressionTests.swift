@@ -47,6 +47,22 @@ import TrebuchetTesting
         return .bytes(Array(buffer.bytes))
     }
 
+    @Test("what is compressed does not depend on how much room it had at first", arguments: [1, 2, 6, 7, 400, 4_000])
+    func room(expected: Int) {
+        let bytes = Self.sample(9_000)
+        func deflated(_ expected: Int?) -> [UInt8] {
+            var buffer = ByteBuffer()
+            let deflater = Deflater(level: 1, windowBits: 15)
+            for _ in 0..<2 {
+                bytes.withUnsafeBytes {
+                    deflater.deflate($0, resetting: false, into: &buffer, expected: expected)
+                }
+            }
+            return Array(buffer.bytes)
+        }
+        #expect(deflated(expected) == deflated(nil))
+    }
+
     private static func sample(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
         var random = RandomSource(seed: seed)
         return (0..<count).map { _ in UInt8.random(in: 0...15, using: &random) }
