@@ -187,6 +187,30 @@ import TrebuchetTesting
         }
     }
 
+    @Test(
+        "one that is loaded for a call that it refuses leaves memory too, also when what it had has expired meanwhile")
+    func refused() async throws {
+        let time = ManualTime(0)
+        var limits = CollectionLimits()
+        limits.idleTime = .milliseconds(20)
+        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let create = DocumentCommand.create(
+                id: "x", fields: ["id": .string("x")], expiresIn: .milliseconds(1_000))
+            _ = try await guest.collection().commit([create], from: Self.secret)
+            // Its rest, and the end of its document.
+            #expect(await eventually { time.sleeperCount == 2 })
+            time.move(to: 500)
+            #expect(await eventually { world.host.collectionCount == 0 })
+            time.move(to: 5_000)
+            await #expect(throws: CollectionError.otherAccount) {
+                _ = try await guest.collection().commit([DocumentMutation](), from: Self.secret, as: "somebody else")
+            }
+            #expect(await eventually { world.host.collectionCount == 0 })
+        }
+    }
+
     @Test("all connections of one principal write no faster together than it may")
     func principals() async throws {
         var limits = CollectionLimits()

@@ -475,7 +475,7 @@ distributed actor DocumentCollection {
     }
 
     /// What it was loaded for was no call that it can do.
-    func closeIfUncalled() { if calls == 0, isUnused { close() } }
+    func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
 
     private func rest() {
         host.didRest(name)
