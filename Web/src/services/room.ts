@@ -297,12 +297,14 @@ export class JoinedRoom implements Room<any> {
         this._isTaking = true
         for (let failures = 0; turn === this._turn && (this._mustCatchUp || this._incoming[0]); ) {
             if (this._mustCatchUp || this._cursor._isBehind(this._incoming[0]!)) {
+                // Before: who follows anew while this is answered has to ask once more, for what lies between.
+                this._mustCatchUp = false
                 try {
                     const events = await this.history(null, this._cursor._last)
                     if (turn !== this._turn) break
                     for (const event of events) this._take(event)
-                    this._mustCatchUp = false
                 } catch (error) {
+                    this._mustCatchUp = true
                     const pause = pauseAfter(error, failures++)
                     // The room is to be joined anew, which comes back to here.
                     if (pause === undefined) this._lost()
