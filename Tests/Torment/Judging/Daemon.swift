@@ -25,10 +25,11 @@ final class Daemon: Sendable {
             Memory(resident: min(resident, other.resident), inUse: min(inUse, other.inUse))
         }
 
-        /// Whether it is no more than a tenth over what was before, or than that many KiB.
+        /// Whether it is no more than a tenth over what was before. What is in use may be `scratch` more, and pages may be that
+        /// many KiB more.
         func isNear(_ before: Memory, slack: Int) -> Bool {
             resident <= before.resident + max(before.resident / 10, slack)
-                && inUse <= before.inUse + max(before.inUse / 10, slack, Self.scratch)
+                && inUse <= before.inUse + max(before.inUse / 10, Self.scratch)
         }
 
         var description: String { "\(resident) KiB (\(inUse) KiB of them in use)" }

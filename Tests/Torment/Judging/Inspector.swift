@@ -63,7 +63,7 @@ struct Inspector {
             "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", "))")
     }
 
-    /// KiB more than the level after the warm-up that are no finding, where a tenth of that is less.
+    /// KiB of pages more than after the warm-up that are no finding, where a tenth of that is less.
     var memorySlack = 0
 
     /// More than a tenth above `base`.
