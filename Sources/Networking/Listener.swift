@@ -108,6 +108,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
                 if self.isOpen {
                     self.isOpen = false
                     self.unwatch()
+                    self.socket.stopListening()
                     self.socket.close()
                 }
                 done.resume()

@@ -111,6 +111,10 @@ struct Socket {
     }
 
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// The port is free when this returns, whoever still has a descriptor of the socket: a process that is being made has all of them
+    /// for a moment, also those that are to be closed in it.
+    func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
 
 /// The next connection of a listening socket that blocks, closed on exec from the start; negative, with `errno`, when there is none.

@@ -11,6 +11,8 @@ final class ConnectionTable: @unchecked Sendable {
     private var upgrades: [ObjectIdentifier: ServerUpgrade] = [:]
     private(set) var isDraining = false
     private var whenEmpty: CheckedContinuation<Void, Never>?
+    /// Who waits for the end of those that are no WebSockets.
+    private var whenUpgraded: [CheckedContinuation<Void, Never>] = []
 
     private let beat: Duration
     private var isBeating = false
@@ -64,12 +66,34 @@ final class ConnectionTable: @unchecked Sendable {
 
     func remove(_ upgrade: ServerUpgrade) {
         guard upgrades.removeValue(forKey: ObjectIdentifier(upgrade)) != nil else { return }
+        reportIfUpgraded()
         reportIfEmpty()
     }
 
-    /// Ends the connections whose handshake is not done. Comes after the last connection has been accepted.
+    /// Ends the connections whose handshake is not done, those that get a page when they have it. Comes after the last connection has
+    /// been accepted.
     func refuseUpgrades() async {
-        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.cancel() } }
+        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.endBehindAnswer() } }
+    }
+
+    /// Returns when those of `refuseUpgrades` have ended, which they do after `limit` in any case.
+    func endUpgrades(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            reactor.execute {
+                self.whenUpgraded.append(continuation)
+                self.reportIfUpgraded()
+                guard !self.upgrades.isEmpty else { return }
+                self.reactor.schedule(after: limit) {
+                    for upgrade in Array(self.upgrades.values) { upgrade.cancel() }
+                }
+            }
+        }
+    }
+
+    private func reportIfUpgraded() {
+        guard upgrades.isEmpty else { return }
+        for continuation in whenUpgraded { continuation.resume() }
+        whenUpgraded = []
     }
 
     /// Closes every connection and returns when the last has gone; the time limits of closing see to it that it does.

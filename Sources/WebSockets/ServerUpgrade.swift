@@ -15,6 +15,8 @@ final class ServerUpgrade: ByteChannelDelegate {
     // Here, where there is room between: all that ask for a WebSocket have one of these for a while.
     private var isAnswered = false
     private var isTimedOut = false
+    /// The last answer is on its way, and the connection ends behind it.
+    private var isEnding = false
     /// Whether the peer may speak for others.
     private let isProxy: Bool
     private var buffer = ByteBuffer()
@@ -55,6 +57,15 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     func cancel() { channel.close() }
+
+    /// Ends it, behind the answer that is under way.
+    func endBehindAnswer() {
+        if let conversation, conversation.isAnswering {
+            conversation.answerNoMore()
+        } else if !isEnding {
+            cancel()
+        }
+    }
 
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         guard !isAnswered else { return }
@@ -202,6 +213,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     /// The answer was the last.
     func endAfterAnswer() {
         isAnswered = true
+        isEnding = true
         channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
     }
 
@@ -226,6 +238,7 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     private func answer(_ response: HTTPResponse, headOnly: Bool = false) {
         isAnswered = true
+        isEnding = true
         timer?.cancel()
         conversation?.leave()
         buffer.reset(keepingAtMost: 0)

@@ -90,9 +90,16 @@ public final class WebSocketServer: Sendable {
     /// Accepts no more connections; those that exist go on.
     public func stopAccepting() async { await listener.close() }
 
-    /// Ends the connections whose handshake is not done; the others go on.
+    /// Ends the connections whose handshake is not done, and those that get a page as soon as they have it; the others go on.
     package func refuseUpgrades() async {
         for table in tables { await table.refuseUpgrades() }
+    }
+
+    /// Returns when all that `refuseUpgrades` was to end has ended; after `limit` pages are cut.
+    package func endPages(within limit: Duration) async {
+        await withTaskGroup { group in
+            for table in tables { group.addTask { await table.endUpgrades(within: limit) } }
+        }
     }
 
     /// Accepts no more connections, sends each that exists a close frame, and returns when the last has gone: at most

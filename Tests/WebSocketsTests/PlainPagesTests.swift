@@ -118,6 +118,28 @@ struct PlainPagesTests {
         #expect(await eventually { budget.usedBytes == 0 })
     }
 
+    @Test("a server that is to go ends idle connections at once, and others behind their page or when their time is over")
+    func shutdown() async throws {
+        let server = try Self.server()
+        let (idle, taking, slow) = try (RawPeer(port: server.address.port), RawPeer(port: server.address.port), RawPeer(port: server.address.port))
+        try idle.send(Self.get("/small"))
+        #expect(try Self.receive(idle).body.count == 6)
+        for peer in [taking, slow] {
+            try peer.send(Self.get("/file") + Self.get("/small"))
+            #expect(try peer.receiveHead().hasPrefix("HTTP/1.1 200 "))
+        }
+        await server.stopAccepting()
+        await server.refuseUpgrades()
+        #expect(try idle.receiveToEnd() == [])
+        let end = Task { await server.endPages(within: .seconds(30)) }
+        #expect(try taking.receiveToEnd() == Site.large)
+        // For nobody but the one that takes nothing, and until its time is over.
+        await server.endPages(within: .milliseconds(1))
+        await end.value
+        #expect(((try? slow.receiveToEnd()) ?? []).count < Site.large.count)
+        await server.shutdown()
+    }
+
     @Test(
         "the connection ends with the answer where the client, the path or a limit says so",
         arguments: [

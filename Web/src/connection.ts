@@ -25,7 +25,8 @@ const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnection: 16
 
 /** One WebSocket. */
 export interface Line {
-    _socket: any
+    /** There is none while a token is asked for. */
+    _socket?: any
     _since: number
     /** Known once the server has answered `hello`: calls may go. */
     _terms?: Terms
@@ -57,9 +58,6 @@ export class Connection {
     private _attempt: Line | undefined
     /** Lines that go on until there is another one, and until what was sent over them is answered. */
     private _leaving = new Set<Line>()
-    /** Grows with each attempt, so that what comes late of an older one is known as such. */
-    private _number = 0
-    private _isAsking = false
     private _retry: any
     private _retryAt: number | undefined
     /** The server has said when to come back. */
@@ -85,13 +83,13 @@ export class Connection {
             () => this._send(this._line!, "hello", {}),
             () => this._abandon(this._line!, _url + " says nothing any more")
         )
-        this._unlisten = _world.listen(() => this._wake())
+        this._unlisten = _world.listen(({ type }) => this._wake(type))
         this._connect()
     }
 
     /** Whether there will be a connection without anybody's asking. */
     get _isExpected(): boolean {
-        return !this._isClosed && !!(this._line || this._attempt || this._isAsking || this._retry)
+        return !this._isClosed && !!(this._line || this._attempt || this._retry)
     }
 
     _send(line: Line, kind: string, payload: object): void {
@@ -110,13 +108,12 @@ export class Connection {
         this._error = undefined
         this._cancelRetry()
         if (this._line) this._leave(this._line)
-        if (!this._attempt && !this._isAsking) this._connect()
+        if (!this._attempt) this._connect()
     }
 
     _close(): void {
         if (this._isClosed) return
         this._isClosed = true
-        this._number++
         this._error = new TrebuchetError("unavailable", "the client was closed")
         this._unlisten()
         this._cancelRetry()
@@ -165,25 +162,21 @@ export class Connection {
     // What an attempt comes to
 
     private async _connect(): Promise<void> {
-        const number = ++this._number
         const { token } = this._options
+        const line: Line = (this._attempt = { _since: 0 })
         let given: unknown
-        this._isAsking = true
         try {
             // Waited for in any case: who connects has the client before anything happens.
             given = await (typeof token === "function" ? token() : token)
         } catch (error) {
-            if (number !== this._number) return
-            this._isAsking = false
             const text = "there is no token to connect with: " + (error as any)?.message
-            return this._failed(new TrebuchetError("unauthenticated", text))
+            return this._attemptFailed(line, new TrebuchetError("unauthenticated", text))
         }
-        if (number !== this._number) return
-        this._isAsking = false
+        if (line !== this._attempt) return
         // Others cannot stand in the field; said here, since the socket's own error would quote it.
         if (given && !/^[\w\-.~+]+$/.test(given as string)) {
             const text = "a token has letters, digits and -._~+ alone"
-            return this._failed(new TrebuchetError("invalidArguments", text), true)
+            return this._attemptFailed(line, new TrebuchetError("invalidArguments", text), true)
         }
         const protocols = ["trebuchet.v3"]
         if (given) protocols.push("bearer." + given)
@@ -192,10 +185,9 @@ export class Connection {
             socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(this._url, protocols)
         } catch {
             const text = `there is no WebSocket, or ${this._url} is no address of one`
-            return this._failed(new TrebuchetError("unavailable", text), true)
+            return this._attemptFailed(line, new TrebuchetError("unavailable", text), true)
         }
-        const line: Line = { _socket: socket, _since: 0 }
-        this._attempt = line
+        line._socket = socket
         this._connectTimer = this._world.setTimeout(
             () => this._abandon(line, `${this._url} did not answer within ${connectTimeout / 1000} s`),
             connectTimeout
@@ -212,7 +204,7 @@ export class Connection {
                 ? `the connection to ${this._url} was closed (${code}${event.reason ? " " + event.reason : ""})`
                 : status
                 ? `${this._url} answers ${status}`
-                : `${this._url} cannot be reached, or does not let this page or its token in: a browser does not tell which`
+                : `${this._url} cannot be reached, or refuses this page or its token: a browser does not tell`
             const wasSignedOut = status === 401 ? "unauthenticated" : status === 403 ? "unauthorized" : "unavailable"
             this._detach(line)
             this._ended(line, new TrebuchetError(wasSignedOut, why), isFinal)
@@ -264,11 +256,7 @@ export class Connection {
 
     /** A line is no more. */
     private _ended(line: Line, error: TrebuchetError, isFinal = false): void {
-        if (line === this._attempt) {
-            this._world.clearTimeout(this._connectTimer)
-            this._attempt = undefined
-            return this._failed(error, isFinal, error.code !== "unavailable")
-        }
+        if (line === this._attempt) return this._attemptFailed(line, error, isFinal, error.code !== "unavailable")
         this._leaving.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
@@ -278,6 +266,13 @@ export class Connection {
         }
         this._owner._lost(line, error)
         if (wasLine) this._failed(error)
+    }
+
+    private _attemptFailed(line: Line, error: TrebuchetError, isFinal = false, isRefused = isFinal): void {
+        if (line !== this._attempt) return
+        this._world.clearTimeout(this._connectTimer)
+        this._attempt = undefined
+        this._failed(error, isFinal, isRefused)
     }
 
     /** Final is what another attempt would meet with, too. */
@@ -327,6 +322,7 @@ export class Connection {
 
     private _drop(line: Line): void {
         this._leaving.delete(line)
+        if (!line._socket) return
         this._detach(line)
         line._socket.close()
     }
@@ -339,10 +335,10 @@ export class Connection {
     }
 
     /** The network, or the page, has come back or gone. */
-    private _wake(): void {
+    private _wake(kind: string): void {
         this._tell()
         if (!this._world.isVisible()) return
-        if (this._line) this._heartbeat._ask()
+        if (this._line) this._heartbeat._ask(/line/.test(kind))
         else if (this._retry && !this._isTold) {
             this._cancelRetry()
             this._connect()

@@ -8,8 +8,8 @@ export interface Environment {
     /** False when the system says that there is no network. */
     isOnline(): boolean
     isVisible(): boolean
-    /** Calls `wake` when there is reason to look after the connection at once. Gives what ends it. */
-    listen(wake: () => void): () => void
+    /** Calls `wake` when there is reason to look after the connection at once, with the event that it is. Gives what ends it. */
+    listen(wake: (event: { type: string }) => void): () => void
 }
 
 export function browser(): Environment {

@@ -3,13 +3,15 @@ import type { Environment } from "./environment.js"
 /** Milliseconds of silence on a visible page until the server is asked whether it is there, and then until it is given up. */
 const askAfter = 20_000
 const patience = 10_000
+/** The same where the network has just gone or come: what was under way over the old one seldom comes. */
+const shortPatience = 3_000
 
 /** Finds out that a connection is half open: a page cannot see pings, so it asks. */
 export class Heartbeat {
     private _timer: any
     private _heardAt = 0
-    /** The server was asked, and has said nothing since. */
-    private _hasAsked = false
+    /** The server was asked, and has until then to say something; 0 when it has. */
+    private _end = 0
 
     constructor(private _world: Environment, private _question: () => void, private _isDead: () => void) {}
 
@@ -25,15 +27,17 @@ export class Heartbeat {
 
     _heard(): void {
         this._heardAt = this._world.now()
-        this._hasAsked = false
+        this._end = 0
     }
 
     /** Asks now, unless an answer is waited for. */
-    _ask(): void {
-        if (this._hasAsked) return
-        this._hasAsked = true
-        this._question()
-        this._set(() => (this._hasAsked ? this._isDead() : this._arm()), patience)
+    _ask(isNetwork = false): void {
+        const time = isNetwork ? shortPatience : patience
+        const end = this._world.now() + time
+        if (!this._end) this._question()
+        else if (end >= this._end) return
+        this._end = end
+        this._set(() => (this._end ? this._isDead() : this._arm()), time)
     }
 
     private _arm(): void {

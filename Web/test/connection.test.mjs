@@ -143,6 +143,29 @@ test("a page that is shown again and again does not put off the end of a dead co
     assert.equal(phase(client), "stale")
 })
 
+test("a connection is given up sooner when the network has gone or come back", async () => {
+    for (const [events, time] of [[["offline"], 3_000], [["visibilitychange", "online"], 3_500], [["online", "online"], 3_000]]) {
+        const world = new World()
+        const client = await world.live()
+        world.socket.take()
+        for (const [index, event] of events.entries()) {
+            if (index) await world.pass(500)
+            world.wake(event)
+        }
+        assert.equal(world.socket.take("hello").length, 1)
+        await world.pass(time - 500 * (events.length - 1) - 1)
+        assert.equal(phase(client), "live")
+        await world.pass(1)
+        assert.equal(phase(client), "stale", events.join())
+    }
+    const world = new World()
+    const client = await world.live()
+    world.wake("online")
+    world.socket.receive("hello", {})
+    await world.pass(19_999)
+    assert.equal(phase(client), "live")
+})
+
 test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
     const world = new World()
     const client = await world.live()
@@ -300,7 +323,7 @@ test("a browser is told what can be known", async () => {
     const client = world.connect()
     await settle()
     world.socket.lose()
-    assert.match(client.status.getSnapshot().error.message, /cannot be reached, or does not let/)
+    assert.match(client.status.getSnapshot().error.message, /cannot be reached, or refuses/)
 })
 
 test("a server that speaks another protocol is refused", async () => {

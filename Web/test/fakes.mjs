@@ -35,8 +35,8 @@ export class World {
         },
     }
 
-    wake() {
-        for (const listener of this.listeners) listener()
+    wake(type = "visibilitychange") {
+        for (const listener of this.listeners) listener({ type })
     }
 
     /** Moves the clock on, timer by timer. */

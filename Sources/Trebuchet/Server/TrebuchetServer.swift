@@ -317,9 +317,9 @@ public final class TrebuchetServer: Sendable {
         "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
         + "be written"
 
-    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls under way end for at most
-    /// `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and have one,
-    /// for at most 5 seconds, and states are written.
+    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end for
+    /// at most `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and
+    /// have one, for at most 5 seconds, and states are written.
     public func shutdown(drain: Duration = .seconds(10)) async {
         let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
@@ -328,6 +328,7 @@ public final class TrebuchetServer: Sendable {
             await listener?.refuseUpgrades()
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
+                group.addTask { await listener?.endPages(within: drain) }
             }
             await deactivateActors()
             for shard in shards {
@@ -345,7 +346,7 @@ public final class TrebuchetServer: Sendable {
         let listener = stopListener()
         await Task {
             await listener?.stopAccepting()
-            await listener?.refuseUpgrades()
+            await listener?.endPages(within: .zero)
             for shard in shards { await shard.reactor.perform { shard.cut() } }
             // Sockets are closed when a turn ends.
             for shard in shards { await shard.reactor.perform {} }

@@ -51,6 +51,10 @@ final class PlainConversation: InLine {
 
     /// Whether the next request may come.
     var isIdle: Bool { phase == .idle }
+    var isAnswering: Bool { phase == .finding || phase == .sending }
+
+    /// The answer under way is the last.
+    func answerNoMore() { goesOn = false }
 
     // MARK: Answering
 
