@@ -137,6 +137,44 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
+    @Test(
+        "streams that had the same name on different connections are taken up side by side, and beside one that has it now"
+    )
+    func sameNames() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
+        let ledgers = [Ledger(actorSystem: server.actorSystem), Ledger(actorSystem: server.actorSystem)]
+        for (number, ledger) in ledgers.enumerated() { await server.expose(ledger, as: "ledger-\(number)") }
+        let address = try await server.start()
+        // Some of them on other reactors than the actors.
+        for _ in 1...8 {
+            let peer = try await RawPeer.connect(address)
+            await peer.together {
+                peer.invoke("new", "ledger-0", "observeEntries")
+                for number in 0...1 {
+                    peer.send(
+                        #"{"type":"streamResume","payload":{"streamID":"s1","callID":"\#(number)","actorID":"ledger-\#(number)","#
+                            + #""targetIdentifier":"observeEntries","epoch":"","lastSequence":0}}"#)
+                }
+            }
+            // Each has a name of its own, and one value.
+            var names: [String: String] = [:]
+            var values: Set<String> = []
+            while values.count < 3 {
+                let text = try #require(await peer.nextText())
+                let name = try String(#require(text.firstMatch(of: /"streamID":"([^"]+)"/)).1)
+                if let start = text.firstMatch(of: /"streamStart",.*"callID":"([^"]+)"/) {
+                    names[name] = String(start.1)
+                } else {
+                    #expect(text.contains(#""streamData""#))
+                    values.insert(try #require(names[name]))
+                }
+            }
+            #expect(Set(names.values) == ["new", "0", "1"])
+            peer.close()
+        }
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("calls made without a connection wait for it, or fail at once, as one likes")
     func waitingCalls() async throws {
         for waits in [true, false] {

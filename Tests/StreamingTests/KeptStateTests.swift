@@ -35,16 +35,14 @@ import TrebuchetWire
     }
 
     @discardableResult
-    private mutating func patch(_ sequence: UInt64, _ text: String, base: UInt64? = nil) -> StreamRegistry.Beginning? {
+    private mutating func patch(_ sequence: UInt64, _ text: String, base: UInt64? = nil) -> StreamRegistry.Anew? {
         Array(text.utf8).withUnsafeBytes {
             registry.handleStreamPatch(
-                streamID: "s1", sequence: sequence, base: base ?? sequence - 1, patch: $0, maximumBytes: 1000)?
-                .beginning
+                streamID: "s1", sequence: sequence, base: base ?? sequence - 1, patch: $0, maximumBytes: 1000)
         }
     }
 
-    private static let whole = StreamRegistry.Beginning.resumption(
-        streamID: "s1", target, epoch: "", lastSequence: 0)
+    private static let whole = StreamRegistry.Anew(callNumber: 1, streamID: "s1", target: target)
 
     private static func add(_ id: Int) -> String { #"[{"op":"add","path":"/-","value":{"id":\#(id),"title":""}}]"# }
 
@@ -105,7 +103,7 @@ import TrebuchetWire
         #expect(patch(4, #"[{"op":"replace","path":"/0/title","value":"b"}]"#) == nil)
         #expect(throws: ChangesMisfit.self) { try newest }
         let asked = registry.stopKeeping(1)
-        #expect(asked?.beginning == Self.whole)
+        #expect(asked == Self.whole)
         #expect(registry.stopKeeping(1) == nil, "once, however many readers find it")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(4, #"[{"id":1,"title":"b"}]"#)

@@ -121,14 +121,18 @@ import TrebuchetWire
         #expect(!late && value(stream) == "1")
     }
 
-    @Test("an error ends the stream, also one of the connection before; a refusal ends what has not begun")
+    @Test("an error ends the stream that has its name now, and a refusal what has not begun on this connection")
     mutating func errors() {
         let (first, second, third) = (stream(), stream(), stream())
         begin(1, first, id: "s1")
         begin(2, second, id: "s2")
         begin(3, third)
         _ = registry.beginAnew()
+        // It may be another's name by now.
         registry.handleStreamError(streamID: "s1", error: TrebuchetError(.internal, "no"))
+        #expect(first.relay.currentValue.outcome == nil)
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s7", epoch: "e")
+        registry.handleStreamError(streamID: "s7", error: TrebuchetError(.internal, "no"))
         registry.handleStreamError(streamID: "none", error: TrebuchetError(.internal, "no"))
         registry.fail(callNumber: 3, error: TrebuchetError(.unauthorized, "no"))
         #expect(first.relay.currentValue.outcome == .failed(TrebuchetError(.internal, "no")))

@@ -21,15 +21,14 @@ import TrebuchetWire
         Array(text.utf8).withUnsafeBytes { _ = registry.handleStreamData(streamID: "s1", sequence: sequence, data: $0) }
     }
 
-    private mutating func patch(_ sequence: UInt64, base: UInt64, _ text: String) -> StreamRegistry.Beginning? {
+    private mutating func patch(_ sequence: UInt64, base: UInt64, _ text: String) -> StreamRegistry.Anew? {
         Array(text.utf8).withUnsafeBytes {
-            registry.handleStreamPatch(streamID: "s1", sequence: sequence, base: base, patch: $0, maximumBytes: 1000)?
-                .beginning
+            registry.handleStreamPatch(streamID: "s1", sequence: sequence, base: base, patch: $0, maximumBytes: 1000)
         }
     }
 
-    private static let whole = StreamRegistry.Beginning.resumption(
-        streamID: "s1", StreamTarget(actorID: "a", name: "observeState"), epoch: "", lastSequence: 0)
+    private static let whole = StreamRegistry.Anew(
+        callNumber: 1, streamID: "s1", target: StreamTarget(actorID: "a", name: "observeState"))
 
     @Test("a difference from the value that is there makes the next one")
     mutating func patched() {

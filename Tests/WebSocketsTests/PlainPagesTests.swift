@@ -118,10 +118,13 @@ struct PlainPagesTests {
         #expect(await eventually { budget.usedBytes == 0 })
     }
 
-    @Test("a server that is to go ends idle connections at once, and others behind their page or when their time is over")
+    @Test(
+        "a server that is to go ends idle connections at once, and others behind their page or when their time is over")
     func shutdown() async throws {
         let server = try Self.server()
-        let (idle, taking, slow) = try (RawPeer(port: server.address.port), RawPeer(port: server.address.port), RawPeer(port: server.address.port))
+        let port = server.address.port
+        let (idle, taking) = try (RawPeer(port: port), RawPeer(port: port))
+        let slow = try RawPeer(port: port, receiveBuffer: 4096)
         try idle.send(Self.get("/small"))
         #expect(try Self.receive(idle).body.count == 6)
         for peer in [taking, slow] {

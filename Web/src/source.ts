@@ -46,13 +46,6 @@ export class Source {
             : ["streamResume", { streamID, callID, ...target, epoch: this._epoch, lastSequence: this._last }]
     }
 
-    /** Nothing counts until the server has begun it anew, with a whole value. */
-    _forget(): void {
-        this._epoch = ""
-        this._last = 0
-        this._hasBegun = false
-    }
-
     /** The server has begun it. False when events have been lost. */
     _started({ streamID, epoch, sequenceNumber }: any): boolean {
         const isNew = epoch !== this._epoch
@@ -99,16 +92,22 @@ export class Source {
         this._tell(this._value === undefined && !this._isEvents ? waiting : stale)
     }
 
-    /** Nobody observes it: the next to come begins it anew. The value stays. */
-    _released(): void {
+    /** It is to be asked for as if it had never been. The value stays. */
+    _restarted(): void {
         this._line = this._callID = this._streamID = undefined
-        this._forget()
+        this._epoch = ""
+        this._last = 0
+        this._hasBegun = false
+    }
+
+    /** Nobody observes it: the next to come begins it anew. */
+    _released(): void {
+        this._restarted()
         if (this._status.getSnapshot().phase !== "failed") this._tell(waiting)
     }
 
     _failed(error: TrebuchetError): void {
-        this._line = this._callID = this._streamID = undefined
-        this._forget()
+        this._restarted()
         this._tell({ phase: "failed", error })
         this._ends._tell(error)
     }

@@ -127,14 +127,15 @@ export class Streams {
             if (!source._started(payload)) this._lose(source, line, streamID, "begin anew")
             return
         }
-        const source = this._find((each) => each._line === line && each._streamID === streamID)
+        // What one was called on another line is another's name here.
+        const source = this._find((each) => each._line === line && each._hasBegun && each._streamID === streamID)
         if (!source) return
         if (kind === "streamData") {
-            if (!source._hasBegun || source._take(payload)) return
+            if (source._take(payload)) return
             if (source._isEvents) return this._lose(source, line, streamID, "did not come")
-            // A whole value is asked for: the server is told no epoch that it knows.
-            source._forget()
-            source._line = undefined
+            // A whole value is asked for.
+            this._end(line, streamID)
+            source._restarted()
             this._begin(source)
         } else if (kind === "streamError") this._didFail(source, errorOf(payload))
         else if (kind === "streamEnd") {

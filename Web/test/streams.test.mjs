@@ -13,7 +13,8 @@ function begin(socket, terms = {}) {
 }
 
 const data = (socket, sequenceNumber, data, streamID = "s1") => socket.receive("streamData", { streamID, sequenceNumber, data })
-const patch = (socket, sequenceNumber, base, patch) => socket.receive("streamData", { streamID: "s1", sequenceNumber, base, patch })
+const patch = (socket, sequenceNumber, base, patch, streamID = "s1") =>
+    socket.receive("streamData", { streamID, sequenceNumber, base, patch })
 const streamKinds = (socket) => socket.take().filter(({ type }) => type !== "hello")
 
 /** A live client with one observed state. */
@@ -85,17 +86,18 @@ test("a patch that does not fit has the whole value asked for again", async () =
         data(world.socket, 1, { n: 1 })
         patch(world.socket, 2, base, operations)
         assert.deepEqual(state.getSnapshot(), { n: 1 })
-        const [{ type, payload }] = world.socket.take()
-        assert.equal(type, "streamResume")
+        const [end, { type, payload }] = world.socket.take()
+        assert.deepEqual(end, { type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } })
         const { callID, ...rest } = payload
-        assert.deepEqual(rest, { streamID: "s1", actorID: "a", targetIdentifier: "observeState", epoch: "", lastSequence: 0 })
+        assert.deepEqual([type, rest], ["invocation", { actorID: "a", targetIdentifier: "observeState" }])
         // What is still on its way counts for nothing.
         patch(world.socket, 3, 2, [{ op: "replace", path: "/n", value: 3 }])
         data(world.socket, 3, { n: 33 })
+        world.socket.receive("streamEnd", end.payload)
         assert.equal(seen.length, 1)
-        world.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e1" })
-        data(world.socket, 3, { n: 3 })
-        patch(world.socket, 4, 3, [{ op: "replace", path: "/n", value: 4 }])
+        world.socket.receive("streamStart", { streamID: "s2", callID, epoch: "e1" })
+        data(world.socket, 3, { n: 3 }, "s2")
+        patch(world.socket, 4, 3, [{ op: "replace", path: "/n", value: 4 }], "s2")
         assert.deepEqual(state.getSnapshot(), { n: 4 })
     }
 })
@@ -103,7 +105,7 @@ test("a patch that does not fit has the whole value asked for again", async () =
 test("a patch before any value asks for one", async () => {
     const { world, state } = await observing()
     patch(world.socket, 1, 0, [{ op: "add", path: "", value: 1 }])
-    assert.equal(world.socket.take()[0].type, "streamResume")
+    assert.deepEqual(world.socket.take().map(({ type }) => type), ["streamEnd", "invocation"])
     assert.equal(state.getSnapshot(), undefined)
 })
 
@@ -353,6 +355,24 @@ test("what may pass is asked for again", async () => {
     assert.deepEqual(streamKinds(world.socket), [])
     await world.pass(3_001)
     begin(world.socket)
+})
+
+test("streams that had the same name on different connections are told apart", async () => {
+    const { world, client, state } = await observing()
+    data(world.socket, 1, "a")
+    world.socket.lose()
+    await world.pass(200)
+    world.socket.open()
+    const other = client.actor("b").state()
+    other.subscribe(() => {})
+    const calls = world.socket.take().slice(1).map(({ payload }) => payload.callID)
+    // The second is begun first, with the name that the first one had.
+    world.socket.receive("streamStart", { streamID: "s1", callID: calls[1], epoch: "f" })
+    data(world.socket, 1, "of b")
+    assert.deepEqual([state.getSnapshot(), other.getSnapshot()], ["a", "of b"])
+    world.socket.receive("streamStart", { streamID: "s2", callID: calls[0], epoch: "e1" })
+    data(world.socket, 2, "of a", "s2")
+    assert.deepEqual([state.getSnapshot(), other.getSnapshot()], ["of a", "of b"])
 })
 
 test("a stream that is refused by a server that ends is asked for at the next", async () => {

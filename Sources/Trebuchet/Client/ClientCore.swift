@@ -290,12 +290,14 @@ final class ClientCore: @unchecked Sendable {
         link.send(message)
     }
 
+    private func begin(_ anew: StreamRegistry.Anew) {
+        link?.send(OutgoingMessage.streamEnd(anew.streamID))
+        begin(anew.callNumber, .invocation(anew.target))
+    }
+
     /// Changes that the server has sent do not fit the value that is here.
     func restart(_ number: UInt64) {
-        reactor.run {
-            guard let (number, beginning) = self.streams.stopKeeping(number) else { return }
-            self.begin(number, beginning)
-        }
+        reactor.run { if let anew = self.streams.stopKeeping(number) { self.begin(anew) } }
     }
 
     func stopObserving(_ number: UInt64) {
@@ -317,7 +319,7 @@ final class ClientCore: @unchecked Sendable {
                 number: source, TransportError(.closed, "the server sent a malformed message: \(error.message)"))
         }
         switch envelope.kind {
-        case .response: return receiveResponse(message)
+        case .response: return receiveResponse(message, over: source)
         case .invocation, .repeat, .cancel: return receiveCall(message, over: source)
         case .goAway:
             let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
@@ -378,17 +380,17 @@ final class ClientCore: @unchecked Sendable {
             let again = streams.handleStreamPatch(
                 streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
                 maximumBytes: options.messageSize)
-            // The server may have to begin anew: it gets to know no epoch, so it sends a whole value.
-            if let (number, beginning) = again { begin(number, beginning) }
+            if let again { begin(again) }
         }
     }
 
-    private func receiveResponse(_ message: UnsafeRawBufferPointer) {
+    private func receiveResponse(_ message: UnsafeRawBufferPointer, over source: Int) {
         let number = number(envelope.callID, message)
         let failure = envelope.hasError ? error(in: message) : nil
         guard let call = take(number) else {
             // A stream that came too late for this connection begins with the next one.
-            if let failure, !(isSentAway && failure.code == .unavailable) {
+            let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
+            if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {
                 streams.fail(callNumber: number, error: failure)
             }
             return sendNext()

@@ -91,11 +91,17 @@ struct StreamRegistry {
         return true
     }
 
-    /// Takes a value that is told as the difference from another one. Returns how to ask for a whole value when it cannot be
-    /// made out.
+    /// A stream that is no good any more on the connection of now, and what it is of: it is asked for again, whole.
+    struct Anew: Equatable {
+        let callNumber: UInt64
+        let streamID: String
+        let target: StreamTarget
+    }
+
+    /// Takes a value that is told as the difference from another one. Returns what to ask for anew when it cannot be made out.
     mutating func handleStreamPatch(
         streamID: String, sequence: UInt64, base: UInt64, patch: UnsafeRawBufferPointer, maximumBytes: Int
-    ) -> (callNumber: UInt64, beginning: Beginning)? {
+    ) -> Anew? {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return nil
         }
@@ -115,8 +121,8 @@ struct StreamRegistry {
     }
 
     /// The changes of a stream do not fit the value that its readers have: it begins anew, and its values are put together
-    /// as JSON from now on. Returns how to ask for that, when there is something to ask.
-    mutating func stopKeeping(_ number: UInt64) -> (callNumber: UInt64, beginning: Beginning)? {
+    /// as JSON from now on. Returns what to ask for anew, when there is something to ask.
+    mutating func stopKeeping(_ number: UInt64) -> Anew? {
         guard let entry = entries[number], entry.sink.kept != nil else { return nil }
         entries[number]?.sink.stopKeeping()
         // Without a connection, or when it begins anew already, it will come whole.
@@ -127,15 +133,12 @@ struct StreamRegistry {
     }
 
     /// Nothing of the stream counts until the server has begun it anew, with a whole value.
-    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> (
-        callNumber: UInt64, beginning: Beginning
-    )? {
+    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> Anew? {
         guard let entry = entries[number] else { return nil }
         numbers[streamID] = nil
+        entries[number]?.streamID = nil
         entries[number]?.epoch = ""
-        let beginning = Beginning.resumption(
-            streamID: streamID, entry.target, epoch: "", lastSequence: 0)
-        return (number, beginning)
+        return Anew(callNumber: number, streamID: streamID, target: entry.target)
     }
 
     mutating func handleStreamEnd(streamID: String, reason: StreamEndReason) {
@@ -150,13 +153,13 @@ struct StreamRegistry {
     }
 
     mutating func handleStreamError(streamID: String, error: TrebuchetError) {
-        guard let number = numbers[streamID] ?? entries.first(where: { $0.value.streamID == streamID })?.key else {
-            return
-        }
-        end(number, .failed(error))
+        if let number = numbers[streamID] { end(number, .failed(error)) }
     }
 
-    /// The invocation that was to start a stream was refused.
+    /// Whether it has begun on any connection.
+    func hadBegun(callNumber: UInt64) -> Bool { entries[callNumber]?.streamID != nil }
+
+    /// What was to start a stream was refused.
     mutating func fail(callNumber: UInt64, error: TrebuchetError) { end(callNumber, .failed(error)) }
 
     /// Forgets a stream that nobody reads. Returns its streamID when the server has started it.

@@ -30,7 +30,7 @@ struct AskedStream: Sendable {
     let actor: ActorName
     /// `observeState`
     let target: String
-    /// Of one that is taken up again.
+    /// What a client calls it that took it up again and has no `callID` for it.
     let resumed: [UInt8]?
 }
 
@@ -52,9 +52,10 @@ extension Session {
 
     /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now, and
     /// the newest value unless it has that already.
+    ///
+    /// The stream gets a name of this connection. What it was called before may be another's here by now.
     func resume(_ message: borrowing Message) {
         let envelope = message.envelope
-        let streamID = Array(message.bytes(envelope.pointee.streamID))
         do {
             let (record, type): (ActorRecord?, ActorType)
             switch place(of: message) {
@@ -74,23 +75,29 @@ extension Session {
             let epoch = envelope.pointee.epoch
             let seen = StreamRequest.Seen(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
-            if let old = streams[streamID] { forget(old) }
-            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: streamID)
+            let resumed = ownName(in: message)
+            if let resumed, let old = streams[resumed] { forget(old) }
+            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: resumed)
+            let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let request = StreamRequest(
-                name: name, streamID: streamID,
-                callID: envelope.pointee.callID.isAbsent ? streamID : Array(message.callID),
+                name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [],
                 filter: try filter(in: message), seen: seen, stake: try stake(filtered: hasFilter(message)))
             begin(request, of: record, message)
         } catch {
-            failStream(streamID, error)
+            fail(message, error)
         }
+    }
+
+    /// What the client calls the stream that it takes up again: older ones know it by that, and others that leave out the `callID`.
+    private func ownName(in message: borrowing Message) -> [UInt8]? {
+        let envelope = message.envelope
+        guard version != .v3 || envelope.pointee.callID.isAbsent else { return nil }
+        return Array(message.bytes(envelope.pointee.streamID))
     }
 
     /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
     func fail(_ message: borrowing Message, _ error: any Error) {
-        if message.kind == .streamResume {
-            return failStream(Array(message.bytes(message.envelope.pointee.streamID)), error)
-        }
+        if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         guard version != .v3, TargetNames.isStream(message.target) else { return fail(message.callID, error) }
         let name = AskedStream(actor: ActorName(message.actorName), target: message.target, resumed: nil)
         refuse(name, Array(message.callID), error)
