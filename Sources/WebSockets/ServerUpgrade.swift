@@ -75,12 +75,13 @@ final class ServerUpgrade: ByteChannelDelegate {
             if buffer.isEmpty { limitHead() }
         }
         // Nearly every head comes in one piece and is read where it lies.
-        if buffer.isEmpty {
-            read(bytes) { _ in buffer.append(UnsafeRawBufferPointer(bytes)) }
-        } else {
-            buffer.append(UnsafeRawBufferPointer(bytes))
-            read(buffer.mutableBytes) { _ in }
-        }
+        if buffer.isEmpty { return read(bytes) }
+        // What is read is nobody else's meanwhile: whoever keeps or forgets something does so in `buffer`.
+        var whole = ByteBuffer()
+        swap(&whole, &buffer)
+        whole.append(UnsafeRawBufferPointer(bytes))
+        // Used behind the reading in any case, so that its memory lives until then.
+        if isHead(whole.mutableBytes) { whole.removeAll() } else { swap(&whole, &buffer) }
     }
 
     func channelDidBecomeWritable(_ channel: ByteChannel) { conversation?.didBecomeWritable() }
@@ -93,10 +94,15 @@ final class ServerUpgrade: ByteChannelDelegate {
         table.remove(self)
     }
 
-    /// `bytes` are all bytes so far; `keep` is called when they are not yet a head.
-    private func read(_ bytes: UnsafeMutableRawBufferPointer, keep: (Int) -> Void) {
+    /// Reads all bytes so far, which lie elsewhere than in `buffer`, and keeps them if they are not yet a head.
+    private func read(_ bytes: UnsafeMutableRawBufferPointer) {
+        if !isHead(bytes) { buffer.append(UnsafeRawBufferPointer(bytes)) }
+    }
+
+    /// Whether they were a head, or can be none, and what is to be done was done. They must not lie in `buffer`.
+    private func isHead(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
         switch scanner.scan(UnsafeRawBufferPointer(bytes)) {
-        case .incomplete: keep(bytes.count)
+        case .incomplete: return false
         case .rejection(let rejection): answer(rejection.response)
         case .complete(let length):
             do throws(HTTPRejection) {
@@ -106,6 +112,7 @@ final class ServerUpgrade: ByteChannelDelegate {
                 answer(error.response)
             }
         }
+        return true
     }
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
@@ -129,7 +136,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         guard let admit = configuration.admit else { return decide(upgrade, agreement, rest) }
         // A peer that sends before it is answered waits, or is kept up to the size of a buffer.
         channel.pauseReading()
-        buffer = ByteBuffer()
+        buffer.reset(keepingAtMost: 0)
         buffer.append(UnsafeRawBufferPointer(rest))
         isAnswered = true
         let pending = Pending(upgrade: self)
@@ -228,9 +235,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         guard !isAnswered, let conversation else { return }
         limitHead()
         channel.corked {
-            conversation.takeKept { bytes in
-                read(bytes) { _ in buffer.append(UnsafeRawBufferPointer(bytes)) }
-            }
+            conversation.takeKept { read($0) }
         }
         // Not when it was whole: then it is being answered, or the WebSocket has begun.
         if !isAnswered, conversation.isIdle { channel.resumeReading() }

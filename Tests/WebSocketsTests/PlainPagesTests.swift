@@ -1,3 +1,4 @@
+import Dispatch
 import Networking
 import Synchronization
 import Testing
@@ -19,6 +20,9 @@ struct PlainPagesTests {
             return Array(bytes.prefix(3_000_000))
         }()
         let pieces = Reads()
+        /// What the one piece of `/gated` waits for, and that of `/stuck`.
+        let gate = DispatchSemaphore(value: 0)
+        let other = DispatchSemaphore(value: 0)
 
         func answer(_ request: PlainRequest) -> PlainAnswer? {
             let ok = HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"])
@@ -35,6 +39,16 @@ struct PlainPagesTests {
                             return Array(Self.large[offset..<min(offset + count, Self.large.count)])
                         })
                 }
+            case "/gated", "/stuck":
+                let (pieces, gate) = (pieces, request.head.path == "/gated" ? gate : other)
+                return .page(
+                    PageReply(
+                        ok,
+                        rest: PageReply.Rest(count: 5, blocks: true) { _, count in
+                            pieces.note(count)
+                            gate.wait()
+                            return Array("late\n".utf8)
+                        }))
             case "/short":
                 return .lookUp { PageReply(ok, rest: PageReply.Rest(count: 100, blocks: true) { _, _ in nil }) }
             case "/healthz": return .last(HTTPResponse(status: 200, text: "ok"))
@@ -105,7 +119,8 @@ struct PlainPagesTests {
         }
         for path in paths { #expect(try Self.receive(peer).body.count == (path == "/small" ? 6 : 3_000_000)) }
         #expect(try peer.receiveHead().hasPrefix("HTTP/1.1 101 "))
-        #expect(try peer.receiveFrame().payload == Array("last".utf8))
+        let frame = try peer.receiveFrame()
+        #expect(frame.opcode == 1 && frame.payload == Array("last".utf8), "\(frame.opcode) \(frame.payload)")
     }
 
     @Test("hundreds of requests at once are all answered, and nothing is held for them afterwards")
@@ -118,28 +133,30 @@ struct PlainPagesTests {
         #expect(await eventually { budget.usedBytes == 0 })
     }
 
-    @Test(
-        "a server that is to go ends idle connections at once, and others behind their page or when their time is over")
+    @Test("a server that is to go ends idle connections at once, others behind their page or when time is over")
     func shutdown() async throws {
-        let server = try Self.server()
+        let site = Site()
+        defer { for gate in [site.gate, site.other] { gate.signal() } }
+        let server = try Self.server(WebSocketLimits(), memory: nil, site)
         let port = server.address.port
-        let (idle, taking) = try (RawPeer(port: port), RawPeer(port: port))
-        let slow = try RawPeer(port: port, receiveBuffer: 4096)
+        let (idle, taking, stuck) = try (RawPeer(port: port), RawPeer(port: port), RawPeer(port: port))
         try idle.send(Self.get("/small"))
         #expect(try Self.receive(idle).body.count == 6)
-        for peer in [taking, slow] {
-            try peer.send(Self.get("/file") + Self.get("/small"))
-            #expect(try peer.receiveHead().hasPrefix("HTTP/1.1 200 "))
-        }
+        try taking.send(Self.get("/gated") + Self.get("/small"))
+        try stuck.send(Self.get("/stuck"))
+        #expect(await eventually { site.pieces.count == 2 })
         await server.stopAccepting()
         await server.refuseUpgrades()
         #expect(try idle.receiveToEnd() == [])
         let end = Task { await server.endPages(within: .seconds(30)) }
-        #expect(try taking.receiveToEnd() == Site.large)
-        // For nobody but the one that takes nothing, and until its time is over.
+        site.gate.signal()
+        #expect(try Self.receive(taking).body == Array("late\n".utf8))
+        #expect(try taking.receiveToEnd() == [])
         await server.endPages(within: .milliseconds(1))
         await end.value
-        #expect(((try? slow.receiveToEnd()) ?? []).count < Site.large.count)
+        let head = try stuck.receiveHead()
+        #expect(head.hasPrefix("HTTP/1.1 200 "))
+        #expect(try stuck.receiveToEnd() == [])
         await server.shutdown()
     }
 

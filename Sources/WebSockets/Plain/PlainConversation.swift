@@ -203,6 +203,8 @@ final class PlainConversation: InLine {
         var bytes = ByteBuffer()
         swap(&bytes, &kept)
         body(bytes.mutableBytes)
+        // Used behind the reading, so that their memory lives until then.
+        bytes.removeAll()
         // What is less than before always has room.
         try? count()
     }
