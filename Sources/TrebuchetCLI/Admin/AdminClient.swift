@@ -15,6 +15,8 @@ struct AdminClient {
 
     let link: AdminLink
 
+    init(link: AdminLink) { self.link = link }
+
     init(_ arguments: ParsedArguments) throws {
         switch (arguments.string("--data"), arguments.string("--admin-socket")) {
         case (_, let path?): link = try .connect(to: path)

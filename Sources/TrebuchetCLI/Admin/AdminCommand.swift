@@ -67,12 +67,22 @@ enum AdminCommand {
     private static let removeCollection = CommandSpec(
         name: "admin remove-collection", summary: "remove all documents of a collection", operands: "<collection>",
         operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
-        discussion: example("remove-collection drafts --data chat.db --yes"),
+        discussion: """
+            A part after the other; standard error says how far it is. Ended in between, it has removed what was created first:
+              trebuchet admin remove-collection drafts --data chat.db --yes
+            """,
         run: { arguments in
-            let name = arguments.operands[0]
+            let (name, part) = (arguments.operands[0], 5_000)
             try Confirmation.ask("remove collection '\(name)' with all its documents?", arguments)
-            let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: nil))
-            guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
+            let client = try AdminClient(arguments)
+            var count = 0
+            while true {
+                let answer = try await client.ask(.removeOldest(collection: name, limit: part))
+                guard case .removed(let removed) = answer else { throw AdminClient.unexpected(answer) }
+                count += removed
+                guard removed == part else { break }
+                Console.error("trebuchet admin remove-collection: \(count) documents so far")
+            }
             guard count > 0 else { throw AdminClient.Refused(description: "there is nothing in collection '\(name)'") }
             print("removed collection '\(name)' with \(count) documents")
         })

@@ -5,8 +5,8 @@ import TrebuchetServices
 /// `trebuchet admin import`
 struct DocumentImport {
     /// What is handed over at once.
-    private static let documentsPerRequest = 200
-    private static let bytesPerRequest = 1 << 20
+    private static let documentsPerRequest = 100
+    private static let bytesPerRequest = 512 << 10
     private static let step = 10_000
 
     /// A line that is no good; what stands before it is there.

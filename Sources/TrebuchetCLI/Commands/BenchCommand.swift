@@ -238,7 +238,8 @@ enum BenchCommand {
     private static let services = CommandSpec(
         name: "bench services", summary: "what presence, topics and writes to collections cost server and members",
         options: [
-            OptionSpec("--part", "NAME", "presence, topics or collections (all three)"),
+            OptionSpec("--part", "NAME", "presence, topics or collections (all three), or large"),
+            OptionSpec("--documents", "N", "of the large collection (100000)"),
             OptionSpec("--members", "N", "members of a room (1000)"),
             OptionSpec("--rate", "N", "presence: patches per second of all members together (100)"),
             OptionSpec("--size", "BYTES", "of a patch or an event (100)"), seconds, json,
@@ -246,11 +247,20 @@ enum BenchCommand {
         discussion: """
             Starts a server in a process of its own, with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
             the processor time of that process against the time that passed.
+
+            --part large fills a collection of a server of its own, and tells for each step how long it took and how long another
+            client waited at most for an answer meanwhile.
             """,
         run: { arguments in
             let part = arguments.string("--part")
-            if let part, !["presence", "topics", "collections"].contains(part) {
-                throw UsageError("--part \(part): presence, topics or collections")
+            if let part, !["presence", "topics", "collections", "large"].contains(part) {
+                throw UsageError("--part \(part): presence, topics, collections or large")
+            }
+            var report = BenchReport()
+            if part == "large" {
+                let documents = try arguments.int("--documents", in: 100...100_000) ?? 100_000
+                try await LargeCollectionLoad(documents: documents).run(into: &report)
+                return report.print(asJSON: arguments.has("--json"))
             }
             let members = try arguments.int("--members", in: 2...1_000) ?? 1_000
             let rate = try arguments.double("--rate", in: 0.1...10_000) ?? 100
@@ -258,7 +268,6 @@ enum BenchCommand {
             let seconds = try arguments.double("--seconds", in: 0.1...3600) ?? 5
             let server = try ChildServer(services: "rooms,collections")
             defer { server.stop() }
-            var report = BenchReport()
             if part ?? "presence" == "presence" {
                 let load = PresenceLoad(rate: rate, bytes: size)
                 try await load.run(server, members: members, seconds: seconds, into: &report)

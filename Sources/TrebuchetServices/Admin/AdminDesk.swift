@@ -54,6 +54,9 @@ struct AdminDesk: Sendable {
             return .documents(part(of: all, after, try page(limit), \.encodedByteCount, by: { $0.id.text }))
         case .removeDocuments(let name, let ids):
             return .removed(try await hosted(collections, CollectionHost.name).remove(ids, from: name))
+        case .removeOldest(let name, let limit):
+            guard limit > 0 else { throw Refusal("at least one document is removed at a time") }
+            return .removed(try await hosted(collections, CollectionHost.name).removeOldest(limit, from: name))
         case .restore(let name, let documents, let replaces):
             let host = try hosted(collections, CollectionHost.name)
             return .restored(try await host.restore(documents, in: name, replaces: replaces))

@@ -3,8 +3,9 @@ package enum AdminRequest: Codable, Sendable {
     case collections(after: String?, limit: Int)
     /// By the bytes of their ids. Fewer than asked for, and one at least, where more would not fit into a line.
     case documents(collection: String, after: String?, limit: Int)
-    /// Without ids: all.
-    case removeDocuments(collection: String, ids: [DocumentID]?)
+    case removeDocuments(collection: String, ids: [DocumentID])
+    /// The documents that were created first, so many at most.
+    case removeOldest(collection: String, limit: Int)
     /// All documents at one moment: answered with a line for each, and with `end`.
     case export(collection: String)
     case restore(collection: String, documents: [Document], replaces: Bool)
@@ -25,9 +26,9 @@ package enum AdminRequest: Codable, Sendable {
         switch self {
         case .collections: "list collections"
         case .documents(let collection, _, _): "list documents of '\(collection)'"
-        case .removeDocuments(let collection, let ids?):
+        case .removeDocuments(let collection, let ids):
             "remove \(ids.map { "'\($0)'" }.joined(separator: ", ")) from collection '\(collection)'"
-        case .removeDocuments(let collection, nil): "remove collection '\(collection)'"
+        case .removeOldest(let collection, let limit): "remove \(limit) documents of collection '\(collection)'"
         case .export(let collection): "export collection '\(collection)'"
         case .restore(let collection, let documents, let replaces):
             "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") those that are there"

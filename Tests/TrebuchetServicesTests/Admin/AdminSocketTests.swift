@@ -35,12 +35,23 @@ import TrebuchetTesting
                 return
             }
             await shows(todos) { $0.items.ids == ["2"] }
-            guard case .removed(1) = try await admin.ask(.removeDocuments(collection: "todos", ids: nil)) else {
+            guard case .removed(1) = try await admin.ask(.removeOldest(collection: "todos", limit: 10)) else {
                 Issue.record("they were not removed")
                 return
             }
             await shows(todos) { $0.items.isEmpty && !$0.isLoading }
             #expect(try await admin.documents("todos").isEmpty)
+            // Of many the oldest go first.
+            _ = try await admin.restore(["9", "5", "7"].map { try todo($0) }, replaces: false)
+            for (removed, left) in [(2, ["7"]), (1, [])] {
+                let answer = try await admin.ask(.removeOldest(collection: "todos", limit: 2))
+                guard case .removed(let count) = answer else {
+                    Issue.record("\(answer)")
+                    return
+                }
+                #expect(count == removed)
+                #expect(try await admin.documents("todos").map(\.id) == left.map { DocumentID($0) })
+            }
         }
     }
 
@@ -99,7 +110,7 @@ import TrebuchetTesting
                 Issue.record("there is no first document")
                 return
             }
-            _ = try await other.ask(.removeDocuments(collection: "todos", ids: nil))
+            _ = try await other.ask(.removeOldest(collection: "todos", limit: 10))
             var ids = [first.id]
             var count: Int?
             while count == nil {
@@ -122,7 +133,7 @@ import TrebuchetTesting
             for name in ["a", "b", "c", "d"] {
                 _ = try await admin.restore([try todo("1"), try todo("2")], replaces: false, in: name)
             }
-            _ = try await admin.ask(.removeDocuments(collection: "b", ids: nil))
+            _ = try await admin.ask(.removeOldest(collection: "b", limit: 10))
             func names(_ after: String?, _ limit: Int) async throws -> [String] {
                 guard case .collections(let found) = try await admin.ask(.collections(after: after, limit: limit))
                 else {

@@ -45,11 +45,15 @@ extension CollectionHost {
         try await withCollection(name) { try $0.contents() }.sorted { $0.created < $1.created }
     }
 
-    /// Deletes these documents, or all that there are when it begins, a part after the other.
+    /// Deletes the oldest documents, so many at most.
+    func removeOldest(_ limit: Int, from name: String) async throws -> Int {
+        try await remove(documents(of: name).prefix(limit).map(\.id), from: name)
+    }
+
+    /// Deletes documents, a part after the other.
     ///
     /// - Returns: how many there were.
-    func remove(_ ids: [DocumentID]?, from name: String) async throws -> Int {
-        let ids = if let ids { ids } else { try await documents(of: name).map(\.id) }
+    func remove(_ ids: [DocumentID], from name: String) async throws -> Int {
         var count = 0
         for start in stride(from: 0, to: ids.count, by: Self.removedAtOnce) {
             let part = ids[start..<min(start + Self.removedAtOnce, ids.count)]

@@ -90,7 +90,7 @@ import TrebuchetTesting
             let restored = try await world.host.restore(documents, in: "todos", replaces: false)
             #expect(restored.created == 1_200)
             await shows(todos) { $0.items.count == 10 }
-            let removed = try await world.host.remove(nil, from: "todos")
+            let removed = try await world.host.removeOldest(2_000, from: "todos")
             #expect(removed == 1_200)
             await shows(todos) { $0.items.isEmpty }
             let left = try await world.host.documents(of: "todos")
