@@ -188,15 +188,44 @@ async function play(number, game) {
     await Promise.all([lane(0), lane(1)])
 }
 
+/** Parts of states, and what their values are: of another stream they would be something else. */
+const parts = [
+    ["observeLedger", "/calls", (value) => Array.isArray(value) && value.every(Number.isInteger)],
+    ["observeLedger", "/isClosed", (value) => typeof value === "boolean"],
+    ["observeBoard", "/cells", (value) => Array.isArray(value) && value.every(({ id }) => id !== undefined)],
+    ["observeRound", "/number", Number.isInteger],
+]
+
+/** Looks in for a moment, again and again, until the calls have ended: so streams begin and end while connections do. */
+async function visit(name, number, game) {
+    const random = randomOf(seed * 1013 + number)
+    while (!areCallsOver) {
+        const [target, path, isRight] = parts[random(parts.length)]
+        const part = game.state(target).filter({ path })
+        const end = part.subscribe(() => {
+            const value = part.getSnapshot()
+            if (!isRight(value)) finding(`${name}: ${path} of ${target} was ${JSON.stringify(value)}`.slice(0, 200))
+            totals.values++
+        })
+        // At times longer than a stream goes on that nobody observes.
+        await wait(random(60))
+        end()
+        await wait(random(3) ? random(20) : 100 + random(50))
+    }
+}
+
+let areCallsOver = false
 const readers = []
 for (let game = 0; game < games; game++) readers.push(watch(`witness ${first}`, game, client(direct).actor(`games/${game}`)))
 const players = links.map((url, index) => {
     const number = first + index
     const game = client(url).actor(`games/${number % games}`)
     readers.push(watch(`player ${number}`, number % games, game))
+    for (let visitor = 0; visitor < 3; visitor++) visit(`player ${number}`, number * 10 + visitor, game)
     return play(number, game)
 })
 await Promise.all(players)
+areCallsOver = true
 say("calls-ended")
 await Promise.all(readers)
 say("totals " + JSON.stringify(totals))
