@@ -72,8 +72,15 @@ final class Player: Sendable {
             name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent)
     }
 
-    /// Makes its calls, two at a time.
+    /// Makes its calls, two at a time, and looks in on the other game meanwhile.
     func play(calls: Int) async {
+        let looks = (0..<2).map { number in
+            Task {
+                var onlooker = try Onlooker(client, number, of: self, seed: seed)
+                try await onlooker.run()
+            }
+        }
+        defer { for look in looks { look.cancel() } }
         await withTaskGroup(of: Void.self) { group in
             for lane in 0..<2 {
                 group.addTask { [self] in
