@@ -91,9 +91,9 @@ enum TypeScriptText {
     /// Without what ends a comment or a line, or turns the direction of a text.
     private static func harmless(_ line: String) -> String {
         var scalars = String.UnicodeScalarView()
-        var previous: Unicode.Scalar?
         for scalar in line.unicodeScalars {
-            if previous == "*", scalar == "/" { scalars.append("\\") }
+            // Of what is written: a character that is left out stands between no two others.
+            if scalars.last == "*", scalar == "/" { scalars.append("\\") }
             switch scalar {
             case "\t": scalars.append(" ")
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\u{202A}"..."\u{202E}",
@@ -102,7 +102,6 @@ enum TypeScriptText {
                 break
             default: scalars.append(scalar)
             }
-            previous = scalar
         }
         return String(scalars)
     }

@@ -37,6 +37,9 @@ import Testing
             "A", "/// Ends */ alert(1) /* here\nstruct A: Codable {\n    /** a\n * /* b */ c */ let a: Int }",
             #"/** Ends *\/ alert(1) /* here */"#, "     * /* b *\\/ c\n"),
         Row(
+            "A", "/// Ends *\u{202A}/ alert(1); /\u{2066}* here *\u{1}\u{7F}/\nstruct A: Codable { let a: Int }",
+            #"/** Ends *\/ alert(1); /* here *\/ */"#),
+        Row(
             "A", #"enum A: String, Codable { case a = "\"\\\n\u{2028}*/", b }"#,
             #"export type A = "\"\\\n\u2028*/" | "b""#),
         Row(

@@ -27,10 +27,12 @@ struct PlainSocket {
     }
 
     func send(_ bytes: [UInt8]) {
-        let sent = bytes.withUnsafeBytes {
-            Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-        }
-        precondition(sent == bytes.count, "send: \(String(cString: strerror(errno)))")
+        precondition(isTaken(bytes), "send: \(String(cString: strerror(errno)))")
+    }
+
+    /// Sends what a peer that has gone does not take.
+    func isTaken(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) } == bytes.count
     }
 
     /// Whether the first bytes that come are those of an answer with this status. Blocks.

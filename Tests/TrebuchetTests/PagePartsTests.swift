@@ -128,7 +128,8 @@ import Testing
             .deletingLastPathComponent()
         for (text, path) in [
             (WebFiles.trebuchet, "Web/dist/trebuchet.js"), (WebFiles.services, "Web/dist/trebuchet-services.js"),
-            (WebFiles.start, "Web/start/index.html"),
+            (WebFiles.exact, "Web/dist/trebuchet-exact.js"), (WebFiles.dom, "Web/dist/dom.js"),
+            (WebFiles.svelte, "Web/dist/svelte.js"), (WebFiles.start, "Web/start/index.html"),
         ] {
             let file = (try? Data(contentsOf: root.appending(path: path))) ?? Data()
             #expect(text.withUTF8Buffer { Data($0) } == file, "\(path) has changed: run scripts/embed")

@@ -89,7 +89,7 @@ export class Calls {
         if (signal?.aborted) return refuse("cancelled", target + " was cancelled")
         const { waitingCalls = 1000 } = this._options
         if (this._waiting.length >= waitingCalls * (connection._line ? 10 : 1)) {
-            return refuse("rateLimited", this._waiting.length + " calls wait to be sent already (waitingCalls)")
+            return refuse("rateLimited", this._waiting.length + " calls wait already (waitingCalls)")
         }
         if (!connection._isExpected) {
             return refuse("unavailable", "there is no connection: " + connection._status.getSnapshot().error?.message)
@@ -132,7 +132,7 @@ export class Calls {
         const timer =
             patience &&
             world.setTimeout(() => {
-                const what = call._wasSent ? "answered" : "sent, for want of a connection,"
+                const what = call._wasSent ? "answered" : "sent"
                 stop("timeout", `${target} was not ${what} within ${patience} ms`)
             }, patience)
         signal?.addEventListener("abort", abort)
@@ -250,7 +250,7 @@ export class Calls {
     }
 
     private _endUnknown(call: PendingCall, error: TrebuchetError): void {
-        const text = `${call._method.target} was sent and not answered, so it may have run: ${error.message}`
+        const text = `${call._method.target} was sent and may have run: ${error.message}`
         call._end(new TrebuchetError("unknownOutcome", text))
     }
 }

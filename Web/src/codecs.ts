@@ -37,8 +37,11 @@ export const bigint: Codec<bigint> = {
 /** Swift's `Decimal`, as text. With more digits than a double holds it needs the exact coder. */
 export const decimal: Codec<any> = {
     read: String,
-    // Fifteen digits fit into any double.
-    write: (value) => (value.replace(/\D/g, "").length < 16 ? Number(value) : new ExactNumber(value)),
+    write(value) {
+        if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) throw new TypeError("no number: " + value)
+        // Fifteen digits fit into any double, if the exponent does.
+        return value.replace(/\D/g, "").length < 16 && isFinite(value) ? Number(value) : new ExactNumber(value)
+    },
 }
 
 /** An array whose elements need a codec. */

@@ -28,6 +28,8 @@ export interface Line {
     /** There is none while a token is asked for. */
     _socket?: any
     _since: number
+    /** Also of one that is left to its calls. */
+    _heartbeat: Heartbeat
     /** Known once the server has answered `hello`: calls may go. */
     _terms?: Terms
 }
@@ -63,11 +65,10 @@ export class Connection {
     /** The server has said when to come back. */
     private _isTold = false
     private _connectTimer: any
-    private _heartbeat: Heartbeat
     private _failures = 0
     private _wasLive = false
     private _isRefused = false
-    private _error: TrebuchetError | undefined
+    _error: TrebuchetError | undefined
     private _unlisten: () => void
 
     constructor(
@@ -78,11 +79,6 @@ export class Connection {
         private _owner: ConnectionOwner
     ) {
         this._status = new Value<Status>({ phase: "connecting", since: _world.now(), failures: 0 })
-        this._heartbeat = new Heartbeat(
-            _world,
-            () => this._send(this._line!, "hello", {}),
-            () => this._abandon(this._line!, _url + " says nothing any more")
-        )
         this._unlisten = _world.listen(({ type }) => this._wake(type))
         this._connect()
     }
@@ -108,7 +104,7 @@ export class Connection {
         this._error = undefined
         this._cancelRetry()
         if (this._line) this._leave(this._line)
-        if (!this._attempt) this._connect()
+        this._connect()
     }
 
     _close(): void {
@@ -118,7 +114,6 @@ export class Connection {
         this._unlisten()
         this._cancelRetry()
         this._world.clearTimeout(this._connectTimer)
-        this._heartbeat._stop()
         for (const line of [this._line, this._attempt, ...this._leaving]) if (line) this._drop(line)
         this._line = this._attempt = undefined
         this._tell()
@@ -162,20 +157,28 @@ export class Connection {
     // What an attempt comes to
 
     private async _connect(): Promise<void> {
+        if (this._isDone) return
         const { token } = this._options
-        const line: Line = (this._attempt = { _since: 0 })
+        const line: Line = (this._attempt = {
+            _since: 0,
+            _heartbeat: new Heartbeat(
+                this._world,
+                () => this._send(line, "hello", {}),
+                () => this._abandon(line, this._url + " says nothing")
+            ),
+        })
         let given: unknown
         try {
             // Waited for in any case: who connects has the client before anything happens.
             given = await (typeof token === "function" ? token() : token)
         } catch (error) {
-            const text = "there is no token to connect with: " + (error as any)?.message
+            const text = "no token: " + error
             return this._attemptFailed(line, new TrebuchetError("unauthenticated", text))
         }
         if (line !== this._attempt) return
         // Others cannot stand in the field; said here, since the socket's own error would quote it.
         if (given && !/^[\w\-.~+]+$/.test(given as string)) {
-            const text = "a token has letters, digits and -._~+ alone"
+            const text = "a token has letters, digits, -._~+"
             return this._attemptFailed(line, new TrebuchetError("invalidArguments", text), true)
         }
         const protocols = ["trebuchet.v3"]
@@ -184,12 +187,12 @@ export class Connection {
         try {
             socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(this._url, protocols)
         } catch {
-            const text = `there is no WebSocket, or ${this._url} is no address of one`
+            const text = `no WebSocket is given, or ${this._url} is no address`
             return this._attemptFailed(line, new TrebuchetError("unavailable", text), true)
         }
         line._socket = socket
         this._connectTimer = this._world.setTimeout(
-            () => this._abandon(line, `${this._url} did not answer within ${connectTimeout / 1000} s`),
+            () => this._abandon(line, `${this._url} did not answer in ${connectTimeout / 1000} s`),
             connectTimeout
         )
         let status: number | undefined
@@ -201,10 +204,10 @@ export class Connection {
             const { code } = event
             const isFinal = line === this._attempt && (status === 403 || (status === 401 && typeof token !== "function"))
             const why = line._since
-                ? `the connection to ${this._url} was closed (${code}${event.reason ? " " + event.reason : ""})`
+                ? `lost ${this._url} (${code}${event.reason ? " " + event.reason : ""})`
                 : status
                 ? `${this._url} answers ${status}`
-                : `${this._url} cannot be reached, or refuses this page or its token: a browser does not tell`
+                : `${this._url} cannot be reached, or refuses this page or its token`
             const wasSignedOut = status === 401 ? "unauthenticated" : status === 403 ? "unauthorized" : "unavailable"
             this._detach(line)
             this._ended(line, new TrebuchetError(wasSignedOut, why), isFinal)
@@ -222,23 +225,23 @@ export class Connection {
         this._line = line
         line._since = this._world.now()
         this._send(line, "hello", {})
-        this._heartbeat._start()
+        line._heartbeat._start()
         // Streams first: who calls and observes sees what the call has changed.
         this._owner._opened(line)
         this._settle()
     }
 
     private _received(line: Line, text: unknown): void {
-        if (line === this._line) this._heartbeat._heard()
+        line._heartbeat._heard()
         try {
             const { type, payload } = this._coder.parse(text as string) as any
-            if (type === "hello" || (type === "error" && !line._terms)) this._greeted(line, payload)
+            if (type === "error" && payload.code === "unauthenticated") this._unauthenticated(line, payload.message)
+            else if (type === "hello" || (type === "error" && !line._terms)) this._greeted(line, payload)
             else if (type === "goAway") this._goAway(line, Number(payload.reconnectAfterMilliseconds) || 0)
-            else if (type === "error" && payload.code === "unauthenticated") this._unauthenticated(line, payload.message)
             else this._owner._received(type, payload, line)
         } catch (error) {
             // A server that sends what nobody can read is not to be trusted with the rest.
-            this._abandon(line, "the server sent what is no message: " + (error as any)?.message)
+            this._abandon(line, "no message: " + error)
         }
     }
 
@@ -260,7 +263,6 @@ export class Connection {
         this._leaving.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
-            this._heartbeat._stop()
             this._line = undefined
             this._countAnew(line)
         }
@@ -277,6 +279,7 @@ export class Connection {
 
     /** Final is what another attempt would meet with, too. */
     private _failed(error: TrebuchetError, isFinal = false, isRefused = isFinal): void {
+        if (this._isDone) return
         this._error = error
         this._failures++
         this._isRefused = isRefused
@@ -285,7 +288,13 @@ export class Connection {
         this._owner._gaveUp(error)
     }
 
+    /** Closed, or connected, or about to be: who was told that a line has gone may have seen to it already. */
+    private get _isDone(): unknown {
+        return this._isClosed || this._line || this._attempt
+    }
+
     private _schedule(atLeast: number, isTold = false): void {
+        if (this._isDone) return
         this._cancelRetry()
         this._isTold = isTold
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
@@ -314,7 +323,6 @@ export class Connection {
 
     /** Nothing more goes over the line of now; what was sent may be answered. */
     private _leave(line: Line): void {
-        this._heartbeat._stop()
         this._line = undefined
         this._leaving.add(line)
         this._tell()
@@ -328,6 +336,7 @@ export class Connection {
     }
 
     private _detach(line: Line): void {
+        line._heartbeat._stop()
         const { _socket } = line
         _socket.onopen = _socket.onmessage = _socket.onclose = null
         // Node's sockets throw an error that nobody listens to.
@@ -338,7 +347,7 @@ export class Connection {
     private _wake(kind: string): void {
         this._tell()
         if (!this._world.isVisible()) return
-        if (this._line) this._heartbeat._ask(/line/.test(kind))
+        if (this._line) this._line._heartbeat._ask(/line/.test(kind))
         else if (this._retry && !this._isTold) {
             this._cancelRetry()
             this._connect()

@@ -13,9 +13,11 @@ function worth(text: string): string | undefined {
     if (!parts) return undefined
     const [, sign, whole = "", fraction = "", exponent = "0"] = parts
     const digits = (whole + fraction).replace(/^0+/, "")
-    const significant = digits.replace(/0+$/, "")
-    if (!significant) return "0"
-    return sign + significant + "e" + (Number(exponent) - fraction.length + digits.length - significant.length)
+    // By hand: a pattern would look at each row of zeros from each of its places.
+    let { length } = digits
+    while (digits[length - 1] === "0") length--
+    if (!length) return "0"
+    return sign + digits.slice(0, length) + "e" + (Number(exponent) - fraction.length + digits.length - length)
 }
 
 /** Something that does not stand in a text. */

@@ -4,7 +4,7 @@ import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Source, Target } from "./source.js"
 
-/** Milliseconds that a stream goes on when nobody observes it any more: a view that is made anew takes it over. */
+/** Milliseconds that a stream goes on when nobody observes it any more: a view that is made anew takes it over. And until one is asked for anew. */
 const lingering = 100
 /** The longest that a server can have us wait before a stream is asked for again. */
 const longestWait = 600_000
@@ -46,6 +46,8 @@ export class Streams {
         this._world.clearTimeout(source._timer)
         this._active.add(source)
         this._begin(source)
+        // Not before who observes has what ends it.
+        if (this._connection._isClosed) Promise.resolve().then(() => this._fail(source, this._connection._error!))
         return () => {
             for (const end of ends.splice(0)) end()
             if (!source._listeners._count) this._later(source, lingering)
@@ -136,7 +138,8 @@ export class Streams {
             // A whole value is asked for.
             this._end(line, streamID)
             source._restarted()
-            this._begin(source)
+            // Not again and again without a pause.
+            this._later(source, lingering)
         } else if (kind === "streamError") this._didFail(source, errorOf(payload))
         else if (kind === "streamEnd") {
             const { reason } = payload

@@ -114,3 +114,15 @@ test("exact: strings stay as they are", () => {
     assert.equal(String(exact.parse(text).n), "9007199254740993")
     assert.equal(exact.parse('{"__proto__":9007199254740993}').polluted, undefined)
 })
+
+test("what is no number is refused as a Decimal", () => {
+    for (const text of ["", " ", "12,50", "abc", "0x10", "1.", ".5", "NaN", "Infinity"]) assert.throws(() => decimal.write(text), TypeError, text)
+    assert.deepEqual(["12.50", "-3", "1e3"].map(decimal.write), [12.5, -3, 1000])
+    // JSON would write null.
+    assert.equal(String(decimal.write("1e400")), "1e400")
+})
+
+test("a number of very many digits is read in no time", { timeout: 20_000 }, () => {
+    const digits = "1" + "0".repeat(500_000) + "1"
+    assert.equal(exact.parse(`[${digits}]`)[0].text, digits)
+})

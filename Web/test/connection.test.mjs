@@ -166,6 +166,72 @@ test("a connection is given up sooner when the network has gone or come back", a
     assert.equal(phase(client), "live")
 })
 
+test("a connection that is left to its calls is given up when it says nothing", async () => {
+    for (const leave of [(world) => world.socket.receive("goAway", { reconnectAfterMilliseconds: 0 }), (world, client) => client.reconnect()]) {
+        const world = new World()
+        world.chance = 0
+        const client = await world.live()
+        const call = client.actor("a").call("wait()", [], { timeout: 0 }).result()
+        const old = world.socket
+        assert.equal(old.take("invocation").length, 1)
+        leave(world, client)
+        await world.pass(0)
+        world.socket.greet()
+        // As long as it says something it is waited for.
+        for (let round = 0; round < 5; round++) {
+            await world.pass(19_000)
+            old.receive("hello", {})
+            world.socket.receive("hello", {})
+        }
+        assert.equal(old.wasClosed, undefined)
+        await world.pass(30_000)
+        assert.equal(old.wasClosed, true)
+        assert.equal((await call).error.code, "unknownOutcome")
+    }
+})
+
+test("who closes or connects anew in a listener finds it done, and no other connection beside", async () => {
+    const ends = { lose: (world) => world.socket.lose(), goAway: (world) => world.socket.receive("goAway", {}), reconnect: (world, client) => client.reconnect() }
+    for (const [end, cause] of Object.entries(ends)) {
+        for (const what of ["close", "reconnect"]) {
+            for (const listened of ["state", "client"]) {
+                const world = new World()
+                const client = await world.live()
+                const state = client.actor("a").state()
+                state.subscribe(() => {})
+                const { callID } = world.socket.take("invocation")[0]
+                world.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e" })
+                world.socket.receive("streamData", { streamID: "s1", sequenceNumber: 1, data: 1 })
+                let isDone = false
+                const { status } = listened === "state" ? state : client
+                status.subscribe(() => {
+                    if (isDone || status.getSnapshot().phase === "live") return
+                    isDone = true
+                    client[what]()
+                })
+                cause(world, client)
+                await world.pass(60_000)
+                const text = [end, what, listened].join()
+                const open = world.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3)
+                if (what === "close" && isDone) assert.equal(open.length, 0, text)
+                else assert.ok(open.length <= 1, text)
+                client.close()
+                assert.equal(world.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3).length, 0, text)
+                assert.equal(world.timers.size, 0, text)
+            }
+        }
+    }
+})
+
+test("who is told before the greeting that he is signed in no more is not greeted by that", async () => {
+    const world = new World()
+    const client = world.connect({ token: "t" })
+    await settle()
+    world.socket.open()
+    world.socket.receive("error", { code: "unauthenticated", message: "ended" })
+    assert.equal(phase(client), "refused")
+})
+
 test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
     const world = new World()
     const client = await world.live()

@@ -86,7 +86,10 @@ test("a patch that does not fit has the whole value asked for again", async () =
         data(world.socket, 1, { n: 1 })
         patch(world.socket, 2, base, operations)
         assert.deepEqual(state.getSnapshot(), { n: 1 })
-        const [end, { type, payload }] = world.socket.take()
+        const [end, ...none] = world.socket.take()
+        assert.deepEqual(none, [])
+        await world.pass(100)
+        const [{ type, payload }] = world.socket.take()
         assert.deepEqual(end, { type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } })
         const { callID, ...rest } = payload
         assert.deepEqual([type, rest], ["invocation", { actorID: "a", targetIdentifier: "observeState" }])
@@ -105,8 +108,23 @@ test("a patch that does not fit has the whole value asked for again", async () =
 test("a patch before any value asks for one", async () => {
     const { world, state } = await observing()
     patch(world.socket, 1, 0, [{ op: "add", path: "", value: 1 }])
+    await world.pass(100)
     assert.deepEqual(world.socket.take().map(({ type }) => type), ["streamEnd", "invocation"])
     assert.equal(state.getSnapshot(), undefined)
+})
+
+test("what is observed on a closed client ends with the reason", async () => {
+    const world = new World()
+    const client = await world.live()
+    client.close()
+    const errors = []
+    client.actor("a").events("observeMoves").subscribe(() => {}, ({ code }) => errors.push(code))
+    await settle()
+    assert.deepEqual(errors, ["unavailable"])
+    for (const each of [client.actor("a").state(), client.actor("a").events("observeOthers")]) {
+        await assert.rejects((async () => { for await (const _ of each); })(), { code: "unavailable" })
+    }
+    assert.equal(client.actor("b").state().status.getSnapshot().phase, "waiting")
 })
 
 test("when the connection is lost the value stays, and the stream is taken up where it was", async () => {

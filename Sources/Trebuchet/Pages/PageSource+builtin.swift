@@ -1,10 +1,13 @@
 internal import WebSockets
 
 extension PageSource {
-    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, as they belong to this version of the server: a page
-    /// imports them as modules, without a build.
+    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, with `/trebuchet-exact.js`, `/dom.js` and `/svelte.js`, as
+    /// they belong to this version of the server: a page imports them as modules, without a build.
     public static var clientLibrary: PageSource {
-        let files = [("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services)]
+        let files = [
+            ("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services),
+            ("/trebuchet-exact.js", WebFiles.exact), ("/dom.js", WebFiles.dom), ("/svelte.js", WebFiles.svelte),
+        ]
         return PageSource(
             kind: .list(files.compactMap { $1.utf8CodeUnitCount > 0 ? try? page($0, bytes($1)) : nil }))
     }

@@ -19,16 +19,28 @@ const createdHere = 2 ** 52
 
 const byID = (documents: readonly Document[] = []): Documents => new Map(documents.map((each) => [each.id, each]))
 
+/** What a command made last, and of what: with many writes that wait, each is done once and not for each that follows. */
+const made = new WeakMap<Command, [before: Document | undefined, number: number, after: Document | undefined]>()
+
+function performOnce(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
+    const last = made.get(command)
+    if (last && last[0] === document && last[1] === number) return last[2]
+    const after = perform(command, document, number, time)
+    made.set(command, [document, number, after])
+    return after
+}
+
 /** What writes make of documents. What cannot be done is left out, with all that belongs together: the server may have done it, and the answer not be here. */
 function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (command: Command, write: PendingWrite) => boolean): Documents {
     const touched: Documents = new Map()
     writes.forEach((write, place) => {
-        const changed = new Map(touched)
+        const changed: Documents = new Map()
         try {
             for (const command of write.commands) {
                 const id = idOf(command)
                 if (isLeftOut(command, write)) continue
-                changed.set(id, perform(command, (changed.has(id) ? changed : documents).get(id), createdHere + place, write.time))
+                const before = [changed, touched].find((each) => each.has(id)) ?? documents
+                changed.set(id, performOnce(command, before.get(id), createdHere + place, write.time))
             }
         } catch {
             return
@@ -90,8 +102,14 @@ export function overlay(result: WireResult, query: WireQuery, writes: PendingWri
         // Others, that are not known here, stand before one that is new: behind the result, and before one that begins behind a place.
         const isHidden = (hasMore && documents[0] && precedes(documents.at(-1)!, document, order)) || (after && !(documents[0] && precedes(documents[0], document, order)))
         if (isHidden && !known.has(document.id)) continue
-        const place = shown.findIndex((each) => precedes(document, each, order))
-        shown.splice(place < 0 ? shown.length : place, 0, document)
+        // Before the first that it precedes.
+        let [place, end] = [0, shown.length]
+        while (place < end) {
+            const middle = (place + end) >> 1
+            if (precedes(document, shown[middle]!, order)) end = middle
+            else place = middle + 1
+        }
+        shown.splice(place, 0, document)
     }
     return shown.slice(0, limit)
 }

@@ -6,12 +6,17 @@ import TrebuchetStore
 let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) } ?? 8080
 let file = CommandLine.arguments.dropFirst(2).first ?? "todos.db"
 
-let store = try await SQLiteStore.whenFree(path: file)
-let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), store: store)
-server.pages(try .folder("public"), .clientLibrary)
-let todos = Todos(actorSystem: server.actorSystem)
-await server.expose(todos, as: "todos")
-print("http://\(try await server.start())")
-fflush(nil)  // Seen at once, in a pipe too.
-try await server.run()
-await store.close()
+do {
+    let store = try await SQLiteStore.whenFree(path: file)
+    let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), store: store)
+    server.pages(try .folder("public"), .clientLibrary)
+    let todos = Todos(actorSystem: server.actorSystem)
+    await server.expose(todos, as: "todos")
+    print("http://\(try await server.start())")
+    fflush(nil)  // Seen at once, in a pipe too.
+    try await server.run()
+    await store.close()
+} catch {  // a port that is taken, a folder that is not there
+    FileHandle.standardError.write(Data("todos: \(error)\n".utf8))
+    exit(1)
+}
