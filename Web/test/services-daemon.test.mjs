@@ -506,3 +506,119 @@ withDaemon("the examples of the page do what it says", async (make) => {
     assert.deepEqual(rest.map(({ title, done }) => [title, done]), [["Bread", true], ["Milk", false]])
     assert.deepEqual(open.getSnapshot(), [])
 })
+
+withDaemon("what a listener of refused writes throws stops none of the others", async (make) => {
+    const pending = new MemoryPending()
+    const errors = []
+    const report = globalThis.reportError
+    globalThis.reportError = (error) => errors.push(error.message)
+    try {
+        const app = make({ pending, refused: () => { throw new Error("of the app") } })
+        const todos = app.collection("todos")
+        await live(app)
+        await todos.create({ id: "a" })
+        const ends = await Promise.all(["a", "b", "c"].map((id) => reasonOf(todos.create({ id }))))
+        assert.deepEqual(ends, ["alreadyExists", "done", "done"])
+        await pending.until(() => pending.writes.size === 0)
+        assert.deepEqual(errors, ["of the app"])
+    } finally {
+        globalThis.reportError = report
+    }
+})
+
+withDaemon("what one has read is nobody else's, also where nobody looks at it any more", async (make) => {
+    const app = make()
+    await app.auth.signInAsGuest()
+    await app.collection("todos").create({ id: "mine" })
+    const query = app.collection("todos").query({})
+    const end = query.subscribe(() => {})
+    await eventually(() => query.getSnapshot()?.length === 1)
+    end()
+    const seen = []
+    app.auth.subscribe(() => seen.push(query.getSnapshot(), query.document("mine")))
+    await app.auth.signOut()
+    assert.deepEqual(new Set(seen), new Set([undefined]))
+    assert.deepEqual([query.getSnapshot(), query.document("mine")], [undefined, undefined])
+})
+
+withDaemon("a presence that the app changes in place is shown when it is set", async (make) => {
+    const [ada, bob] = [make().room("chat-a", { name: "Ada" }), make().room("chat-a", { name: "Bob" })]
+    const cursor = { x: 1 }
+    ada.set(cursor)
+    await until(bob.peers, ([peer]) => peer?.presence?.x === 1 || peer?.data?.x === 1)
+    cursor.x = 2
+    ada.set(cursor)
+    await until(bob.peers, ([peer]) => peer?.presence?.x === 2 || peer?.data?.x === 2)
+})
+
+withDaemon("who leaves while the connection goes that he joined over is gone for the others", async (make) => {
+    const bob = make().room("chat-b", { name: "Bob" })
+    await until(bob.status, ({ phase }) => phase === "joined")
+    const ada = make()
+    await live(ada)
+    const room = ada.room("chat-b", { name: "Ada" })
+    ada.client.reconnect()
+    const begun = Date.now()
+    await room.leave()
+    await until(bob.peers, (peers) => peers.length === 0)
+    // Less than the grace of a member that is lost.
+    assert.ok(Date.now() - begun < 9_000)
+})
+
+withDaemon("nothing waits for ever once the services are closed", async (make) => {
+    const app = make()
+    const room = app.room("chat-c", {})
+    await until(room.status, ({ phase }) => phase === "joined")
+    app.close()
+    assert.equal(await reasonOf(room.publish("text", 1)), "unavailable")
+    await room.leave()
+    assert.equal(await reasonOf(app.room("chat-d", {}).publish("text", 1)), "unavailable")
+    await app.room("chat-d").leave()
+})
+
+withDaemon("a session that storage does not take is gone on with in memory", async (make) => {
+    const errors = []
+    const report = globalThis.reportError
+    globalThis.reportError = (error) => errors.push(error.message)
+    try {
+        const storage = new MemoryStorage()
+        const app = make({ storage })
+        const guest = await app.auth.signInAsGuest()
+        const { setItem } = MemoryStorage.prototype
+        storage.setItem = () => { throw new Error("quota") }
+        assert.deepEqual(await app.auth.refresh(), guest)
+        assert.deepEqual(errors, ["quota"])
+        // The token that was kept is not good any more.
+        assert.deepEqual(await app.auth.refresh(), guest)
+        storage.setItem = setItem
+        assert.deepEqual(await app.auth.refresh(), guest)
+        const next = make({ storage })
+        assert.deepEqual(await next.auth.refresh(), guest)
+    } finally {
+        globalThis.reportError = report
+    }
+})
+
+withDaemon("a renewal that ends when another tab has signed in does not undo that", async (make) => {
+    const storage = new MemoryStorage()
+    const [one, other] = [make({ storage }), make({ storage })]
+    await one.auth.signInAsGuest()
+    // The answer of the renewal comes when the other tab has signed in.
+    const { setItem } = storage
+    let signedIn
+    const { getItem } = MemoryStorage.prototype
+    let looks = 0
+    storage.getItem = function (key) {
+        // The first look is for what is renewed, the second for whether it is still kept.
+        if (++looks === 2) storage.setItem(key, signedIn)
+        return getItem.call(this, key)
+    }
+    const apart = new MemoryStorage()
+    const guest = await make({ storage: apart }).auth.signInAsGuest()
+    signedIn = [...apart.all.values()][0]
+    looks = 0
+    setItem.call(storage, "unused", "")
+    assert.deepEqual(await one.auth.refresh(), guest)
+    delete storage.getItem
+    assert.deepEqual(await other.auth.refresh(), guest)
+})

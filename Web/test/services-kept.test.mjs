@@ -91,3 +91,34 @@ test("without IndexedDB and Web Locks nothing is kept", () => {
     assert.equal(pendingStore("app", undefined, new FakeLocks()), undefined)
     assert.equal(pendingStore("app", new FakeDatabase(), undefined), undefined)
 })
+
+test("a lock that comes when all is closed is given back", async () => {
+    const [database, locks] = [new FakeDatabase(), new FakeLocks()]
+    const first = pendingStore("app", database, locks)
+    const late = first.claim("s1")
+    first.close()
+    assert.equal(await late, false)
+    await new Promise(setImmediate)
+    assert.equal(await pendingStore("app", database, locks).claim("s1"), true)
+})
+
+test("a database that could not be opened, or was closed by the browser, is opened anew", async () => {
+    const database = new FakeDatabase()
+    const { open } = FakeDatabase.prototype
+    let [tries, opened] = [0, undefined]
+    database.open = function () {
+        tries++
+        if (tries > 1) return (opened = open.call(this))
+        const request = { error: new Error("backing store") }
+        queueMicrotask(() => request.onerror())
+        return request
+    }
+    const store = pendingStore("app", database, new FakeLocks())
+    const write = { secret: "s", number: 1, commands: [], time: 0, account: "", collection: "todos" }
+    await assert.rejects(store.add(write), /backing store/)
+    await store.add(write)
+    assert.equal(tries, 2)
+    opened.result.onclose()
+    assert.equal((await store.all()).length, 1)
+    assert.equal(tries, 3)
+})

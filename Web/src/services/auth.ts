@@ -1,4 +1,4 @@
-import { Value } from "../store.js"
+import { report, Value } from "../store.js"
 import { reasonOf } from "./refusals.js"
 import type { Client } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
@@ -25,23 +25,21 @@ export interface SessionOwner {
     /** A client that is nobody, until `_leave`. */
     _anonymous(): Client
     _leave(client: Client): void
-    /** Resolves when nothing waits of who is signed in, or after 30 seconds. */
-    _sent(): Promise<void>
+    /** Resolves when nothing waits of who is signed in, or after 30 seconds of connection. Rejects without one for 10 seconds. */
+    _sent(isLeaving?: boolean): Promise<void>
     _accountChanged(before: string): void
 }
 
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
 export class Session {
     private _value: Value<SignIn>
-    /** The session, while it is kept in memory alone. */
+    /** The session, while it is kept in memory alone: there is no storage, or it took nothing. */
     private _memory: string | null = null
     private _access: string | undefined
     private _goodUntil = 0
     /** The access token that was shown to connect last, and whether that has come to a connection. */
     private _wasShown = false
     private _renewal: Promise<User | undefined> | undefined
-    /** Counts sign-ins and sign-outs: a renewal that began before one says nothing. */
-    private _turns = 0
 
     constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
         // Those that are a call and no more, and those whose answer signs in.
@@ -64,7 +62,7 @@ export class Session {
     async signOut(): Promise<void> {
         const token = this._kept?.token
         if (!token) return
-        await this._owner._sent()
+        await this._owner._sent(true)
         // A call that was lost may have been done: asked again, the server says so.
         for (let isOver = false; !isOver; ) {
             await this._call("signOut(_:)", [token]).then(
@@ -75,7 +73,6 @@ export class Session {
                 }
             )
         }
-        this._turns++
         this._forget()
         this._owner.client.reconnect()
     }
@@ -93,7 +90,6 @@ export class Session {
     private async _signIn(target: string, args: unknown[]): Promise<User> {
         await this._owner._sent()
         const grant = await this._call(target, args)
-        this._turns++
         this._take(grant)
         // What was opened as somebody else is opened anew over another connection.
         this._owner.client.reconnect()
@@ -119,7 +115,6 @@ export class Session {
     }
 
     private async _renew(): Promise<User | undefined> {
-        const began = this._turns
         // Read anew each time: another tab may have renewed it, or signed out.
         const kept = this._kept
         if (!kept) {
@@ -130,7 +125,9 @@ export class Session {
         try {
             // An answer that was lost: for half a minute the same token gives the same next one.
             const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
-            if (began === this._turns) this._take(grant)
+            // Here or in another tab somebody may have signed in or out meanwhile: that counts.
+            if (this._kept?.token !== kept.token) return this._renew()
+            this._take(grant)
         } catch (error: any) {
             if (reasonOf(error) !== "sessionEnded") throw error
             if (this._kept?.token !== kept.token) return this._renew()
@@ -159,16 +156,23 @@ export class Session {
 
     private get _kept(): Kept | undefined {
         const { storage } = this._options
-        const text = storage ? storage.getItem(this._key) : this._memory
+        const text = this._memory ?? storage?.getItem(this._key)
         return text ? JSON.parse(text) : undefined
     }
 
     private _keep(kept: Kept | undefined): void {
         const { storage } = this._options
         const text = kept ? JSON.stringify(kept) : null
-        if (!storage) this._memory = text
-        else if (text) storage.setItem(this._key, text)
-        else storage.removeItem(this._key)
+        this._memory = text
+        if (!storage) return
+        try {
+            if (text) storage.setItem(this._key, text)
+            else storage.removeItem(this._key)
+            this._memory = null
+        } catch (error) {
+            // The one that it has is not good any more, so this page goes on with its own.
+            report(error)
+        }
     }
 
     private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {

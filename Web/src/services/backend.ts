@@ -2,6 +2,7 @@ import { Listeners } from "../store.js"
 import { Session } from "./auth.js"
 import { LiveCollection } from "./collection.js"
 import { pendingStore } from "./kept.js"
+import { failure } from "./refusals.js"
 import { JoinedRoom } from "./room.js"
 import { Client, connect } from "./trebuchet.js"
 import type { Auth, PendingStore, Services, ServicesOptions } from "./types.js"
@@ -104,9 +105,14 @@ export class Backend implements Services {
         this._others.delete(client)
     }
 
-    async _sent(): Promise<void> {
-        const end = Date.now() + 30_000
-        while (Date.now() < end && [...this._collections.values()].some(({ _isWaiting }) => _isWaiting)) await wait(20)
+    async _sent(isLeaving = false): Promise<void> {
+        const isWaiting = (): boolean => [...this._collections.values()].some(({ _isWaiting }) => _isWaiting)
+        // So long over a connection, and for one.
+        for (let [left, patience] = [30_000, 10_000]; left > 0 && (isWaiting() || (isLeaving && !this._isLive)); ) {
+            if (this._isLive) left -= 20
+            else if ((patience -= 20) < 0) throw failure("unavailable", "there is no connection")
+            await wait(20)
+        }
     }
 
     _accountChanged(before: string): void {

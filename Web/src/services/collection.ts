@@ -1,3 +1,4 @@
+import { Listeners } from "../store.js"
 import { Backend, secret, wait } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
 import { Outcome, PendingWrite, PendingWrites } from "./pending.js"
@@ -5,7 +6,7 @@ import { LiveQuery } from "./query.js"
 import { wireQuery } from "./queries.js"
 import { failure, pauseAfter, reasonOf } from "./refusals.js"
 import { Client, TrebuchetError } from "./trebuchet.js"
-import type { KeptWrite, Page, Pages, Query, QueryOptions, Writes } from "./types.js"
+import type { KeptWrite, Page, Pages, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
 const largestWrite = 256 << 10
@@ -15,12 +16,19 @@ export class LiveCollection {
     /** Queries that somebody observes. */
     readonly _open = new Set<LiveQuery>()
     private _queries = new Map<string, WeakRef<LiveQuery>>()
+    private _forgotten = new FinalizationRegistry<string>((key) => {
+        if (!this._queries.get(key)?.deref()) this._queries.delete(key)
+    })
+    /** Who is told of refused writes. */
+    private _refusals = new Listeners<[RefusedWrite]>()
     private _writes = new Map<string, PendingWrites>()
     /** Accounts whose writes are being sent. */
     private _sending = new Map<string, Promise<void>>()
 
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
+        const { refused } = _backend._options
+        if (refused) this._refusals._add(refused)
         _backend._changes._add(() => this._sendAll())
     }
 
@@ -30,7 +38,11 @@ export class LiveCollection {
         const wire = wireQuery(options)
         const key = JSON.stringify(wire)
         let query = this._queries.get(key)?.deref()
-        if (!query) this._queries.set(key, new WeakRef((query = new LiveQuery(this, wire))))
+        if (!query) {
+            query = new LiveQuery(this, wire)
+            this._queries.set(key, new WeakRef(query))
+            this._forgotten.register(query, key)
+        }
         return query
     }
 
@@ -132,7 +144,8 @@ export class LiveCollection {
     private _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
         const { commands, _end: end } = write
         end?.(error)
-        this._backend._options.refused?.({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
+        // What the app's own throws stops nobody.
+        this._refusals._tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
     }
 
     /** What waits of the account of before waits until it is signed in again, and nobody for it; what nobody wrote is sent all the same. */

@@ -23,7 +23,11 @@ export function pendingStore(
     const open = (): Promise<any> => {
         const request = database.open(name, 1)
         request.onupgradeneeded = () => request.result.createObjectStore(tableName, { keyPath: ["secret", "number"] })
-        return answer(request)
+        const forget = (): void => void (opened = undefined)
+        const opening = answer<any>(request)
+        // What failed, or was closed by the browser, is opened anew.
+        opening.then((database) => (database.onclose = forget), forget)
+        return opening
     }
     /** Resolves when what `change` has asked for is on the disk. */
     const write = async (change: (table: any) => void): Promise<void> => {
@@ -35,6 +39,7 @@ export function pendingStore(
         })
     }
     const releases: (() => void)[] = []
+    let isClosed = false
     return {
         add: (kept) => write((table) => table.put(kept)),
         remove: (keys) => write((table) => keys.forEach(({ secret, number }) => table.delete([secret, number]))),
@@ -42,13 +47,15 @@ export function pendingStore(
         claim: (secret) =>
             new Promise((resolve, reject) => {
                 const hold = (lock: unknown): unknown => {
-                    resolve(!!lock)
+                    resolve(!!lock && !isClosed)
+                    if (isClosed) return
                     // Held until the promise ends, and by nobody when there is none.
                     return lock && new Promise<void>((release) => releases.push(release))
                 }
                 locks.request(name + secret, { ifAvailable: true }, hold).catch(reject)
             }),
         close() {
+            isClosed = true
             for (const release of releases) release()
             opened?.then((database) => database.close()).catch(() => {})
         },

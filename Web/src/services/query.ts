@@ -53,7 +53,7 @@ export class LiveQuery implements Pages<any> {
         this._look()
     }
 
-    getSnapshot = (): readonly any[] | undefined => this._items
+    getSnapshot = (): readonly any[] | undefined => (this._isOthers ? undefined : this._items)
 
     subscribe = (listener: () => void): (() => void) => {
         const end = this._listeners._add(listener)
@@ -67,7 +67,12 @@ export class LiveQuery implements Pages<any> {
     }
 
     document(id: string | number): Document | undefined {
-        return this._shown.get(String(id))
+        return this._isOthers ? undefined : this._shown.get(String(id))
+    }
+
+    /** What somebody else has read is shown to nobody, also where it was not looked after since. */
+    private get _isOthers(): boolean {
+        return !!this._account && this._account !== this._collection._backend._account
     }
 
     /** The last write of the server that it shows. */

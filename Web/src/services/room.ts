@@ -19,7 +19,12 @@ interface Publication {
     _reject(error: unknown): void
 }
 
+const closed = (): TrebuchetError => failure("unavailable", "the services were closed")
 const wasLeft = (): TrebuchetError => failure("cancelled", "the room was left")
+
+const copied = (value: any): any => JSON.parse(JSON.stringify(value ?? null))
+
+const joining = "join(presence:token:attempt:)"
 
 /** What the server is not known to show. */
 const unknown = NaN
@@ -45,6 +50,8 @@ export class JoinedRoom implements Room<any> {
     /** Grows with each connection, and when the room is to be joined anew. */
     private _turn = 0
     private _isJoined = false
+    /** Whether it was asked for, perhaps in vain. */
+    private _isAsked = false
     private _failures = 0
     private _left: Promise<void> | undefined
     private _didLeave: () => void = () => {}
@@ -52,7 +59,10 @@ export class JoinedRoom implements Room<any> {
     private _roster: Followed<any>
     private _unlisten: () => void
 
-    constructor(private _backend: Backend, readonly name: string, public presence: any, private _forget: () => void) {
+    presence: any
+
+    constructor(private _backend: Backend, readonly name: string, presence: any, private _forget: () => void) {
+        this.presence = copied(presence)
         this._actor = "rooms/" + name
         this._roster = new Followed<any>(
             _backend.client.actor(this._actor).state("observeRoster"),
@@ -68,7 +78,8 @@ export class JoinedRoom implements Room<any> {
     set(presence: any): void {
         // What was refused is tried once more when it is to be shown again.
         this._refused = unknown
-        this.presence = presence
+        // A copy: what the app changes in its own is shown when it is set.
+        this.presence = copied(presence)
         this._wake()
     }
 
@@ -79,6 +90,7 @@ export class JoinedRoom implements Room<any> {
     publish(topic: string, payload: unknown): Promise<number> {
         return new Promise((resolve, reject) => {
             if (this._left) return reject(wasLeft())
+            if (this._backend._isClosed) return reject(closed())
             if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events wait to be published already"))
             this._outbox.push({ _topic: topic, _payload: payload, _resolve: resolve, _reject: reject })
             this._wake()
@@ -102,8 +114,9 @@ export class JoinedRoom implements Room<any> {
         this._left = new Promise((resolve) => (this._didLeave = resolve))
         this._forget()
         this._rejectAll(wasLeft())
-        // Also one whose join is under way.
-        if (this._token || this._backend._isLive) this._begin()
+        if (this.status.getSnapshot().phase === "left") this._didLeave()
+        // Also one whose join is under way, or was and had no answer: the server may have it.
+        else if (this._token || this._isAsked || this._backend._isLive) this._begin()
         else this._end()
         return this._left
     }
@@ -133,7 +146,7 @@ export class JoinedRoom implements Room<any> {
         this._events = undefined
         this._wake()
         const isOver = this.status.getSnapshot().phase === "left"
-        if (this._backend._isClosed && !isOver) return this._end(failure("unavailable", "the services were closed"))
+        if (this._backend._isClosed && !isOver) return this._end(closed())
         if (isOver) return
         this._tell("joining", this.status.getSnapshot().error)
         while (this._isCurrent(turn)) {
@@ -156,7 +169,8 @@ export class JoinedRoom implements Room<any> {
         if (this._isJoined) return
         // A presence that is refused keeps nobody out.
         const presence = this.presence === this._refused ? null : this.presence
-        const { token, session, events } = await this._call("join(presence:token:attempt:)", [presence, this._token, this._attempt])
+        this._isAsked = true
+        const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt])
         this._token = token
         this._sessions.add(session)
         this._cursor._joined(events)
@@ -170,6 +184,8 @@ export class JoinedRoom implements Room<any> {
 
     private async _leaveNow(turn: number): Promise<void> {
         try {
+            // What may have been done is done again, which tells who one is.
+            if (!this._token && this._isAsked) this._token = (await this._call(joining, [null, null, this._attempt])).token
             await this._call("leave(token:)", [this._token])
         } catch (error) {
             // The session is not there any more, which is what was wanted.
