@@ -33,8 +33,9 @@ export interface SessionOwner {
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
 export class Session {
     private _value: Value<SignIn>
-    /** The session, while it is kept in memory alone: there is no storage, or it took nothing. */
+    /** The session, while it is kept in memory alone: there is no storage, or it took nothing and has `_old` still. */
     private _memory: string | null = null
+    private _old: string | null = null
     private _access: string | undefined
     private _goodUntil = 0
     /** The access token that was shown to connect last, and whether that has come to a connection. */
@@ -60,12 +61,12 @@ export class Session {
     }
 
     async signOut(): Promise<void> {
-        const token = this._kept?.token
-        if (!token) return
+        const kept = this._kept
+        if (!kept) return
         await this._owner._sent(true)
         // A call that was lost may have been done: asked again, the server says so.
         for (let isOver = false; !isOver; ) {
-            await this._call("signOut(_:)", [token]).then(
+            await this._call("signOut(_:)", [kept.token]).then(
                 () => (isOver = true),
                 (error) => {
                     isOver = reasonOf(error) === "sessionEnded"
@@ -73,7 +74,11 @@ export class Session {
                 }
             )
         }
-        this._forget()
+        await this._exclusively(() => {
+            // Somebody else may have signed in meanwhile in another tab, who is taken with the next connection.
+            if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
+            else this._access = undefined
+        })
         this._owner.client.reconnect()
     }
 
@@ -90,7 +95,8 @@ export class Session {
     private async _signIn(target: string, args: unknown[]): Promise<User> {
         await this._owner._sent()
         const grant = await this._call(target, args)
-        this._take(grant)
+        // Behind a renewal that is under way. Not earlier: the call may need a connection, which may need a renewal.
+        await this._exclusively(() => this._take(grant))
         // What was opened as somebody else is opened anew over another connection.
         this._owner.client.reconnect()
         return grant.user
@@ -139,7 +145,7 @@ export class Session {
     }
 
     /** One tab at a time, where the session is kept for all of them: a token that is used twice would end it. */
-    private _exclusively<T>(action: () => Promise<T>): Promise<T> {
+    private async _exclusively<T>(action: () => T | Promise<T>): Promise<T> {
         const locks = this._options.storage && (globalThis as any).navigator?.locks
         return locks ? locks.request(this._key, action) : action()
     }
@@ -155,15 +161,21 @@ export class Session {
     // What is known
 
     private get _kept(): Kept | undefined {
-        const { storage } = this._options
-        const text = this._memory ?? storage?.getItem(this._key)
+        const stored = this._stored
+        // What another tab has stored since is newer.
+        const text = (stored === this._old && this._memory) || stored
         return text ? JSON.parse(text) : undefined
+    }
+
+    private get _stored(): string | null {
+        return this._options.storage?.getItem(this._key) ?? null
     }
 
     private _keep(kept: Kept | undefined): void {
         const { storage } = this._options
         const text = kept ? JSON.stringify(kept) : null
         this._memory = text
+        this._old = this._stored
         if (!storage) return
         try {
             if (text) storage.setItem(this._key, text)
@@ -173,6 +185,11 @@ export class Session {
             // The one that it has is not good any more, so this page goes on with its own.
             report(error)
         }
+    }
+
+    /** Stores what could not be stored, if it can be now. */
+    _keepAgain(): void {
+        if (this._memory) this._keep(this._kept)
     }
 
     private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {

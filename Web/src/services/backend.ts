@@ -110,7 +110,7 @@ export class Backend implements Services {
         // So long over a connection, and for one.
         for (let [left, patience] = [30_000, 10_000]; left > 0 && (isWaiting() || (isLeaving && !this._isLive)); ) {
             if (this._isLive) left -= 20
-            else if ((patience -= 20) < 0) throw failure("unavailable", "there is no connection")
+            else if (this._isClosed || (patience -= 20) < 0) throw failure("unavailable", "there is no connection")
             await wait(20)
         }
     }
@@ -121,6 +121,7 @@ export class Backend implements Services {
 
     /** Writes of tabs that are gone, and of those before a reload, are sent here. */
     private _adopt(): void {
+        this._session._keepAgain()
         const store = this._store
         if (!store || this._adopting) return
         const adopt = async (): Promise<void> => {

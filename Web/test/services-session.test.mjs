@@ -1,0 +1,167 @@
+// A session by itself: tabs that share it, and a storage that is full. The server is the test.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { Session } from "../.build/services/auth.js"
+import { MemoryLocks, MemoryStorage } from "./services-fakes.mjs"
+
+/** A server that gives tokens, each for one renewal; its answers to renewals wait for `open()`. */
+class Server {
+    last = 0
+    good = new Map()
+    gate = Promise.resolve()
+    asked = 0
+
+    close() {
+        this.gate = new Promise((resolve) => (this.open = resolve))
+    }
+    grant(id) {
+        const token = "token" + ++this.last
+        this.good.set(token, id)
+        return { user: { id }, refreshToken: token, accessToken: "access" + this.last, accessSeconds: 600 }
+    }
+    async call(target, [token]) {
+        if (target.startsWith("signIn(")) return this.grant(token)
+        if (target === "signOut(_:)") return void this.good.delete(token)
+        assert.equal(target, "refresh(_:)")
+        this.asked++
+        const id = this.good.get(token)
+        this.good.delete(token)
+        if (!id) throw Object.assign(new Error(), { code: "application", data: { sessionEnded: { _0: "reused" } } })
+        const grant = this.grant(id)
+        await this.gate
+        return grant
+    }
+    tab(storage) {
+        const client = { actor: () => ({ call: (...args) => this.call(...args) }), status: { getSnapshot: () => ({}) }, reconnect() {} }
+        const owner = { client, _anonymous: () => client, _leave() {}, _sent: async () => {}, _accountChanged() {} }
+        return new Session(owner, { storage }, "key")
+    }
+}
+
+const turns = () => new Promise(setImmediate)
+const userIn = (storage) => JSON.parse(storage.getItem("key") ?? "{}").user?.id
+const nameOf = (session) => session.getSnapshot().user?.id
+
+async function withLocks(locks, body) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, "navigator")
+    Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true })
+    try {
+        await body()
+    } finally {
+        if (before) Object.defineProperty(globalThis, "navigator", before)
+        else delete globalThis.navigator
+    }
+}
+
+for (const locks of [undefined, new MemoryLocks()]) {
+    const how = locks ? "with locks" : "without locks"
+    test(`a renewal leaves the session of who has signed in meanwhile in another tab, ${how}`, () =>
+        withLocks(locks, async () => {
+            const [server, storage] = [new Server(), new MemoryStorage()]
+            const [one, other] = [server.tab(storage), server.tab(storage)]
+            await one.signInWithToken("x")
+            server.close()
+            const renewed = one.refresh()
+            await turns()
+            const signedIn = other.signInWithToken("y")
+            await turns()
+            server.open()
+            await Promise.all([renewed, signedIn])
+            assert.equal(userIn(storage), "y")
+            assert.equal(nameOf(other), "y")
+            await one.refresh()
+            assert.equal(nameOf(one), "y")
+            assert.equal(userIn(storage), "y")
+        }))
+
+    test(`a renewal brings nobody back who has signed out meanwhile in another tab, ${how}`, () =>
+        withLocks(locks, async () => {
+            const [server, storage] = [new Server(), new MemoryStorage()]
+            await server.tab(storage).signInWithToken("x")
+            const [one, other] = [server.tab(storage), server.tab(storage)]
+            server.close()
+            const renewed = one.refresh()
+            await turns()
+            const signedOut = other.signOut()
+            await turns()
+            server.open()
+            await Promise.all([renewed, signedOut])
+            assert.equal(userIn(storage), undefined)
+            assert.equal(other.getSnapshot().phase, "signedOut")
+            await one.refresh()
+            assert.equal(one.getSnapshot().phase, "signedOut")
+        }))
+}
+
+test("who signs out ends nothing of who has signed in meanwhile in another tab", async () => {
+    const [server, storage] = [new Server(), new MemoryStorage()]
+    const [one, other] = [server.tab(storage), server.tab(storage)]
+    await one.signInWithToken("x")
+    const signedOut = one.signOut()
+    await other.signInWithToken("y")
+    await signedOut
+    assert.equal(userIn(storage), "y")
+    assert.equal(await one._token(), "access3")
+    assert.equal(nameOf(one), "y")
+})
+
+/** Calls `body` with a storage that takes nothing while it is full, and what has been told as an uncaught error. */
+async function withFull(body) {
+    const [storage, told, before] = [new MemoryStorage(), [], globalThis.reportError]
+    globalThis.reportError = (error) => told.push(error.message)
+    const set = storage.setItem
+    storage.setItem = (...args) => {
+        if (storage.isFull) throw new Error("QuotaExceededError")
+        set.apply(storage, args)
+    }
+    try {
+        await body(storage, told)
+    } finally {
+        globalThis.reportError = before
+    }
+}
+
+test("a session that the storage does not take goes on, and is stored when it can be", () =>
+    withFull(async (storage, told) => {
+        const server = new Server()
+        const tab = server.tab(storage)
+        await tab.signInWithToken("x")
+        storage.isFull = true
+        await tab.refresh()
+        await tab.refresh()
+        assert.deepEqual(tab.getSnapshot(), { phase: "signedIn", user: { id: "x" } })
+        assert.equal(JSON.parse(storage.getItem("key")).token, "token1")
+        assert.deepEqual(told, ["QuotaExceededError", "QuotaExceededError"])
+        storage.isFull = false
+        tab._keepAgain()
+        assert.equal(JSON.parse(storage.getItem("key")).token, "token3")
+        await server.tab(storage).refresh()
+        assert.equal(userIn(storage), "x")
+    }))
+
+test("what another tab has stored meanwhile is newer than what could not be stored", () =>
+    withFull(async (storage) => {
+        const server = new Server()
+        const [one, other] = [server.tab(storage), server.tab(storage)]
+        await one.signInWithToken("x")
+        storage.isFull = true
+        await one.refresh()
+        storage.isFull = false
+        await other.signInWithToken("y")
+        one._keepAgain()
+        assert.equal(userIn(storage), "y")
+        await one.refresh()
+        assert.equal(nameOf(one), "y")
+    }))
+
+test("a sign-in that the storage does not take is one all the same, until the sign-out", () =>
+    withFull(async (storage) => {
+        const tab = new Server().tab(storage)
+        storage.isFull = true
+        await tab.signInWithToken("x")
+        assert.equal((await tab.refresh()).id, "x")
+        await tab.signOut()
+        assert.equal(tab.getSnapshot().phase, "signedOut")
+        tab._keepAgain()
+        assert.equal(storage.all.size, 0)
+    }))
