@@ -14,15 +14,22 @@ const later = (request, name, result) => {
 class FakeDatabase {
     tables = new Map()
     isFull = false
+    /** Those that are open. */
+    connections = new Set()
 
     open() {
         const request = {}
         const isNew = !this.tables.size
-        request.result = {
+        const connection = {
             createObjectStore: (name, { keyPath }) => this.tables.set(name, { keyPath, rows: new Map() }),
-            transaction: (name) => this.begin(this.tables.get(name)),
-            close: () => (this.isClosed = true),
+            transaction: (name) => {
+                if (!this.connections.has(connection)) throw new Error("InvalidStateError")
+                return this.begin(this.tables.get(name))
+            },
+            close: () => this.connections.delete(connection),
         }
+        request.result = connection
+        this.connections.add(connection)
         queueMicrotask(() => {
             if (isNew) request.onupgradeneeded()
             request.onsuccess()
@@ -121,4 +128,24 @@ test("a database that could not be opened, or was closed by the browser, is open
     opened.result.onclose()
     assert.equal((await store.all()).length, 1)
     assert.equal(tries, 3)
+})
+
+test("a database that is closed and has not told it fails once, and is opened anew", async () => {
+    const database = new FakeDatabase()
+    const store = pendingStore("app", database, new FakeLocks())
+    await store.add(write("a", 1))
+    database.connections.clear()
+    await assert.rejects(store.all(), /InvalidStateError/)
+    assert.deepEqual(await store.all(), [write("a", 1)])
+})
+
+test("what is written as the store is closed is kept, and leaves nothing open", async () => {
+    const database = new FakeDatabase()
+    const store = pendingStore("app", database, new FakeLocks())
+    await store.all()
+    store.close()
+    await store.add(write("a", 1))
+    await null
+    assert.equal(database.connections.size, 0)
+    assert.deepEqual(await pendingStore("app", database, new FakeLocks()).all(), [write("a", 1)])
 })

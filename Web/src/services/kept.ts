@@ -20,18 +20,34 @@ export function pendingStore(
 ): PendingStore | undefined {
     if (!database || !locks) return undefined
     let opened: Promise<any> | undefined
-    const open = (): Promise<any> => {
+    let isClosed = false
+    const forget = (): void => void (opened = undefined)
+    const open = async (): Promise<any> => {
         const request = database.open(name, 1)
         request.onupgradeneeded = () => request.result.createObjectStore(tableName, { keyPath: ["secret", "number"] })
-        const forget = (): void => void (opened = undefined)
-        const opening = answer<any>(request)
-        // What failed, or was closed by the browser, is opened anew.
-        opening.then((database) => (database.onclose = forget), forget)
-        return opening
+        const result = await answer<any>(request)
+        result.onclose = forget
+        return result
+    }
+    const end = (): void => {
+        opened?.then((database) => database.close()).catch(() => {})
+        forget()
+    }
+    /** What failed, or was closed by the browser, is opened anew. */
+    const begin = async (mode?: string, options?: object): Promise<any> => {
+        try {
+            const transaction = (await (opened ??= open())).transaction(tableName, mode, options)
+            // What is written last is kept all the same, and leaves nothing open.
+            if (isClosed) end()
+            return transaction
+        } catch (error) {
+            forget()
+            throw error
+        }
     }
     /** Resolves when what `change` has asked for is on the disk. */
     const write = async (change: (table: any) => void): Promise<void> => {
-        const transaction = (await (opened ??= open())).transaction(tableName, "readwrite", { durability: "strict" })
+        const transaction = await begin("readwrite", { durability: "strict" })
         change(transaction.objectStore(tableName))
         return new Promise((resolve, reject) => {
             transaction.oncomplete = () => resolve()
@@ -39,11 +55,10 @@ export function pendingStore(
         })
     }
     const releases: (() => void)[] = []
-    let isClosed = false
     return {
         add: (kept) => write((table) => table.put(kept)),
         remove: (keys) => write((table) => keys.forEach(({ secret, number }) => table.delete([secret, number]))),
-        all: async () => answer<KeptWrite[]>((await (opened ??= open())).transaction(tableName).objectStore(tableName).getAll()),
+        all: async () => answer<KeptWrite[]>((await begin()).objectStore(tableName).getAll()),
         claim: (secret) =>
             new Promise((resolve, reject) => {
                 const hold = (lock: unknown): unknown => {
@@ -57,7 +72,7 @@ export function pendingStore(
         close() {
             isClosed = true
             for (const release of releases) release()
-            opened?.then((database) => database.close()).catch(() => {})
+            end()
         },
     }
 }
