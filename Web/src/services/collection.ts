@@ -3,7 +3,7 @@ import { Backend, secret, wait } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
 import { Outcome, PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
-import { wireQuery } from "./queries.js"
+import { WireQuery, wireQuery } from "./queries.js"
 import { failure, pauseAfter, reasonOf } from "./refusals.js"
 import { Client, TrebuchetError } from "./trebuchet.js"
 import type { KeptWrite, Page, Pages, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
@@ -15,8 +15,9 @@ const largestWrite = 256 << 10
 export class LiveCollection {
     /** Queries that somebody observes. */
     readonly _open = new Set<LiveQuery>()
-    private _queries = new Map<string, WeakRef<LiveQuery>>()
-    private _forgotten = new FinalizationRegistry<string>((key) => {
+    /** Those that anybody holds: queries by what they ask for, and each of those with pages. */
+    private _queries = new Map<unknown, WeakRef<LiveQuery>>()
+    private _forgotten = new FinalizationRegistry<unknown>((key) => {
         if (!this._queries.get(key)?.deref()) this._queries.delete(key)
     })
     /** Who is told of refused writes. */
@@ -36,7 +37,15 @@ export class LiveCollection {
 
     query(options: QueryOptions = {}): Query<any> {
         const wire = wireQuery(options)
-        const key = JSON.stringify(wire)
+        return this._live(wire, JSON.stringify(wire))
+    }
+
+    pages(options: QueryOptions = {}): Pages<any> {
+        const wire = wireQuery({ limit: 20, ...options })
+        return this._live(wire, wire)
+    }
+
+    private _live(wire: WireQuery, key: unknown): LiveQuery {
         let query = this._queries.get(key)?.deref()
         if (!query) {
             query = new LiveQuery(this, wire)
@@ -44,10 +53,6 @@ export class LiveCollection {
             this._forgotten.register(query, key)
         }
         return query
-    }
-
-    pages(options: QueryOptions = {}): Pages<any> {
-        return new LiveQuery(this, wireQuery({ limit: 20, ...options }))
     }
 
     get(options: QueryOptions = {}): Promise<Page<any>> {
@@ -152,7 +157,9 @@ export class LiveCollection {
     _accountChanged(before: string): void {
         if (before) this._giveUp(before, failure("unauthenticated", "signed out; the write waits until its account is signed in again"))
         this._forgetSeen()
-        this._changed()
+        // Those too that nobody observes: what somebody else has read is shown to nobody.
+        for (const query of this._queries.values()) query.deref()?._show()
+        this._sendAll()
     }
 
     _close(): void {
