@@ -6,7 +6,7 @@ import { delayAfter, failure, pauseAfter, reasonOf } from "./refusals.js"
 import { Shown } from "./shown.js"
 import type { TrebuchetError } from "./trebuchet.js"
 import type { Peer, Room, RoomEvent, RoomStatus } from "./types.js"
-import { isSame, merged } from "./values.js"
+import { copied, isSame, merged } from "./values.js"
 
 /** Events that wait to be published; one more is refused. */
 const waitingEvents = 256
@@ -21,8 +21,6 @@ interface Publication {
 
 const closed = (): TrebuchetError => failure("unavailable", "the services were closed")
 const wasLeft = (): TrebuchetError => failure("cancelled", "the room was left")
-
-const copied = (value: any): any => JSON.parse(JSON.stringify(value ?? null))
 
 const joining = "join(presence:token:attempt:)"
 
@@ -50,8 +48,8 @@ export class JoinedRoom implements Room<any> {
     /** Grows with each connection, and when the room is to be joined anew. */
     private _turn = 0
     private _isJoined = false
-    /** Whether it was asked for, perhaps in vain. */
-    private _isAsked = false
+    /** The connection over which a join was sent that has no answer: it may have made a session. */
+    private _asked = 0
     private _failures = 0
     private _left: Promise<void> | undefined
     private _didLeave: () => void = () => {}
@@ -116,7 +114,7 @@ export class JoinedRoom implements Room<any> {
         this._rejectAll(wasLeft())
         if (this.status.getSnapshot().phase === "left") this._didLeave()
         // Also one whose join is under way, or was and had no answer: the server may have it.
-        else if (this._token || this._isAsked || this._backend._isLive) this._begin()
+        else if (this._token || this._asked) this._begin()
         else this._end()
         return this._left
     }
@@ -169,14 +167,20 @@ export class JoinedRoom implements Room<any> {
         if (this._isJoined) return
         // A presence that is refused keeps nobody out.
         const presence = this.presence === this._refused ? null : this.presence
-        this._isAsked = true
-        const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt])
+        const shown = copied(presence)
+        this._asked = this._backend._line
+        const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt]).catch((error) => {
+            // It was refused, so there is nothing to leave.
+            if (reasonOf(error)) this._asked = 0
+            throw error
+        })
+        this._asked = 0
         this._token = token
         this._sessions.add(session)
         this._cursor._joined(events)
         if (!this._isCurrent(turn) || this._left) return
         this._isJoined = true
-        this._shown = presence
+        this._shown = shown
         this._roster._begin()
         if (this._listeners._count) this._follow(turn)
         this._tell("joined", presence === this.presence ? undefined : this.status.getSnapshot().error)
@@ -184,17 +188,18 @@ export class JoinedRoom implements Room<any> {
 
     private async _leaveNow(turn: number): Promise<void> {
         try {
-            // What may have been done is done again, which tells who one is.
-            if (!this._token && this._isAsked) this._token = (await this._call(joining, [null, null, this._attempt])).token
+            // What may have been done over another connection is done again, which tells who one is.
+            if (this._asked && this._asked !== this._backend._line) await this._join(turn)
             await this._call("leave(token:)", [this._token])
         } catch (error) {
-            // The session is not there any more, which is what was wanted.
-            if (!reasonOf(error) || pauseAfter(error, 0) !== undefined) throw error
+            // The session is not there any more, which is what was wanted; or it cannot be had again, and ends with its grace.
+            if ((reasonOf(error) ?? "rateLimited") === "rateLimited") throw error
         }
         if (turn === this._turn) this._end()
     }
 
     private _end(error?: TrebuchetError): void {
+        this._turn++
         this._roster._end()
         this._unlisten()
         this.peers._show([])
@@ -209,10 +214,11 @@ export class JoinedRoom implements Room<any> {
             const { presence, _outbox: outbox } = this
             // In turns: neither holds up the other.
             if (!isSame(this._shown, presence) && presence !== this._refused) {
+                const shown = copied(presence)
                 this._shown = unknown
                 // As a whole: the server tells the others what has changed in it.
                 await this._call("setPresence(_:)", [presence])
-                this._shown = presence
+                this._shown = shown
                 this._tell("joined")
             } else if (!outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
             if (outbox[0] && this._isCurrent(turn)) await this._publish(outbox[0])

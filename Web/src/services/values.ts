@@ -30,6 +30,13 @@ export function merged(value: any, patch: any): any {
     return Object.fromEntries(members.map(([name, member]) => [name, Object.hasOwn(patch, name) ? merged(own[name], member) : member]))
 }
 
+/** A copy, for what the app does with its own afterwards; what writes itself as JSON stays the same object. */
+export function copied(value: any): any {
+    if (Array.isArray(value)) return value.map(copied)
+    if (!isObject(value) || value.toJSON) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member)]))
+}
+
 /** Whether two values are equal as JSON; null and absent are. */
 export function isSame(one: any, other: any): boolean {
     if ((one ?? null) === (other ?? null)) return true

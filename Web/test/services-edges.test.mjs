@@ -1,0 +1,178 @@
+// The services where something goes or changes at an odd moment: accounts, rooms that are left, listeners that throw.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import v8 from "node:v8"
+import vm from "node:vm"
+import { LiveCollection } from "../.build/services/collection.js"
+import { JoinedRoom } from "../.build/services/room.js"
+import { services } from "../dist/trebuchet-services.js"
+import { Daemon, tool, until } from "./daemon.mjs"
+import { WebSocket } from "./sockets.mjs"
+
+const limits = { skip: tool ? false : "TREBUCHET_TOOL is not set", timeout: 60_000 }
+
+/** Clients of a daemon for one test, each signed in. */
+function withDaemon(name, body) {
+    test(name, limits, async () => {
+        const daemon = await Daemon.start()
+        const made = []
+        const make = async (options) => {
+            const each = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null, ...options })
+            made.push(each)
+            await each.auth.signInAsGuest()
+            await live(each)
+            return each
+        }
+        try {
+            await body(make, daemon)
+        } finally {
+            for (const each of made) each.close()
+            await daemon.end()
+        }
+    })
+}
+
+const live = (client) => until(client.client.status, ({ phase }) => phase === "live")
+const codeOf = (promise) => promise.then(() => "done", ({ code }) => code)
+const shows = (room, wanted) => until(room.peers, (peers) => JSON.stringify(peers.map(({ data }) => data.v)) === JSON.stringify(wanted))
+
+withDaemon("what somebody has read is shown to nobody else, by queries that nobody observes neither", async (make) => {
+    const app = await make()
+    const todos = app.collection("todos")
+    await todos.create({ id: "a", title: "Milk" })
+    const queries = [todos.query(), todos.pages()]
+    for (const query of queries) {
+        const end = query.subscribe(() => {})
+        await until(query, (items) => items?.length === 1)
+        end()
+    }
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    assert.deepEqual(queries.map((query) => query.getSnapshot().length), [1, 1])
+    await app.auth.signOut()
+    await app.auth.signInAsGuest()
+    for (const query of queries) {
+        assert.equal(query.getSnapshot(), undefined)
+        assert.equal(query.document("a"), undefined)
+        assert.equal(query.status.getSnapshot().phase, "waiting")
+    }
+    const [query] = queries
+    query.subscribe(() => {})
+    await until(query.status, ({ phase }) => phase === "live")
+})
+
+withDaemon("a room of services that were closed answers at once", async (make) => {
+    const app = await make()
+    const room = app.room("chat-lobby")
+    await until(room.status, ({ phase }) => phase === "joined")
+    const leaving = app.room("chat-other")
+    await until(leaving.status, ({ phase }) => phase === "joined")
+    const left = leaving.leave()
+    app.close()
+    await left
+    assert.equal(await codeOf(room.publish("text", 1)), "unavailable")
+    await room.leave()
+    const late = app.room("chat-late")
+    assert.equal(await codeOf(late.publish("text", 1)), "unavailable")
+    await late.leave()
+})
+
+withDaemon("a presence is what it was when it was set, and what is changed in place is sent when it is set again", async (make) => {
+    const [ada, bob] = [await make(), await make()]
+    const theirs = bob.room("chat-lobby")
+    const presence = { v: 1, at: [{ x: 1 }] }
+    const mine = ada.room("chat-lobby", presence)
+    presence.v = 2
+    await shows(theirs, [1])
+    mine.set(presence)
+    await shows(theirs, [2])
+    presence.at[0].x = 3
+    mine.set(presence)
+    await until(theirs.peers, ([peer]) => peer.data.at[0].x === 3)
+    mine.presence.v = 4
+    mine.set(mine.presence)
+    await shows(theirs, [4])
+})
+
+withDaemon("who leaves while joining is gone, though the connection changes meanwhile", async (make) => {
+    const [ada, bob] = [await make(), await make()]
+    const theirs = bob.room("chat-lobby")
+    await until(theirs.status, ({ phase }) => phase === "joined")
+    const seen = []
+    theirs.peers.subscribe(() => seen.push(theirs.peers.getSnapshot().map(({ data }) => data.v)))
+    for (let turn = 0; turn < 5; turn++) {
+        const room = ada.room("chat-lobby", { v: "ghost" })
+        ada.client.reconnect()
+        await room.leave()
+        assert.equal(room.status.getSnapshot().phase, "left")
+        const again = ada.room("chat-lobby", { v: turn })
+        // Without it the one of before stays for its grace, which is 10 s.
+        await until(theirs.peers, (peers) => peers.some(({ data }) => data.v === turn))
+        assert.deepEqual(theirs.peers.getSnapshot().map(({ data }) => data.v), [turn], JSON.stringify(seen))
+        await until(again.status, ({ phase }) => phase === "joined")
+        assert.deepEqual(again.peers.getSnapshot().filter(({ data }) => data), [])
+        await again.leave()
+        await shows(theirs, [])
+    }
+})
+
+withDaemon("who leaves while joining, and joins again before there is a connection, is there once", async (make) => {
+    const [ada, bob] = [await make(), await make()]
+    const theirs = bob.room("chat-lobby")
+    await until(theirs.status, ({ phase }) => phase === "joined")
+    const room = ada.room("chat-lobby", { v: 1 })
+    ada.client.reconnect()
+    const left = room.leave()
+    const again = ada.room("chat-lobby", { v: 2 })
+    assert.notEqual(again, room)
+    await left
+    await until(again.status, ({ phase }) => phase === "joined")
+    await shows(theirs, [2])
+})
+
+/** A room over a connection that is there, and what was called. */
+function roomOver(answer, presence) {
+    const called = []
+    const call = async (target, args) => {
+        called.push([target.split("(")[0], args])
+        return answer(target, args)
+    }
+    const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
+    const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
+    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { _add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    return { room: new JoinedRoom(backend, "chat-lobby", presence, () => {}), called }
+}
+
+test("who is kept out of a room leaves it at once", async () => {
+    for (const reason of ["roomFull", "kicked", "serverFull"]) {
+        const { room, called } = roomOver(() => {
+            throw Object.assign(new Error(), { code: "application", data: { [reason]: {} } })
+        })
+        await new Promise(setImmediate)
+        await room.leave()
+        assert.equal(room.status.getSnapshot().phase, "left")
+        assert.deepEqual(called.map(([name]) => name), ["join"], reason)
+    }
+})
+
+test("a presence has what the encoder of its own writes", async () => {
+    const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
+    assert.deepEqual(called[0][1][0], { cells: [2n ** 60n], none: undefined })
+    assert.equal(room.presence.cells[0], 2n ** 60n)
+})
+
+test("queries that nobody holds are forgotten", async () => {
+    v8.setFlagsFromString("--expose-gc")
+    const collect = vm.runInNewContext("gc")
+    const collection = new LiveCollection({ _account: "", _options: {}, _changes: { _add() {} } }, "todos")
+    const held = collection.query({ limit: 1 })
+    for (let index = 0; index < 100; index++) {
+        collection.query({ where: { title: String(index) } })
+        collection.pages({ where: { title: String(index) } })
+    }
+    // What is collected is told some time later.
+    for (const end = Date.now() + 20_000; collection._queries.size > 1; await new Promise(setImmediate)) {
+        assert.ok(Date.now() < end, collection._queries.size + " queries are known still")
+        collect()
+    }
+    assert.equal(collection.query({ limit: 1 }), held)
+})
