@@ -105,7 +105,7 @@ struct LargeCollectionLoad {
         let admin: AdminClient
         let peer: ServicePeer
         private let watch: Watch
-        private let watching: Task<Void, any Error>
+        private let watching: Task<Void, Never>
 
         init(_ server: ChildServer, _ data: String, _ group: ReactorGroup) async throws {
             admin = AdminClient(link: try .connect(to: AdminSocket.path(besideData: data)))
@@ -113,11 +113,15 @@ struct LargeCollectionLoad {
             let (watch, other) = (Watch(), try await ServicePeer.connect(to: server.url, group))
             self.watch = watch
             watching = Task {
-                while !Task.isCancelled {
-                    let start = MonotonicClock.now
-                    _ = try await other.call("counter", "get()", [])
-                    await watch.add(MonotonicClock.now - start)
-                    try await Task.sleep(for: .milliseconds(2))
+                do {
+                    while !Task.isCancelled {
+                        let start = MonotonicClock.now
+                        _ = try await other.call("counter", "add(_:)", ["0"])
+                        await watch.add(MonotonicClock.now - start)
+                        try await Task.sleep(for: .milliseconds(2))
+                    }
+                } catch {
+                    await watch.end(error)
                 }
             }
         }
@@ -133,14 +137,14 @@ struct LargeCollectionLoad {
             let time = MonotonicClock.now - start
             // The wait that has begun meanwhile counts, too.
             let count = await watch.count
-            while await watch.count == count { try await Task.sleep(for: .milliseconds(1)) }
+            while try await watch.waits(after: count) { try await Task.sleep(for: .milliseconds(1)) }
             report.add(name + "_ms", Double(time) / 1e6)
             report.add(name + "_longest_wait_ms", Double(await watch.take()) / 1e6)
         }
 
         func end() async {
             watching.cancel()
-            _ = await watching.result
+            await watching.value
         }
     }
 
@@ -148,6 +152,15 @@ struct LargeCollectionLoad {
     private actor Watch {
         private(set) var count = 0
         private var longest: UInt64 = 0
+        private var error: (any Error)?
+
+        func end(_ error: any Error) { self.error = error }
+
+        /// Whether there was no other wait since; throws when there will be none.
+        func waits(after count: Int) throws -> Bool {
+            if let error { throw error }
+            return self.count == count
+        }
 
         func add(_ wait: UInt64) {
             count += 1
