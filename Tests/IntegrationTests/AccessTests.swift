@@ -177,9 +177,11 @@ distributed actor Mirror {
             #expect(error?.message.contains(reason) == true, "\(token): \(error?.message ?? "")")
             #expect(error?.message.contains("pa55word") == false)
         }
-        #expect(journal.entries.count == 1)
-        #expect(journal.entries.first?.contains("NoDatabase") == true)
-        #expect(journal.entries.first?.contains("pa55word") == true)
+        // On a busy machine it tells of a reactor that was held, too.
+        let told = journal.entries.filter { !$0.contains("reactor") }
+        #expect(told.count == 1)
+        #expect(told.first?.contains("NoDatabase") == true)
+        #expect(told.first?.contains("pa55word") == true)
         await server.shutdown(drain: .zero)
     }
 
