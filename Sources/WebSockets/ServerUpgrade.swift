@@ -81,7 +81,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         swap(&whole, &buffer)
         whole.append(UnsafeRawBufferPointer(bytes))
         // Used behind the reading in any case, so that its memory lives until then.
-        if isHead(whole.mutableBytes) { whole.removeAll() } else { swap(&whole, &buffer) }
+        if readHead(whole.mutableBytes) { whole.removeAll() } else { swap(&whole, &buffer) }
     }
 
     func channelDidBecomeWritable(_ channel: ByteChannel) { conversation?.didBecomeWritable() }
@@ -96,11 +96,12 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     /// Reads all bytes so far, which lie elsewhere than in `buffer`, and keeps them if they are not yet a head.
     private func read(_ bytes: UnsafeMutableRawBufferPointer) {
-        if !isHead(bytes) { buffer.append(UnsafeRawBufferPointer(bytes)) }
+        if !readHead(bytes) { buffer.append(UnsafeRawBufferPointer(bytes)) }
     }
 
-    /// Whether they were a head, or can be none, and what is to be done was done. They must not lie in `buffer`.
-    private func isHead(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
+    /// Reads a head and does what it asks for, or answers that it can be none. False when it is not whole. The bytes must not lie in
+    /// `buffer`.
+    private func readHead(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
         switch scanner.scan(UnsafeRawBufferPointer(bytes)) {
         case .incomplete: return false
         case .rejection(let rejection): answer(rejection.response)

@@ -27,11 +27,11 @@ struct PlainSocket {
     }
 
     func send(_ bytes: [UInt8]) {
-        precondition(isTaken(bytes), "send: \(String(cString: strerror(errno)))")
+        precondition(trySend(bytes), "send: \(String(cString: strerror(errno)))")
     }
 
-    /// Sends what a peer that has gone does not take.
-    func isTaken(_ bytes: [UInt8]) -> Bool {
+    /// False when the peer has gone.
+    func trySend(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) } == bytes.count
     }
 

@@ -199,7 +199,7 @@ extension TrebuchetServer: Service {}
         let peers = [try await RawPeer.connect(address), try await RawPeer.connect(address)]
         await server.shutdown(drain: .zero)
         // It may have gone already: one that had not been accepted ends with a reset.
-        let isTaken = early.isTaken(Array(PlainSocket.upgrade.utf8))
+        let isTaken = early.trySend(Array(PlainSocket.upgrade.utf8))
         #expect(await onThread { !isTaken || !early.receives(status: 101) })
         #expect(await eventually { await server.connectionCount == 0 })
         early.close(reset: true)
