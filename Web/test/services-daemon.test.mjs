@@ -5,34 +5,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
 import { services } from "../dist/trebuchet-services.js"
-import { Daemon, tool, until } from "./daemon.mjs"
+import { Daemon, until } from "./daemon.mjs"
 import { MemoryPending, MemoryStorage } from "./services-fakes.mjs"
+import { limits, live, withDaemon } from "./services-world.mjs"
 import { WebSocket } from "./sockets.mjs"
 
-const skip = tool ? false : "TREBUCHET_TOOL is not set"
-const limits = { skip, timeout: 60_000 }
-
-/** A daemon for one test, and clients of it that are closed with it. */
-function withDaemon(name, body, args) {
-    test(name, limits, async () => {
-        const daemon = await Daemon.start(args)
-        const made = []
-        const make = (options) => {
-            const each = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null, ...options })
-            made.push(each)
-            return each
-        }
-        try {
-            await body(make, daemon)
-        } finally {
-            for (const each of made) each.close()
-            await daemon.end()
-        }
-    })
-}
-
 const reasonOf = (promise) => promise.then(() => "done", (error) => (error.data ? Object.keys(error.data)[0] : error.code))
-const live = (client) => until(client.client.status, ({ phase }) => phase === "live")
 
 /** Reads a code off what the daemon prints. */
 async function codeFor(daemon, address) {

@@ -5,38 +5,24 @@ import v8 from "node:v8"
 import vm from "node:vm"
 import { LiveCollection } from "../.build/services/collection.js"
 import { JoinedRoom } from "../.build/services/room.js"
-import { services } from "../dist/trebuchet-services.js"
-import { Daemon, tool, until } from "./daemon.mjs"
-import { WebSocket } from "./sockets.mjs"
-
-const limits = { skip: tool ? false : "TREBUCHET_TOOL is not set", timeout: 60_000 }
+import { until } from "./daemon.mjs"
+import { live, withDaemon } from "./services-world.mjs"
 
 /** Clients of a daemon for one test, each signed in. */
-function withDaemon(name, body) {
-    test(name, limits, async () => {
-        const daemon = await Daemon.start()
-        const made = []
-        const make = async (options) => {
-            const each = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null, ...options })
-            made.push(each)
+const withGuests = (name, body) =>
+    withDaemon(name, (make, daemon) =>
+        body(async (options) => {
+            const each = make(options)
             await each.auth.signInAsGuest()
             await live(each)
             return each
-        }
-        try {
-            await body(make, daemon)
-        } finally {
-            for (const each of made) each.close()
-            await daemon.end()
-        }
-    })
-}
+        }, daemon)
+    )
 
-const live = (client) => until(client.client.status, ({ phase }) => phase === "live")
 const codeOf = (promise) => promise.then(() => "done", ({ code }) => code)
 const shows = (room, wanted) => until(room.peers, (peers) => JSON.stringify(peers.map(({ data }) => data.v)) === JSON.stringify(wanted))
 
-withDaemon("what somebody has read is shown to nobody else, by queries that nobody observes neither", async (make) => {
+withGuests("what somebody has read is shown to nobody else, by queries that nobody observes neither", async (make) => {
     const app = await make()
     const todos = app.collection("todos")
     await todos.create({ id: "a", title: "Milk" })
@@ -60,7 +46,7 @@ withDaemon("what somebody has read is shown to nobody else, by queries that nobo
     await until(query.status, ({ phase }) => phase === "live")
 })
 
-withDaemon("a room of services that were closed answers at once", async (make) => {
+withGuests("a room of services that were closed answers at once", async (make) => {
     const app = await make()
     const room = app.room("chat-lobby")
     await until(room.status, ({ phase }) => phase === "joined")
@@ -76,7 +62,7 @@ withDaemon("a room of services that were closed answers at once", async (make) =
     await late.leave()
 })
 
-withDaemon("a presence is what it was when it was set, and what is changed in place is sent when it is set again", async (make) => {
+withGuests("a presence is what it was when it was set, and what is changed in place is sent when it is set again", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     const presence = { v: 1, at: [{ x: 1 }] }
@@ -93,7 +79,7 @@ withDaemon("a presence is what it was when it was set, and what is changed in pl
     await shows(theirs, [4])
 })
 
-withDaemon("who leaves while joining is gone, though the connection changes meanwhile", async (make) => {
+withGuests("who leaves while joining is gone, though the connection changes meanwhile", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     await until(theirs.status, ({ phase }) => phase === "joined")
@@ -115,7 +101,7 @@ withDaemon("who leaves while joining is gone, though the connection changes mean
     }
 })
 
-withDaemon("who leaves while joining, and joins again before there is a connection, is there once", async (make) => {
+withGuests("who leaves while joining, and joins again before there is a connection, is there once", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     await until(theirs.status, ({ phase }) => phase === "joined")
