@@ -57,11 +57,13 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // Floor 0: system headers, bytes, macros.
+        // Below the floors: system headers.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // Floor 0: what systems do differently, bytes, macros.
+        library("Platform", ["CEpoll"]),
         library("Bytes"),
         // What the macros and the generator both read in Swift sources.
         .target(
@@ -76,31 +78,35 @@ let package = Package(
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         // Floor 1
-        library("Relays"),
-        library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
+        library("Relays", ["Platform"]),
+        library("Networking", ["Bytes", "Platform", "CEpoll", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
-        library("WebSockets", ["Bytes", "Networking", "COpenSSL", "CZlib"]),
+        library("WebSockets", ["Bytes", "Platform", "Networking", "COpenSSL", "CZlib"]),
         library("Deltas", ["Bytes", "TrebuchetWire"]),
-        library("QStream", ["Relays"]),
-        library("Loading", ["Relays"]),
-        // `Relays` only lends `StateMachines` the lock that ThreadSanitizer sees.
-        library("StateMachines", ["Relays", "StateMachineMacros"]),
-        library("SharedState", ["Relays"]),
+        library("QStream", ["Relays", "Platform"]),
+        library("Loading", ["Relays", "Platform"]),
+        // `Platform` only lends it the lock that ThreadSanitizer sees.
+        library("StateMachines", ["Platform", "StateMachineMacros"]),
+        library("SharedState", ["Relays", "Platform"]),
         // Floor 3
         library(
             "Trebuchet",
             [
-                "Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Deltas", "TrebuchetMacros", "COpenSSL",
+                "Bytes", "Platform", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Deltas",
+                "TrebuchetMacros", "COpenSSL",
             ]),
         // Floor 4
-        library("TrebuchetStore", ["Trebuchet", "CEpoll", "CSQLite", "CZlib"]),
+        library("TrebuchetStore", ["Trebuchet", "Platform", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
+        library("TrebuchetTesting", ["Trebuchet", "Networking", "Platform", "Bytes"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
-            ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes"]),
+            [
+                "Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes",
+                "Platform", "CEpoll",
+            ]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
@@ -108,7 +114,7 @@ let package = Package(
             [
                 "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
                 "WebSockets",
-                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
+                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
         // Clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
@@ -129,15 +135,20 @@ let package = Package(
 
         test("BytesTests", ["Bytes"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
-        test("QStreamTests", ["QStream", "Relays", "TrebuchetTesting"]),
-        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
+        test("QStreamTests", ["QStream", "Relays", "Platform", "TrebuchetTesting"]),
+        test(
+            "NetworkingTests",
+            ["Networking", "Bytes", "Platform", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
         test(
             "WebSocketsTests",
-            ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates", "DocumentedDefaults"]),
+            [
+                "WebSockets", "Networking", "Bytes", "Platform", "TrebuchetTesting", "TestCertificates",
+                "DocumentedDefaults",
+            ]),
         test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
-        test("SharedStateTests", ["SharedState", "Relays"]),
-        test("LoadingTests", ["Loading", "Relays"]),
+        test("SharedStateTests", ["SharedState", "Platform"]),
+        test("LoadingTests", ["Loading", "Relays", "Platform"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
             dependencies: ["TrebuchetMacros"],
@@ -156,19 +167,22 @@ let package = Package(
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Relays"]),
+        test("StateMachinesTests", ["StateMachines", "Platform"]),
         test(
             "TrebuchetTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
-                "DocumentedDefaults",
+                "Platform", "DocumentedDefaults",
             ],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
         // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
             "StreamingTests",
-            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
+            [
+                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
+                "Platform",
+            ]),
         test(
             "TrebuchetStoreTests",
             ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite", "DocumentedDefaults"]),
@@ -181,7 +195,7 @@ let package = Package(
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
             name: "ServicesClient",
-            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting", "Networking"],
+            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting", "Platform"],
             path: "Tests/ServicesClient", swiftSettings: settings),
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
@@ -210,7 +224,7 @@ let package = Package(
         .executableTarget(
             name: "Torment",
             dependencies: [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
+                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Platform", "COpenSSL",
                 "ToolOptions",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
@@ -228,7 +242,7 @@ let package = Package(
             name: "Consistency",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetStore", "TrebuchetTesting", "Networking",
-                "ServicesPython", "ToolOptions",
+                "Platform", "ServicesPython", "ToolOptions",
             ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -244,7 +258,8 @@ let package = Package(
             "IntegrationTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates", "Interop",
+                "Platform", "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
+                "Interop",
                 "Interop2",
             ],
             resources: [.copy("Exchanges")]),

@@ -1,5 +1,6 @@
 internal import CEpoll
 internal import Glibc
+internal import Platform
 
 /// Opens connections to a server.
 package enum Connector {

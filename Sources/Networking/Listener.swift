@@ -1,5 +1,6 @@
 internal import CEpoll
 internal import Glibc
+internal import Platform
 internal import Synchronization
 
 /// A port that connections come in at, with one listening socket per reactor (`SO_REUSEPORT`): the kernel spreads

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import CEpoll
 internal import Glibc
+internal import Platform
 internal import Synchronization
 
 /// A thread with one epoll set that is also an executor: connections, actors and timers live on it without a lock.
@@ -266,7 +267,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     private func start() {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
-        let ready = ThreadGate()
+        let ready = ThreadSemaphore()
         let context = Unmanaged.passRetained(StartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()
         let status = pthread_create(
@@ -275,7 +276,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
                 let context = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
                 context.reactor.thread = pthread_self()
                 gnu_pthread_setname(pthread_self(), context.reactor.name)
-                context.ready.open()
+                context.ready.signal()
                 context.reactor.loop()
             }, context)
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
@@ -433,9 +434,9 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 /// What the new thread is handed.
 private final class StartContext {
     let reactor: Reactor
-    let ready: ThreadGate
+    let ready: ThreadSemaphore
 
-    init(reactor: Reactor, ready: ThreadGate) {
+    init(reactor: Reactor, ready: ThreadSemaphore) {
         self.reactor = reactor
         self.ready = ready
     }

@@ -116,8 +116,3 @@ struct Socket {
     /// for a moment, also those that are to be closed in it.
     func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
-
-/// The next connection of a listening socket that blocks, closed on exec from the start; negative, with `errno`, when there is none.
-package func acceptBlocking(_ descriptor: Int32) -> Int32 {
-    gnu_accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
-}

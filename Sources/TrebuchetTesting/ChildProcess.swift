@@ -1,5 +1,5 @@
 package import Glibc
-internal import Networking
+internal import Platform
 
 /// A program in a process of its own, whose output a test reads.
 ///

@@ -1,6 +1,6 @@
 internal import Foundation
 package import Glibc
-internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// A program in a process of its own: what it prints is kept, its end is noticed, and the system is asked what it uses.

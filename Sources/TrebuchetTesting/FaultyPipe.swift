@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 
 /// One direction of a connection through a link: takes bytes as they come, and hands them on as its course says.
 final class FaultyPipe {

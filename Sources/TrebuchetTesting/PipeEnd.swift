@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 import Synchronization
 
 /// One end of a pipe, closed when it is released, and on exec.

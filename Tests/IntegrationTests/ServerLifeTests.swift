@@ -1,5 +1,6 @@
 import Glibc
 import Networking
+import Platform
 import Testing
 import Trebuchet
 import TrebuchetTesting

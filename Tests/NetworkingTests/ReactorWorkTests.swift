@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Synchronization
 import Testing
 import TrebuchetTesting
@@ -230,11 +231,11 @@ struct ReactorWorkTests {
     func heldIn(part: String, activity: String) async throws {
         let rig = try await ChannelRig()
         let reactor = rig.reactor
-        let gate = ThreadGate()
+        let gate = ThreadSemaphore()
         let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
             told.yield(stall)
-            if !stall.isOver { gate.open() }
+            if !stall.isOver { gate.signal() }
         }
         let stallsBefore = reactor.stallCount
         await rig.on {

@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import Platform
 import TestCertificates
 import Testing
 

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import Networking
+internal import Platform
 internal import SharedState
 internal import Trebuchet
 internal import TrebuchetServices

@@ -1,5 +1,4 @@
 import Foundation
-import Networking
 import Trebuchet
 import TrebuchetCLI
 import TrebuchetTesting

@@ -1,5 +1,4 @@
 import Foundation
-import Networking
 import Relays
 import SharedState
 import Testing

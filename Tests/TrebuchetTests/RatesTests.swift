@@ -1,5 +1,6 @@
 import Bytes
 import Networking
+import Platform
 import Synchronization
 import Testing
 import WebSockets

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 
 /// The moment until which a call may take, handed on with the task and with the calls it makes.
 package enum Deadline {

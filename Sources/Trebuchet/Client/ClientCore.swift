@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Distributed
 internal import Networking
+internal import Platform
 internal import Relays
 internal import Synchronization
 internal import TrebuchetWire

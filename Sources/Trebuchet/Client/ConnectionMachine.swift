@@ -1,4 +1,5 @@
 package import Networking
+internal import Platform
 
 /// The life of a client's connection: what happens goes in, what to do comes out. Pure: it has no clock, and the time and
 /// a random number come with each input.

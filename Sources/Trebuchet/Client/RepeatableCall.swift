@@ -1,5 +1,3 @@
-internal import Networking
-
 /// A call of an `@Idempotent` method: it can be sent again over another connection when the first one broke.
 struct RepeatableCall {
     private let number: UInt64

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Networking
 internal import WebSockets
 
 #if canImport(FoundationEssentials)

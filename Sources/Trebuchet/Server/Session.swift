@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 internal import TrebuchetWire
 internal import WebSockets
 

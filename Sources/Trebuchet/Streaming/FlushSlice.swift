@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 
 /// How long a reactor sends updates before others have their turn: the clock is read once in 64 sends, so small audiences
 /// never ask for the time.

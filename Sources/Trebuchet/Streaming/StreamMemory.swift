@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// How long a source that nobody observes goes on as if somebody did: so that who lost a connection finds, when it is back,

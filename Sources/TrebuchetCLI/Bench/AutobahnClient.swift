@@ -1,5 +1,4 @@
 import Glibc
-import Networking
 import WebSockets
 
 /// `trebuchet bench autobahn-client`: the client that the Autobahn suite's fuzzing server tests. It asks how many cases

@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 
 /// `trebuchet serve` in a process of its own, so that its memory is its own.
 final class ChildServer {

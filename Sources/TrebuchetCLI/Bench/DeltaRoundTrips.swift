@@ -1,4 +1,4 @@
-import Networking
+import Platform
 import Trebuchet
 import WebSockets
 

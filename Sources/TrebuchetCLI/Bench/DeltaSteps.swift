@@ -1,6 +1,6 @@
 import Bytes
 import Deltas
-import Networking
+import Platform
 import TrebuchetWire
 
 /// One changed element of a keyed collection without a network: the change, its patch, and applying it; beside encoding the

@@ -1,4 +1,5 @@
 import Networking
+import Platform
 import WebSockets
 
 /// Connections that say nothing, and what each costs the server in memory.

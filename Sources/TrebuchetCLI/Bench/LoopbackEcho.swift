@@ -1,6 +1,6 @@
 import CEpoll
 import Glibc
-import Networking
+import Platform
 
 /// Bytes there and back over TCP on localhost, between two threads that do nothing else: what the machine takes for a round
 /// trip at least.

@@ -1,5 +1,5 @@
-import Networking
 import Observation
+import Platform
 import StateMachines
 import Synchronization
 

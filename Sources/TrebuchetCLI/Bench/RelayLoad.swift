@@ -1,4 +1,4 @@
-import Networking
+import Platform
 import Relays
 import Synchronization
 

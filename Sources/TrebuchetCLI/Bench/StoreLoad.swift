@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 import Synchronization
 import Trebuchet
 import TrebuchetStore

@@ -1,4 +1,4 @@
-import Networking
+import Platform
 import QStream
 import Synchronization
 

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import Glibc
-internal import Networking
+internal import Platform
 internal import Synchronization
 internal import TrebuchetWire
 

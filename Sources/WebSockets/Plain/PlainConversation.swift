@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 
 /// What a connection says and is told after it has asked for a page: answers that are larger than what is kept of them, and
 /// requests one after the other. It begins with the first page, so that those who come for a WebSocket have none of it.

@@ -1,5 +1,5 @@
 import Foundation
-import Networking
+import Platform
 import Trebuchet
 import TrebuchetTesting
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Networking
+import Platform
 import Testing
 
 /// One connection over which pages are asked for, and what came of it.

@@ -1,4 +1,3 @@
-import Networking
 import Synchronization
 import TrebuchetTesting
 

@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import Glibc
-import Networking
 import TestCertificates
 import Testing
 import Trebuchet

@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// When actors that were made on demand go.

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import TrebuchetWire
 
 /// An error that a call ended with, as it goes over the wire.

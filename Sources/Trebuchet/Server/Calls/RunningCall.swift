@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.

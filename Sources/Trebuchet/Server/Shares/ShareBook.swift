@@ -1,4 +1,3 @@
-internal import Networking
 internal import Synchronization
 internal import WebSockets
 

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Networking
 internal import Relays
 internal import Synchronization
 internal import TrebuchetWire

@@ -1,4 +1,5 @@
 import Networking
+import Platform
 import TrebuchetServices
 
 /// A collection with many open queries and one writer: what a write costs the server, and what comes to readers whom it does not

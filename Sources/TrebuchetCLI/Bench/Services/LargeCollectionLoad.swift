@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import Platform
 import TrebuchetServices
 
 /// A collection as large as its limits may be made, and how long another client of the server waits at most while it is loaded, asked

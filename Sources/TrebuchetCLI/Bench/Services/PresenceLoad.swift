@@ -1,4 +1,5 @@
 import Networking
+import Platform
 
 /// A room in which members change what they show, at a rate in all: what each member receives, how soon, and what that costs the
 /// server.

@@ -1,4 +1,5 @@
 import Networking
+import Platform
 
 /// A room in which one member publishes: what an event costs each of the others, and the server.
 ///

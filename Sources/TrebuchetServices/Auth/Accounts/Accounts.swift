@@ -1,4 +1,3 @@
-internal import Networking
 internal import QStream
 public import Trebuchet
 

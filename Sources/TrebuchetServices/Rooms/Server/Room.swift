@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Trebuchet
 
 /// `rooms/<type>-<id>`: who is there, what they show each other, and what they tell each other.

@@ -1,12 +1,9 @@
-internal import Glibc
 internal import Synchronization
 
 /// A few threads for work that waits for a disk, so that no reactor does and no thread of the pool. One for the process.
 ///
 /// They begin when there is something to do for the first time, and then stay.
-///
-/// `@unchecked Sendable`: a POSIX semaphore at a fixed address is made to be used from several threads; the rest has a lock.
-package final class BlockingThreads: @unchecked Sendable {
+package final class BlockingThreads: Sendable {
     package static let shared = BlockingThreads(4)
 
     private struct State {
@@ -18,12 +15,9 @@ package final class BlockingThreads: @unchecked Sendable {
 
     private let most: Int
     private let state = Mutex(State())
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private let semaphore = ThreadSemaphore()
 
-    private init(_ most: Int) {
-        self.most = most
-        sem_init(semaphore, 0, 0)
-    }
+    private init(_ most: Int) { self.most = most }
 
     /// Runs `work` soon, behind what came before it. Who asks sees to it that not too much waits.
     package func run(_ work: @escaping @Sendable () -> Void) {
@@ -35,12 +29,12 @@ package final class BlockingThreads: @unchecked Sendable {
             return true
         }
         if mustStart { startThread { self.serve() } }
-        sem_post(semaphore)
+        semaphore.signal()
     }
 
     private func serve() -> Never {
         while true {
-            while sem_wait(semaphore) != 0 && errno == EINTR {}
+            semaphore.wait()
             let work = state.withLock { state in
                 state.idle -= 1
                 return state.work.removeFirst()
