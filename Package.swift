@@ -86,10 +86,10 @@ let package = Package(
         library("Deltas", ["Bytes", "TrebuchetWire"]),
         library("QStream", ["Relays", "Platform"]),
         library("Loading", ["Relays", "Platform"]),
-        // `Platform` only lends it the lock that ThreadSanitizer sees.
-        library("StateMachines", ["Platform", "StateMachineMacros"]),
+        library("StateMachines", ["Relays", "Platform", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform"]),
         // Floor 3
+        library("Outbound", ["Bytes", "Networking", "WebSockets"]),
         library(
             "Trebuchet",
             [
@@ -104,8 +104,7 @@ let package = Package(
         library(
             "TrebuchetServices",
             [
-                "Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes",
-                "Platform", "CEpoll",
+                "Trebuchet", "SharedState", "Relays", "Outbound", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
@@ -134,6 +133,7 @@ let package = Package(
             dependencies: ["GenerateTool"]),
 
         test("BytesTests", ["Bytes"]),
+        test("OutboundTests", ["Outbound"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TrebuchetTesting"]),
         test(
@@ -190,7 +190,7 @@ let package = Package(
             "TrebuchetServicesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
+                "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(

@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import Networking
+import Outbound
 import Testing
 import TrebuchetTesting
 
@@ -75,7 +76,7 @@ import TrebuchetTesting
         ])
     func refusals(_ replies: [String], reason: String) throws {
         var dialogue = SMTPDialogue(try #require(Self.mail))
-        var last = SMTPDialogue.Step.wait
+        var last = LineStep.wait
         for reply in replies { last = dialogue.receive(reply) }
         guard case .fail(let text) = last else {
             Issue.record("\(last)")

@@ -1,4 +1,4 @@
-internal import QStream
+internal import Relays
 public import Trebuchet
 
 #if canImport(FoundationEssentials)

@@ -1,7 +1,6 @@
-public import Networking
 internal import Relays
 public import SharedState
-internal import Trebuchet
+public import Trebuchet
 
 /// How a backend stands with its server, and who it is there.
 public enum BackendConnection: Sendable, Hashable {

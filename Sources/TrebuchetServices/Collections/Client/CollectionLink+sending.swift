@@ -1,4 +1,3 @@
-internal import Networking
 internal import Relays
 internal import Synchronization
 internal import Trebuchet

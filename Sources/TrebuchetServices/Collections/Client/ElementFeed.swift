@@ -1,4 +1,3 @@
-internal import Networking
 internal import Relays
 internal import SharedState
 internal import Synchronization

@@ -1,4 +1,3 @@
-internal import Networking
 internal import Platform
 internal import SharedState
 internal import Synchronization

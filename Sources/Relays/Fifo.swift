@@ -1,14 +1,18 @@
 /// First in, first out, without moving what is left at each removal.
-struct Fifo<Element> {
-    private var elements: [Element?] = []
-    private var head = 0
+///
+/// Inlinable, so that it is specialised for its elements in the modules that use it.
+package struct Fifo<Element> {
+    @usableFromInline var elements: [Element?] = []
+    @usableFromInline var head = 0
 
-    var isEmpty: Bool { head == elements.count }
-    var count: Int { elements.count - head }
+    @inlinable package init() {}
 
-    mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable package var isEmpty: Bool { head == elements.count }
+    @inlinable package var count: Int { elements.count - head }
 
-    mutating func popFirst() -> Element? {
+    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
+
+    @inlinable package mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
@@ -23,7 +27,7 @@ struct Fifo<Element> {
     }
 
     /// Removes and returns the first element that fits, wherever it stands.
-    mutating func removeFirst(where fits: (Element) -> Bool) -> Element? {
+    @inlinable package mutating func removeFirst(where fits: (Element) -> Bool) -> Element? {
         guard let index = elements[head...].firstIndex(where: { $0.map(fits) ?? false }) else { return nil }
         return elements.remove(at: index)
     }

@@ -1,15 +1,17 @@
 internal import Bytes
-internal import Networking
+package import Networking
 internal import WebSockets
 
 /// Gets a small document. Redirections are not followed: an address that is trusted does not hand that on.
-enum HTTPFetch {
+package enum HTTPFetch {
     /// Of a whole answer, in bytes.
     static let longestAnswer = 256 << 10
     private static let patience = Duration.seconds(10)
 
     /// - Parameter trust: whom to trust with `https:`. Default: the roots of the system.
-    static func get(_ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()) async throws -> HTTPReply {
+    package static func get(
+        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+    ) async throws -> HTTPReply {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(
             host: address.host, port: address.port, on: reactor, timeout: patience)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TrebuchetServices
+@testable import Outbound
 
 @Suite struct HTTPReplyReaderTests {
     /// What an answer comes to when it arrives in pieces of so many bytes; nil for an error.

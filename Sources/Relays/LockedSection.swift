@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// What runs while a semaphore is locked, as the tasks inside know it.
 ///
 /// A section of a reentrant semaphore has a lock of its own for the sections inside it. They may be those of the same
@@ -10,7 +12,7 @@ final class LockedSection: Sendable {
     let inner = AsyncBinarySemaphore(debugDeadlockDetection: false)
     private let semaphore: AsyncBinarySemaphore
     private let unlocks: AsyncBinarySemaphore
-    private let open = Kept(true)
+    private let open = Atomic(true)
 
     /// - Parameter unlocks: what has been locked: the semaphore, or the inner lock of the section around this one.
     init(_ semaphore: AsyncBinarySemaphore, unlocks: AsyncBinarySemaphore, outer: LockedSection?) {
@@ -19,7 +21,7 @@ final class LockedSection: Sendable {
         self.outer = outer
     }
 
-    var isOpen: Bool { open.value }
+    var isOpen: Bool { open.load(ordering: .sequentiallyConsistent) }
 
     /// The innermost section of the semaphore, from here outwards, that is not over.
     func innermost(of semaphore: AsyncBinarySemaphore) -> LockedSection? {
@@ -48,7 +50,7 @@ final class LockedSection: Sendable {
                 }
             }, isolation: isolation)
         await inner.wait()
-        open.exchange(false)
+        open.store(false, ordering: .sequentiallyConsistent)
         inner.signalNow()
         unlocks.signalNow()
         return try result.get()

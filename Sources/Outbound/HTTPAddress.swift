@@ -1,15 +1,15 @@
 internal import WebSockets
 
 /// Why nothing was fetched; for the operator.
-struct FetchError: Error, Equatable, CustomStringConvertible {
-    let description: String
+package struct FetchError: Error, Equatable, CustomStringConvertible {
+    package let description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 /// An `https:` URL, or an `http:` one of this machine itself.
-struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
-    let description: String
+package struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
+    package let description: String
     private let parts: WebSocketURL
 
     var isSecure: Bool { parts.isSecure }
@@ -19,7 +19,7 @@ struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
     /// As the `Host` field wants it.
     var authority: String { parts.authority }
 
-    init(_ text: String) throws(FetchError) {
+    package init(_ text: String) throws(FetchError) {
         let problem = FetchError("'\(text.prefix(256))' is no https URL; http is for this machine itself")
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard scheme == "https" || scheme == "http", text.utf8.count <= 2048 else { throw problem }

@@ -1,10 +1,13 @@
 internal import WebSockets
 
 /// An answer to a GET.
-struct HTTPReply: Equatable {
-    let status: Int
+package struct HTTPReply: Equatable {
+    package let status: Int
     let headers: HTTPHeaders
-    let body: [UInt8]
+    package let body: [UInt8]
+
+    /// The members of a field that is a list, of all its lines.
+    package func list(_ field: String) -> [String] { headers.list(field) }
 }
 
 /// Reads one answer as it arrives (RFC 9112 §6, §7), up to a size. Pure.

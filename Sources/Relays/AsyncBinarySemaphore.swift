@@ -98,7 +98,9 @@ public final class AsyncBinarySemaphore: Sendable {
     func lock(cancellable: Bool) async -> Bool {
         let task = CurrentTask.identity
         if detectsDeadlock, !allowsReentrancy, state.withLock({ $0.owner == task }) {
-            Deadlock.report("a task locks an AsyncBinarySemaphore that it holds, and that does not allow reentrancy")
+            Deadlock.report(
+                "a task locks an AsyncBinarySemaphore that it holds, and that does not allow reentrancy",
+                "Make it with allowTaskReentrancy, or lock it once.")
         }
         guard await take(cancellable: cancellable) else { return false }
         state.withLock { $0.owner = task }
