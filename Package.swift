@@ -65,6 +65,7 @@ let package = Package(
         // Floor 0: what systems do differently, bytes, macros.
         library("Platform", ["CEpoll"]),
         library("Bytes"),
+        library("IdentifiedArrays"),
         // What the macros and the generator both read in Swift sources.
         .target(
             name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
@@ -86,8 +87,8 @@ let package = Package(
         library("Deltas", ["Bytes", "TrebuchetWire"]),
         library("QStream", ["Relays", "Platform"]),
         library("Loading", ["Relays", "Platform"]),
-        library("StateMachines", ["Relays", "Platform", "StateMachineMacros"]),
-        library("SharedState", ["Relays", "Platform"]),
+        library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
+        library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Floor 3
         library("Outbound", ["Bytes", "Networking", "WebSockets"]),
         library(
@@ -133,6 +134,7 @@ let package = Package(
             dependencies: ["GenerateTool"]),
 
         test("BytesTests", ["Bytes"]),
+        test("IdentifiedArraysTests", ["IdentifiedArrays"]),
         test("OutboundTests", ["Outbound"]),
         test("RelaysTests", ["Relays", "TrebuchetTesting"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TrebuchetTesting"]),

@@ -1,21 +1,23 @@
 /// What is to be done in its order; taking the first costs the same however many wait.
+///
+/// Inlinable, so that it is specialised for its elements in the modules that use it.
 package struct WorkQueue<Element> {
     /// Memory for so many is kept when nothing waits.
-    private static var most: Int { 1024 }
+    @usableFromInline static var most: Int { 1024 }
 
     /// Those before `first` are done.
-    private var elements: [Element?] = []
-    private var first = 0
+    @usableFromInline var elements: [Element?] = []
+    @usableFromInline var first = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var count: Int { elements.count - first }
-    package var isEmpty: Bool { first == elements.count }
+    @inlinable package var count: Int { elements.count - first }
+    @inlinable package var isEmpty: Bool { first == elements.count }
 
-    package mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
     /// There is one.
-    package mutating func removeFirst() -> Element {
+    @inlinable package mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("done twice") }
         elements[first] = nil
         first += 1

@@ -4,7 +4,7 @@
 enum FloorPlan {
     static let floors: [String: Int] = [
         "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1,
-        "Platform": 0, "Bytes": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
+        "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
         "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
         "CAllocationCount": 0,

@@ -26,10 +26,15 @@ extension IdentifiedArray: Decodable where Element: Decodable {
 }
 
 extension IdentifiedArray: ExpressibleByArrayLiteral {
-    /// Traps when two elements have one id.
+    /// Keeps the first of several elements with one id.
     public init(arrayLiteral elements: Element...) { self.init(uniqueElements: elements) }
 }
 
 extension IdentifiedArray: CustomStringConvertible {
     public var description: String { elements.description }
+}
+
+extension IdentifiedArray: CustomReflectable {
+    /// As an array of the elements.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: elements, displayStyle: .collection) }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import SharedState
+import IdentifiedArrays
 import Testing
 
 struct IdentifiedArrayTests {
@@ -129,24 +129,65 @@ struct IdentifiedArrayTests {
         #expect(items[id: 1]?.text == "new")
     }
 
-    @Test("changing an id in place traps")
-    func changedID() async {
-        await #expect(processExitsWith: .failure) {
-            var items: IdentifiedArrayOf<Numbered> = [Numbered(id: 1), Numbered(id: 2)]
-            items[0].id = 3
-        }
-        await #expect(processExitsWith: .failure) {
-            var items: IdentifiedArrayOf<Numbered> = [Numbered(id: 1), Numbered(id: 2)]
-            items[id: 1]?.id = 3
+    @Test("an element that gets another id in place is found by that one")
+    func changedID() {
+        var items = items(1, 2)
+        items[0].id = 3
+        items[id: 2]?.id = 4
+        #expect(items.ids == [3, 4])
+        #expect(isConsistent(items))
+        #expect(items[id: 1] == nil && items[id: 2] == nil)
+        items[id: 4] = Numbered(id: 5)
+        items[id: 9] = Numbered(id: 6)
+        items[id: 9] = Numbered(id: 6, text: "later")
+        #expect(items == [Numbered(id: 3), Numbered(id: 5), Numbered(id: 6)])
+        #expect(isConsistent(items))
+    }
+
+    @Test("of two elements with one id the first stays, however they came to it")
+    func firstOfEquals() {
+        let elements = [Numbered(id: 3), Numbered(id: 1), Numbered(id: 3, text: "later"), Numbered(id: 7)]
+        #expect(Items(uniqueElements: elements).elements == [elements[0], elements[1], elements[3]])
+        let literal: Items = [Numbered(id: 1), Numbered(id: 1, text: "later")]
+        #expect(literal.elements == [Numbered(id: 1)])
+
+        for (changed, other) in [(0, 2), (2, 0)] {
+            var items = Items(uniqueElements: [1, 2, 3, 4].map { Numbered(id: $0, text: "\($0)") })
+            items[changed].id = items[other].id
+            let id = changed == 0 ? 3 : 1
+            #expect(items.elements.first == Numbered(id: id, text: "1"))
+            #expect(items.ids == [id, 2, 4])
+            #expect(isConsistent(items))
         }
     }
 
-    @Test("two elements with one id trap where they are said to be unique")
-    func duplicates() async {
-        await #expect(processExitsWith: .failure) {
-            let _: IdentifiedArrayOf<Numbered> = [Numbered(id: 1), Numbered(id: 1)]
+    @Test("sorting that fails leaves all elements where they are found")
+    func failedSort() {
+        struct Refusal: Error {}
+        var items = items(3, 1, 2)
+        #expect(throws: Refusal.self) {
+            try items.sort { first, second in
+                if first.id == 2 || second.id == 2 { throw Refusal() }
+                return first.id < second.id
+            }
         }
+        #expect(Set(items.ids) == [1, 2, 3])
+        #expect(isConsistent(items))
     }
+
+    @Test("it is shown as its elements")
+    func text() {
+        #expect("\(items(1))" == "\([Numbered(id: 1)])")
+        #expect(
+            Mirror(reflecting: items(1, 2)).children.map { $0.value as? Numbered } == [
+                Numbered(id: 1), Numbered(id: 2),
+            ])
+    }
+}
+
+private struct Numbered: Identifiable, Codable, Hashable, Sendable {
+    var id: Int
+    var text = ""
 }
 
 /// The same numbers for the same seed.

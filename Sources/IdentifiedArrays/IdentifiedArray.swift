@@ -1,25 +1,25 @@
 /// An array whose elements have ids, each id at most once, and that finds an element by its id in constant time.
 ///
-/// Adding and removing at the end takes constant time, anywhere else time in proportion to what comes after.
+/// Of several elements with one id it keeps the first: the one that is there when another is added, and the one that stands
+/// in front when an element is given the id of another in place. ``updateOrAppend(_:)`` replaces instead, and
+/// ``init(_:uniquingIDsWith:)`` asks.
 ///
-/// An element's id may not change in place: setting an element with another id traps. It is no `MutableCollection` for
-/// that reason; ``swapAt(_:_:)``, ``move(from:to:)`` and ``sort(by:)`` reorder it.
+/// Adding and removing at the end takes constant time, anywhere else time in proportion to what comes after. It is no
+/// `MutableCollection`, since setting an element may remove another; ``swapAt(_:_:)``, ``move(from:to:)`` and
+/// ``sort(by:)`` reorder it.
 public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID {
     /// The elements in order.
-    public private(set) var elements: [Element]
+    public private(set) var elements: [Element] = []
+    /// The ids in order.
+    public private(set) var ids: [ID] = []
     /// Where the element with an id stands.
-    private var positions: [ID: Int]
+    private var positions: [ID: Int] = [:]
 
-    public init() {
-        elements = []
-        positions = [:]
-    }
+    public init() {}
 
-    /// Traps when two elements have one id.
+    /// Keeps the first of several elements with one id.
     public init(uniqueElements elements: some Sequence<Element>) {
-        self.init(elements) { _, new in
-            preconditionFailure("two elements have the id \(new.id)")
-        }
+        for element in elements { append(element) }
     }
 
     /// - Parameter choose: Called with two elements of one id; what it returns takes the place of the first.
@@ -37,9 +37,6 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         }
     }
 
-    /// The ids in order.
-    public var ids: [ID] { elements.map(\.id) }
-
     /// Where the element with this id stands.
     public func index(id: ID) -> Int? { positions[id] }
 
@@ -47,8 +44,8 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     /// The element with this id.
     ///
-    /// Setting nil removes it; setting an element whose id is not there appends it. Traps when the element has another
-    /// id than the subscript.
+    /// Setting nil removes it; setting an element where there is none appends it. What is set has its own id from then on,
+    /// whatever the one is that it was set by.
     public subscript(id id: ID) -> Element? {
         get { positions[id].map { elements[$0] } }
         set {
@@ -56,8 +53,11 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
                 remove(id: id)
                 return
             }
-            precondition(newValue.id == id, "an element with the id \(newValue.id) was set at the id \(id)")
-            updateOrAppend(newValue)
+            if let position = positions[id] {
+                self[position] = newValue
+            } else {
+                append(newValue)
+            }
         }
     }
 
@@ -79,6 +79,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
     public mutating func insert(_ element: Element, at index: Int) -> (inserted: Bool, index: Int) {
         if let present = positions[element.id] { return (false, present) }
         elements.insert(element, at: index)
+        ids.insert(element.id, at: index)
         number(from: index)
         return (true, index)
     }
@@ -102,10 +103,9 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     @discardableResult
     public mutating func remove(at index: Int) -> Element {
-        let removed = elements.remove(at: index)
-        positions[removed.id] = nil
-        number(from: index)
-        return removed
+        positions[ids.remove(at: index)] = nil
+        defer { number(from: index) }
+        return elements.remove(at: index)
     }
 
     public mutating func removeAll(where isRemoved: (Element) throws -> Bool) rethrows {
@@ -114,6 +114,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     public mutating func removeAll(keepingCapacity: Bool = false) {
         elements.removeAll(keepingCapacity: keepingCapacity)
+        ids.removeAll(keepingCapacity: keepingCapacity)
         positions.removeAll(keepingCapacity: keepingCapacity)
     }
 
@@ -122,22 +123,41 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
     /// Takes the element at `source` out and puts it in, so that it stands at `destination` then.
     public mutating func move(from source: Int, to destination: Int) {
         elements.insert(elements.remove(at: source), at: destination)
+        ids.insert(ids.remove(at: source), at: destination)
         number(from: Swift.min(source, destination), upTo: Swift.max(source, destination) + 1)
     }
 
     public mutating func swapAt(_ first: Int, _ second: Int) {
         elements.swapAt(first, second)
-        positions[elements[first].id] = first
-        positions[elements[second].id] = second
+        ids.swapAt(first, second)
+        positions[ids[first]] = first
+        positions[ids[second]] = second
     }
 
     public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
+        defer {
+            ids = elements.map(\.id)
+            number(from: 0)
+        }
         try elements.sort(by: areInIncreasingOrder)
-        number(from: 0)
     }
 
     private mutating func number(from start: Int, upTo end: Int? = nil) {
-        for position in start..<(end ?? elements.count) { positions[elements[position].id] = position }
+        for position in start..<(end ?? ids.count) { positions[ids[position]] = position }
+    }
+
+    /// An element was set: it is found by the id that it has.
+    fileprivate mutating func didSet(at position: Int) {
+        let (old, id) = (ids[position], elements[position].id)
+        guard old != id else { return }
+        positions[old] = nil
+        ids[position] = id
+        guard let other = positions.updateValue(position, forKey: id) else { return }
+        let (first, second) = (Swift.min(position, other), Swift.max(position, other))
+        positions[id] = first
+        ids.remove(at: second)
+        elements.remove(at: second)
+        number(from: second)
     }
 }
 
@@ -147,15 +167,13 @@ extension IdentifiedArray: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { elements.endIndex }
 
-    /// The element at an index. Traps when an element with another id is set.
+    /// The element at an index. When it is given the id of another, the one in front stays and the other is removed.
     public subscript(position: Int) -> Element {
         get { elements[position] }
         _modify {
-            let id = elements[position].id
+            // Also when an error is thrown out of the change.
+            defer { didSet(at: position) }
             yield &elements[position]
-            precondition(
-                elements[position].id == id,
-                "the element at \(position) had the id \(id) and was given \(elements[position].id)")
         }
     }
 }
