@@ -100,7 +100,7 @@ let package = Package(
         // Floor 4
         library("TrebuchetStore", ["Trebuchet", "Platform", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet", "Networking", "Platform", "Bytes"]),
+        library("TrebuchetTesting", ["Trebuchet", "Networking", "Relays", "Platform", "Bytes"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
