@@ -1,3 +1,5 @@
+internal import Platform
+
 /// When a client that has lost its server tries to reach it again.
 ///
 /// The wait before an attempt is drawn at random between nothing and a limit that doubles with each failure in a row
@@ -30,9 +32,7 @@ public struct ReconnectPolicy: Hashable, Sendable {
     ///
     /// - Parameter random: in `0..<1`, what part of the limit it is.
     func delay(afterFailures failures: Int, random: Double) -> Duration {
-        guard failures > 0 else { return .zero }
-        // More doublings make no difference to any sensible limit, and fewer cannot overflow.
-        let limit = min(initialDelay * (1 << min(failures - 1, 30)), maximumDelay)
+        let limit = Backoff(first: initialDelay, limit: maximumDelay).delay(afterFailures: failures)
         return max(limit * random, .zero)
     }
 }

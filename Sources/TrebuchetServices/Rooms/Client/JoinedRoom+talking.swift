@@ -209,7 +209,7 @@ extension JoinedRoom {
             case .disconnected(let error):
                 change { $0.plan.disconnected(error) }
                 stopReaders()
-                if failures > 0 { try? await Task.sleep(for: .milliseconds(100 << min(failures, 7))) }
+                if failures > 0 { try? await Task.sleep(for: RoomPlan.delay(after: failures)) }
                 failures += 1
                 // What it fails with comes as the next state.
                 try? await client.connect()
