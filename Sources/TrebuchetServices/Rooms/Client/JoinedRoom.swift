@@ -15,7 +15,7 @@ final class JoinedRoom: Sendable {
     }
 
     struct Contents {
-        var plan = RoomPlan(attempt: RoomSecret.make())
+        var plan = RoomPlan(attempt: Secret.make())
         /// How often the room has been joined.
         var joins = 0
         var feeds: [Int: any RoomFeed] = [:]

@@ -1,5 +1,5 @@
-/// What nobody can guess: 128 random bits.
-enum RoomSecret {
+/// What nobody can guess: 128 random bits of the system, as 26 letters and digits.
+enum Secret {
     static func make() -> String {
         var random = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
