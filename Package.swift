@@ -79,15 +79,15 @@ let package = Package(
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         // Floor 1
-        library("Relays", ["Platform"]),
+        library("Relays"),
         library("Networking", ["Bytes", "Platform", "CEpoll", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
         library("WebSockets", ["Bytes", "Platform", "Networking", "COpenSSL", "CZlib"]),
         library("Deltas", ["Bytes", "TrebuchetWire"]),
-        library("QStream", ["Relays", "Platform"]),
+        library("QStream", ["Relays"]),
         library("Loading", ["Relays", "Platform"]),
-        library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
+        library("StateMachines", ["Relays", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Floor 3
         library("Outbound", ["Bytes", "Networking", "WebSockets"]),
@@ -100,7 +100,7 @@ let package = Package(
         // Floor 4
         library("TrebuchetStore", ["Trebuchet", "Platform", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet", "Networking", "Relays", "Platform", "Bytes"]),
+        library("TrebuchetTesting", ["Trebuchet", "Networking", "Platform", "Bytes"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
@@ -136,20 +136,17 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("IdentifiedArraysTests", ["IdentifiedArrays"]),
         test("OutboundTests", ["Outbound"]),
-        test("RelaysTests", ["Relays", "TrebuchetTesting"]),
-        test("QStreamTests", ["QStream", "Relays", "Platform", "TrebuchetTesting"]),
+        test("RelaysTests", ["Relays", "Platform"]),
+        test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
         test(
             "NetworkingTests",
-            ["Networking", "Bytes", "Platform", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
+            ["Networking", "Bytes", "Platform", "COpenSSL", "TestCertificates", "TestSupport"]),
         test(
             "WebSocketsTests",
-            [
-                "WebSockets", "Networking", "Bytes", "Platform", "TrebuchetTesting", "TestCertificates",
-                "DocumentedDefaults",
-            ]),
-        test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
-        test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
-        test("SharedStateTests", ["SharedState", "Platform"]),
+            ["WebSockets", "Networking", "Bytes", "Platform", "TestCertificates", "DocumentedDefaults", "TestSupport"]),
+        test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
+        test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
+        test("SharedStateTests", ["SharedState", "Relays"]),
         test("LoadingTests", ["Loading", "Relays", "Platform"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
@@ -164,17 +161,17 @@ let package = Package(
         .testTarget(
             name: "ClientGeneratorTests",
             dependencies: [
-                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetWire", "TrebuchetTesting",
-                "SharedState", "Bytes",
+                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetWire", "SharedState",
+                "Bytes", "TestSupport",
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Platform"]),
+        test("StateMachinesTests", ["StateMachines", "Relays"]),
         test(
             "TrebuchetTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
-                "Platform", "DocumentedDefaults",
+                "Platform", "DocumentedDefaults", "TestSupport",
             ],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
@@ -183,21 +180,22 @@ let package = Package(
             "StreamingTests",
             [
                 "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
-                "Platform",
+                "Platform", "TestSupport",
             ]),
         test(
             "TrebuchetStoreTests",
-            ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite", "DocumentedDefaults"]),
+            ["TrebuchetStore", "Trebuchet", "CSQLite", "DocumentedDefaults", "TestSupport", "Platform"]),
         test(
             "TrebuchetServicesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets",
+                "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
+                "Platform",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
             name: "ServicesClient",
-            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting", "Platform"],
+            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "Platform"],
             path: "Tests/ServicesClient", swiftSettings: settings),
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
@@ -210,7 +208,7 @@ let package = Package(
             "TrebuchetCLITests",
             [
                 "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
+                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency", "TestSupport",
             ]),
         // The examples for the web, as their own packages declare them, so that tests can open them in a browser.
         .executableTarget(
@@ -219,15 +217,19 @@ let package = Package(
         .executableTarget(
             name: "ChatWeb", dependencies: ["Trebuchet", "TrebuchetStore"],
             path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
-        test("BrowserTests", ["TrebuchetTesting", "TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb"]),
+        test(
+            "BrowserTests", ["TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb", "TestSupport"]),
+        // What tests of all floors need.
+        .target(
+            name: "TestSupport", dependencies: ["Relays", "Platform"], path: "Tests/TestSupport",
+            swiftSettings: settings),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
             name: "Torment",
             dependencies: [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Platform", "COpenSSL",
-                "ToolOptions",
+                "TrebuchetCLI", "Trebuchet", "TestCertificates", "Platform", "COpenSSL", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         // Slips in the sources, and who notices them; scripts/mutate runs it.
@@ -244,7 +246,7 @@ let package = Package(
             name: "Consistency",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetStore", "TrebuchetTesting", "Networking",
-                "Platform", "ServicesPython", "ToolOptions",
+                "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -259,17 +261,16 @@ let package = Package(
         test(
             "IntegrationTests",
             [
-                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
-                "Platform", "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates",
-                "Interop",
-                "Interop2",
+                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Platform",
+                "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates", "Interop",
+                "Interop2", "TestSupport",
             ],
             resources: [.copy("Exchanges")]),
         test(
             "ConformanceTests",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates",
-                "ServicesPython",
+                "Trebuchet", "TrebuchetServices", "WebSockets", "Networking", "TestCertificates", "ServicesPython",
+                "TestSupport",
             ],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.

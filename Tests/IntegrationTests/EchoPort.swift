@@ -1,7 +1,6 @@
 import Bytes
 import Networking
 import Synchronization
-import TrebuchetTesting
 
 /// A port that sends back whatever comes.
 final class EchoPort: Sendable {

@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
 

@@ -2,8 +2,8 @@ import Bytes
 import Glibc
 import Platform
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
 

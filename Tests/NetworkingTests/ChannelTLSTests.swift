@@ -1,8 +1,8 @@
 import Bytes
 import Glibc
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
 

@@ -4,7 +4,6 @@ internal import Platform
 internal import SharedState
 internal import Trebuchet
 internal import TrebuchetServices
-internal import TrebuchetTesting
 
 /// An app of the services in a process of its own, that a test tells what to do.
 @MainActor

@@ -1,5 +1,6 @@
 import Networking
 import Platform
+import TestSupport
 import Testing
 import TrebuchetTesting
 

@@ -1,6 +1,7 @@
 import Bytes
 import Networking
 import Relays
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire

@@ -11,6 +11,7 @@ enum FloorPlan {
         "ClientGenerator": 1, "GenerateTool": 2, "GenerateClient": 3,
         "Relays": 1, "Networking": 1, "TrebuchetWire": 1,
         "WebSockets": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
+        "TestSupport": 2,
         "Trebuchet": 3, "Outbound": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
         "Interop": 4, "Interop2": 4,

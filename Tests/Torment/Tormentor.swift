@@ -1,7 +1,7 @@
 import Foundation
+import TestSupport
 import Trebuchet
 import TrebuchetCLI
-import TrebuchetTesting
 
 /// A run: chapters of hostile courses drawn from the seed, each followed by a look at the servers.
 final class Tormentor {

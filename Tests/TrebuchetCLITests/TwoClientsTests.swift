@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import ServicesClient
+import TestSupport
 import Testing
 import TrebuchetServices
 import TrebuchetTesting

@@ -1,6 +1,7 @@
 import Foundation
 import Relays
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,5 +1,4 @@
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
 @testable import TrebuchetServices

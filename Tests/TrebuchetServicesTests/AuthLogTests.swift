@@ -1,6 +1,6 @@
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
 @testable import TrebuchetServices

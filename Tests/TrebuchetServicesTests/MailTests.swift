@@ -2,8 +2,8 @@ import Bytes
 import Foundation
 import Networking
 import Outbound
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

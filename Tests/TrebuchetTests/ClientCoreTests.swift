@@ -1,6 +1,7 @@
 import Networking
 import Platform
 import Synchronization
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire

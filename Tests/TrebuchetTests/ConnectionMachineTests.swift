@@ -1,6 +1,5 @@
 import Networking
 import Testing
-import TrebuchetTesting
 import WebSockets
 
 @testable import Trebuchet

@@ -1,6 +1,6 @@
 import Networking
+import Platform
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
 

@@ -1,5 +1,6 @@
 import Bytes
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire

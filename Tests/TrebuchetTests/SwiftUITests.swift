@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// What Trebuchet has for SwiftUI, type-checked against a module SwiftUI that has its declarations alone: Trebuchet is
 /// compiled as it would be where SwiftUI exists, and views as an app would have them against the result.

@@ -2,8 +2,8 @@ import Bytes
 import Networking
 import Synchronization
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 

@@ -1,7 +1,7 @@
 import Glibc
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 

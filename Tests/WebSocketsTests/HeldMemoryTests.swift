@@ -1,7 +1,7 @@
 import Bytes
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 

@@ -1,5 +1,5 @@
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
 @testable import WebSockets

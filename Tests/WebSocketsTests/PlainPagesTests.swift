@@ -1,8 +1,8 @@
 import Dispatch
 import Networking
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Bytes
 @testable import WebSockets

@@ -1,5 +1,4 @@
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
 @testable import WebSockets

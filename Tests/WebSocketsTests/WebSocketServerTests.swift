@@ -1,6 +1,6 @@
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 

@@ -1,5 +1,5 @@
 import Synchronization
-import TrebuchetTesting
+import TestSupport
 
 /// Tries whether a schedule shows a finding, with servers of its own, and looks for a smaller one that does.
 final class Laboratory {

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Glibc
 import TestCertificates
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

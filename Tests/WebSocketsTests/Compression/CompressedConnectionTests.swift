@@ -1,7 +1,7 @@
 import Bytes
 import Networking
+import Platform
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 
