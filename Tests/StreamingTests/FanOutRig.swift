@@ -102,7 +102,7 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     func session(over link: any MessageLink) -> Session {
-        Session(link, name: server.newSessionName(), version: .v3, shard: server)
+        Session(link, name: server.newSessionName(), shard: server)
     }
 
     /// Ends turns until everybody has been written to.
@@ -114,7 +114,7 @@ final class FanOutRig: @unchecked Sendable {
     func observe(_ source: any AnyStateSource, _ session: Session, sent: UInt64 = 0) -> StateNode {
         let streamID = Array("s\(session.streams.count)".utf8)
         var made: StateNode?
-        shard.subscribe(to: source, version: .v3) { node in
+        shard.subscribe(to: source) { node in
             let subscription = StreamSubscription(streamID: streamID, node: node, session: session, isFiltered: false)
             subscription.sent = sent
             session.streams[streamID] = subscription

@@ -36,7 +36,7 @@ final class ErrorTypes: Sendable {
     }
 
     private func decode<E: Error & Decodable>(_ type: E.Type, _ data: [UInt8]) -> E? {
-        try? data.withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+        try? data.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
 }
 

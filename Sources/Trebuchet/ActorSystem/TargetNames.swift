@@ -10,11 +10,6 @@ enum TargetNames {
         return String(readable[readable.index(after: dot)...])
     }
 
-    /// Whether a target is the name of a stream, of whatever actor: that of a method has labels, or is mangled.
-    static func isStream(_ target: String) -> Bool {
-        target.hasPrefix("observe") && !target.utf8.contains(UInt8(ascii: "("))
-    }
-
     /// Whether a type is the stub of a `@Resolvable` protocol, whose actor may be marked `@Trebuchet` elsewhere.
     static func isStub(_ type: any Any.Type) -> Bool { "\(type)".hasPrefix("$") }
 }

@@ -279,7 +279,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// A coder that the caller has for itself until it gives it back.
     func takeCoder() -> ValueCoder {
-        coders.withLock { $0?.popLast() } ?? ValueCoder(version: .v3, userInfo: userInfo)
+        coders.withLock { $0?.popLast() } ?? ValueCoder(userInfo: userInfo)
     }
 
     func giveBack(_ coder: ValueCoder) {

@@ -358,7 +358,7 @@ final class ClientCore: @unchecked Sendable {
         case .hello:
             let limits = envelope.limits.bytes(in: message)
             guard !envelope.limits.isAbsent,
-                let terms = try? ValueCoder(version: .v3).decode(ServerTerms.self, from: limits)
+                let terms = try? ValueCoder().decode(ServerTerms.self, from: limits)
             else { return }
             line.terms = terms
             toldMessageSize = terms.messageSize

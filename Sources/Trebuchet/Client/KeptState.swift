@@ -86,7 +86,7 @@ final class AppliedState<State: DeltaState>: KeptState {
     func newest(userInfo: [CodingUserInfoKey: any Sendable]) throws -> (value: State, count: UInt64)? {
         // Decoded out of the lock, which the reactor takes too.
         let found = content.withLock { $0 }
-        let coder = ValueCoder(version: .v3, userInfo: userInfo)
+        let coder = ValueCoder(userInfo: userInfo)
         var value: State
         switch found.base {
         case .none: return nil

@@ -37,7 +37,7 @@ final class LocalConnection: @unchecked Sendable {
     /// On the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
         session = Session(
-            ServerEnd(self), name: name, version: .v3, shard: shard, caller: caller,
+            ServerEnd(self), name: name, shard: shard, caller: caller,
             largestMessage: largestMessage)
     }
 

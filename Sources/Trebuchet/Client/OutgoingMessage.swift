@@ -57,7 +57,7 @@ enum OutgoingMessage {
     static func streamEnd(_ streamID: String) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 96)
         EnvelopeWriter.streamEnd(
-            streamID: Array(streamID.utf8), reason: .clientUnsubscribed, version: .v3, into: &buffer)
+            streamID: Array(streamID.utf8), reason: .clientUnsubscribed, into: &buffer)
         return Array(buffer.bytes)
     }
 }

@@ -112,13 +112,13 @@ final class RemoteStream: Sendable {
             return found
         }
         guard !isMissing(type, text) else { return nil }
-        let coder = ValueCoder(version: .v3, userInfo: userInfo)
+        let coder = ValueCoder(userInfo: userInfo)
         return (try? text.withUnsafeBytes { try coder.decode(type, from: $0) }).map { ($0, state.count) }
     }
 
     func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
         if isMissing(type, update) { return nil }
-        let coder = ValueCoder(version: .v3, userInfo: userInfo)
+        let coder = ValueCoder(userInfo: userInfo)
         do {
             return try update.withUnsafeBytes { try coder.decode(type, from: $0) }
         } catch {

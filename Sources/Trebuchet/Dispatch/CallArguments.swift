@@ -10,17 +10,12 @@ public struct CallArguments: ~Copyable {
     private let envelope: UnsafePointer<ScannedEnvelope>
     /// Kept by the reactor's shard, which outlives every call.
     private let coder: Unmanaged<ValueCoder>
-    private let version: ProtocolVersion
     private var index = 0
 
-    init(
-        message: UnsafeRawBufferPointer, envelope: UnsafePointer<ScannedEnvelope>, coder: ValueCoder,
-        version: ProtocolVersion
-    ) {
+    init(message: UnsafeRawBufferPointer, envelope: UnsafePointer<ScannedEnvelope>, coder: ValueCoder) {
         self.message = message
         self.envelope = envelope
         self.coder = .passUnretained(coder)
-        self.version = version
     }
 
     /// Decodes the next argument. Throws `TrebuchetError` with `invalidArguments`.
@@ -58,8 +53,7 @@ public struct CallArguments: ~Copyable {
         }
         let bytes = envelope.pointee.arguments[ordinal].bytes(in: message)
         do {
-            if version == .v3 { return try coder._withUnsafeGuaranteedRef { try decode($0, bytes) } }
-            return try withDecodedBase64(bytes) { try decode(coder.takeUnretainedValue(), $0) }
+            return try coder._withUnsafeGuaranteedRef { try decode($0, bytes) }
         } catch let error as TrebuchetError {
             // A limit, for one.
             throw TrebuchetError(error.code, "argument \(ordinal + 1): \(error.message)")
@@ -83,22 +77,6 @@ public struct CallArguments: ~Copyable {
         TrebuchetError(
             .invalidArguments, "the type of generic parameter \(index + 1) does not fulfil the method's requirements")
     }
-}
-
-/// Decodes a JSON string of base64 into memory that lives as long as `body` runs.
-func withDecodedBase64<Result>(
-    _ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
-) throws -> Result {
-    guard text.count >= 2, text.first == 0x22 else { throw TrebuchetError(.invalidArguments, "it is not a string") }
-    let inner = UnsafeRawBufferPointer(rebasing: text.dropFirst().dropLast())
-    var decoded = ByteBuffer(capacity: inner.count)
-    // Foundation's encoder writes the digit "/" as "\\/".
-    let isBase64 =
-        inner.contains(0x5C)
-        ? JSONString.text(inner, isEscaped: true).withContiguousBytes { Base64.decode($0, into: &decoded) }
-        : Base64.decode(inner, into: &decoded)
-    guard isBase64 else { throw TrebuchetError(.invalidArguments, "it is not base64") }
-    return try body(decoded.bytes)
 }
 
 /// The text of an error for the one who made the call.

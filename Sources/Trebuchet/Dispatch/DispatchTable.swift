@@ -226,7 +226,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     ) -> AsyncStream<Data> where Values.Element: Encodable, Values.AsyncIterator: SendableMetatype {
         AsyncStream(bufferingPolicy: endsWhenFull ? .bufferingOldest(256) : .bufferingNewest(1)) { continuation in
             let task = Task {
-                let coder = ValueCoder(version: .v3)
+                let coder = ValueCoder()
                 var values = await values().makeAsyncIterator()
                 while let value = try? await values.next() {
                     var buffer = ByteBuffer()

@@ -41,7 +41,7 @@ extension StateSource: PersistedSource {
         if nodes.isEmpty, !isKept {
             forgetLast()
         } else {
-            switch update(of: value, for: nodes, isKept: isKept) {
+            switch update(of: value) {
             case .failed(let error): throw error
             case let event:
                 if case .update(let update) = event { bytes = update.data.map { Array($0) } }
@@ -56,7 +56,7 @@ extension StateSource: PersistedSource {
     private func json(_ value: Value) throws -> [UInt8] {
         var data = ByteBuffer()
         do {
-            try (home?.coder(for: .v3) ?? ValueCoder(version: .v3)).encode(value, into: &data)
+            try (home?.coder ?? ValueCoder()).encode(value, into: &data)
         } catch {
             throw TrebuchetError(.internal, "state of type \(Value.self) cannot be encoded: \(describe(error))")
         }

@@ -45,7 +45,7 @@ extension TrebuchetActorSystem {
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
             Result { () throws(TrebuchetError) in
                 let values = try Self.decode(
-                    streams, keys, stored, home.coder(for: .v3), name: name, writer.disclosure)
+                    streams, keys, stored, home.coder, name: name, writer.disclosure)
                 // The actor's executor is this reactor.
                 return actor.assumeIsolated { actor in
                     let states = PersistedStates(name: name, home: home, writer: writer)

@@ -46,7 +46,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
                 let clock = home?.reactor ?? system.shards.first?.reactor
             else { return nil }
             return Result {
-                let filtered = try source.filtered(filter, .v3, clock: clock)
+                let filtered = try source.filtered(filter, clock: clock)
                 let relay = StateRelay(RemoteStream.State())
                 let observed = RemoteStream(relay: relay, filter: filter, userInfo: system.userInfo) {
                     filtered.detach(relay)

@@ -18,13 +18,14 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     /// `ServerLimits.resumeTime`. Set before actors are exposed.
     var resumeTime = ServerLimits().resumeTime
     private var userInfo: [CodingUserInfoKey: any Sendable]
-    private var current: ValueCoder
-    private var legacy: ValueCoder
+    private(set) var coder: ValueCoder
+    /// For clients of versions 1 and 2.
+    private var wholeSecondsCoder: ValueCoder
     private var markedSources: [any AnyStateSource] = []
     /// Nodes whose subscribers are to be written to; those before `flushed` have been.
     private var markedNodes: [StateNode] = []
     private var flushed = 0
-    private var nodes: [NodeKey: StateNode] = [:]
+    private var nodes: [ObjectIdentifier: StateNode] = [:]
     private var isQueued = false
     private var isGoingOn = false
     /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
@@ -47,31 +48,32 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     /// What an update counts at least, so that a turn holds no more than 32 of them.
     static let leastEagerBytes = 2 << 10
 
-    private struct NodeKey: Hashable {
-        let source: ObjectIdentifier
-        let version: ProtocolVersion
-    }
-
     init(_ reactor: Reactor, userInfo: [CodingUserInfoKey: any Sendable]) {
         self.reactor = reactor
         isolation = ReactorIsolation(reactor)
         self.userInfo = userInfo
-        current = ValueCoder(version: .v3, userInfo: userInfo)
-        legacy = ValueCoder(version: .v2, userInfo: userInfo)
+        coder = ValueCoder(userInfo: userInfo)
+        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds, userInfo: userInfo)
     }
 
     /// The server or client is gone: its actor system, to which the coders refer, can be freed.
     func takeApart() {
         userInfo = [:]
-        current = ValueCoder(version: .v3)
-        legacy = ValueCoder(version: .v2)
+        coder = ValueCoder()
+        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds)
         writer = nil
     }
 
-    func coder(for version: ProtocolVersion) -> ValueCoder { version == .v3 ? current : legacy }
+    @inline(__always)
+    func coder(writing dates: DateForm) -> ValueCoder {
+        switch dates {
+        case .milliseconds: coder
+        case .wholeSeconds: wholeSecondsCoder
+        }
+    }
 
     /// A coder for a task that leaves the reactor.
-    func newCoder(for version: ProtocolVersion) -> ValueCoder { ValueCoder(version: version, userInfo: userInfo) }
+    func newCoder(writing dates: DateForm) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
 
     /// Whether a state's actor lives on this reactor.
     func isHome(of source: any AnyStateSource) -> Bool { source.home === self }
@@ -182,12 +184,11 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
     ///   - attach: has the source attach a node that was made for it. It is called for each such node, whatever has become
     ///     of the subscriber: one that nobody needs any more is not attached.
     func subscribe(
-        to source: any AnyStateSource, version: ProtocolVersion, _ make: (StateNode) -> StreamSubscription,
-        attach: (StateNode) -> Void
+        to source: any AnyStateSource, _ make: (StateNode) -> StreamSubscription, attach: (StateNode) -> Void
     ) {
-        let key = NodeKey(source: ObjectIdentifier(source), version: version == .v3 ? .v3 : .v2)
+        let key = ObjectIdentifier(source)
         if let node = nodes[key] { return node.add(make(node)) }
-        let node = StateNode(source, version: key.version, shard: self)
+        let node = StateNode(source, shard: self)
         nodes[key] = node
         node.add(make(node))
         attach(node)
@@ -195,7 +196,7 @@ final class ReactorShard: EndOfTurn, @unchecked Sendable {
 
     /// A node that nobody needs any more.
     func release(_ node: StateNode) {
-        let key = NodeKey(source: ObjectIdentifier(node.source), version: node.version)
+        let key = ObjectIdentifier(node.source)
         if nodes[key] === node { nodes[key] = nil }
         node.source.detach(node)
     }

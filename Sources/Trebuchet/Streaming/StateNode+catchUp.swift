@@ -34,6 +34,7 @@ extension StateNode {
             guard subscription.session.isWritable else { return subscription.session.fellBehind() }
             send(update, to: subscription)
         }
+        askAgain(for: subscription)
     }
 
     /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
@@ -73,7 +74,7 @@ extension StateNode {
     }
 
     private func suffix(of update: StateUpdate, for subscription: StreamSubscription) -> SharedBytes? {
-        if version == .v3, let patch = update.patch, patch.base == subscription.sent { return patch.suffix }
-        return update.suffix(for: version)
+        if let patch = update.patch, patch.base == subscription.sent { return patch.suffix }
+        return update.current
     }
 }

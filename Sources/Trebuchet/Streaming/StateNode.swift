@@ -2,7 +2,7 @@ internal import Bytes
 internal import Networking
 internal import TrebuchetWire
 
-/// The subscribers of one state on one reactor that speak one version of the protocol.
+/// The subscribers of one state on one reactor.
 ///
 /// It keeps the newest update, and those of this turn until all have been written to: a subscriber that cannot be written
 /// to then is left behind and gets the newest update when it can.
@@ -17,7 +17,6 @@ final class StateNode: @unchecked Sendable {
         case underWay
     }
 
-    let version: ProtocolVersion
     let source: any AnyStateSource
     let shard: ReactorShard
     var latest: StateUpdate?
@@ -53,9 +52,10 @@ final class StateNode: @unchecked Sendable {
     /// Set when the source has nothing more to say.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ source: any AnyStateSource, version: ProtocolVersion, shard: ReactorShard) {
+    init(_ source: any AnyStateSource, shard: ReactorShard) {
         self.source = source
-        self.version = version
+        // A view of a state does not keep what it has shown.
+        if source.asksForFirst { backlog = source.ordering.map { Backlog(limit: $0.buffer, position: 0) } }
         self.shard = shard
     }
 
@@ -90,7 +90,7 @@ final class StateNode: @unchecked Sendable {
         switch event {
         case .update(let update):
             guard update.sequence > latest?.sequence ?? 0 else { return }
-            if version == .v3 { history.remember(update) }
+            history.remember(update)
             backlog?.append(update)
             take(update)
         case .attached(let update, let history, let backlog):
@@ -215,7 +215,7 @@ final class StateNode: @unchecked Sendable {
                 newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
                 continue
             }
-            guard let suffix = update.suffix(for: version) else { continue }
+            guard let suffix = update.current else { continue }
             subscription.sent = update.sequence
             subscription.session.sendStreamData(subscription, suffix: suffix)
         }

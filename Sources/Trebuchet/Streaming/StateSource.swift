@@ -182,7 +182,7 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
             feeding(filters)?()
             return ReactorShard.leastEagerBytes
         }
-        let event = update(of: value, for: nodes, isKept: isKept)
+        let event = update(of: value)
         for node in nodes { node.send(event) }
         // After the others' update, whose text they use.
         feeding(filters)?()
@@ -203,12 +203,8 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
         guard isAttached else { return }
         published = version
         var event: StateEvent
-        if node.version == .v3, let last, last.sequence == version {
-            event = .update(last)
-        } else {
-            event = encode(value, for: [node], isKept: false)
-        }
-        if node.version == .v3, case .update(let update) = event { event = .attached(update, history, backlog) }
+        if let last, last.sequence == version { event = .update(last) } else { event = encode(value) }
+        if case .update(let update) = event { event = .attached(update, history, backlog) }
         guard let persistence else { return node.send(event) }
         let ready = event
         persistence.show(while: { [weak self] in self?.hasNode(node) == true }) { node.send(ready) }
@@ -236,8 +232,8 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
 
     // MARK: Filters
 
-    func show(_ wire: ProtocolVersion, _ body: @escaping (FilterableVersion?) -> Void) {
-        let current = try? filterable(wire)
+    func show(_ dates: DateForm, _ body: @escaping (FilterableVersion?) -> Void) {
+        let current = try? filterable(dates)
         guard let persistence else { return body(current) }
         persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
     }
@@ -248,21 +244,17 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
     }
 
     /// The version of now, encoded once for all filters, and for other observers if they have it already.
-    private func filterable(_ wire: ProtocolVersion) throws -> FilterableVersion? {
-        if let current = filters.version(version, wire) { return current }
+    private func filterable(_ dates: DateForm) throws -> FilterableVersion? {
+        if let current = filters.version(version, dates) { return current }
         guard let value = access.read() else { return nil }
         let text: SharedBytes
-        if wire != .v3 {
-            // Its bytes are there as long as it is.
-            let data = try json(value, wire)
-            text = SharedBytes(data.bytes, countedIn: memoryBudget)
-        } else if let last, last.sequence == version, let current = last.current {
+        if dates == .milliseconds, let last, last.sequence == version, let current = last.current {
             text = current
         } else {
-            text = try suffix(value, wire)
+            text = try suffix(value, dates)
         }
-        let made = FilterableVersion(text, sequence: version, wire: wire, memory: memoryBudget)
-        filters.keep(made, wire)
+        let made = FilterableVersion(text, sequence: version, memory: memoryBudget)
+        filters.keep(made, dates)
         return made
     }
 
@@ -270,11 +262,11 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
     func feeding(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
         let list = self.filters
-        let feeds = [ProtocolVersion.v3, .v2].compactMap { wire -> (() -> Void)? in
-            let fed = filters.filter { $0.version == wire }
+        let feeds = [DateForm.milliseconds, .wholeSeconds].compactMap { dates -> (() -> Void)? in
+            let fed = filters.filter { $0.dates == dates }
             guard !fed.isEmpty else { return nil }
             do {
-                guard let current = try filterable(wire) else { return nil }
+                guard let current = try filterable(dates) else { return nil }
                 return { list.feed(current, to: fed) }
             } catch {
                 let error = TrebuchetError(.internal, Self.unencodable(error))
@@ -290,10 +282,10 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
         "state of type \(Value.self) cannot be encoded: \(describe(error))"
     }
 
-    private func json(_ value: Value, _ wire: ProtocolVersion) throws -> ByteBuffer {
+    private func json(_ value: Value, _ dates: DateForm) throws -> ByteBuffer {
         encodes.add(1, ordering: .relaxed)
         var data = ByteBuffer()
-        try coder(wire).encode(value, into: &data)
+        try (home?.coder(writing: dates) ?? ValueCoder(dates: dates)).encode(value, into: &data)
         return data
     }
 
@@ -303,7 +295,7 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
         if let last, last.sequence == version, last.current != nil { return .whole(last) }
         do {
             let update = StateUpdate(
-                sequence: version, current: try suffix(value, .v3), legacy: nil,
+                sequence: version, current: try suffix(value),
                 patch: last?.sequence == version ? last?.patch : nil, wholeByteCount: wholeByteCount)
             last = update
             return .whole(update)
@@ -319,25 +311,21 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
     }
 
     /// The current version for all who observe it, or are expected back.
-    func update(of value: Value, for nodes: [StateNode], isKept: Bool) -> StateEvent {
+    func update(of value: Value) -> StateEvent {
         published = version
-        return encode(value, for: nodes, isKept: isKept)
+        return encode(value)
     }
 
-    private func encode(_ value: Value, for nodes: [StateNode], isKept: Bool) -> StateEvent {
+    private func encode(_ value: Value) -> StateEvent {
         do {
-            let isObserved = isKept || nodes.contains { $0.version == .v3 }
-            let recorded = isObserved ? recordedPatch() : nil
-            let current = isObserved && recorded == nil ? try suffix(value, .v3) : nil
+            let recorded = recordedPatch()
+            let current = recorded == nil ? try suffix(value) : nil
             let update = StateUpdate(
-                sequence: version, current: current,
-                legacy: nodes.contains { $0.version != .v3 } ? try suffix(value, .v2) : nil,
-                patch: recorded ?? current.flatMap(comparedPatch), wholeByteCount: wholeByteCount)
-            if isObserved {
-                last = update
-                history.remember(update)
-                backlog?.append(update)
-            }
+                sequence: version, current: current, patch: recorded ?? current.flatMap(comparedPatch),
+                wholeByteCount: wholeByteCount)
+            last = update
+            history.remember(update)
+            backlog?.append(update)
             return .update(update)
         } catch {
             return failure(error)
@@ -359,7 +347,7 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
 
     /// The new version as what the state has noted since the last one, when that is smaller than the whole value was.
     private func recordedPatch() -> StateUpdate.Patch? {
-        guard let changes = access.takeChanges?(coder(.v3)), let last else { return nil }
+        guard let changes = access.takeChanges?(home?.coder ?? ValueCoder()), let last else { return nil }
         var patch = ByteBuffer()
         changes.write(into: &patch)
         guard patch.count + Self.patchOverhead < wholeByteCount else { return nil }
@@ -390,13 +378,11 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
             base: base, sequence: version, suffix: SharedBytes(message.bytes, countedIn: memoryBudget))
     }
 
-    private func coder(_ wire: ProtocolVersion) -> ValueCoder { home?.coder(for: wire) ?? ValueCoder(version: wire) }
-
-    private func suffix(_ value: Value, _ wire: ProtocolVersion) throws -> SharedBytes {
-        let data = try json(value, wire)
+    private func suffix(_ value: Value, _ dates: DateForm = .milliseconds) throws -> SharedBytes {
+        let data = try json(value, dates)
         var message = ByteBuffer(capacity: data.count + 128)
-        StreamDataParts.appendSuffix(sequence: version, data: data.bytes, version: wire, into: &message)
-        if wire == .v3 { wholeByteCount = message.count }
+        StreamDataParts.appendSuffix(sequence: version, data: data.bytes, into: &message)
+        if dates == .milliseconds { wholeByteCount = message.count }
         return SharedBytes(message.bytes, countedIn: memoryBudget)
     }
 }

@@ -4,12 +4,9 @@ internal import TrebuchetWire
 /// One version of a state, encoded once for all who observe it.
 final class StateUpdate: Sendable {
     let sequence: UInt64
-    /// What follows the streamID in a `streamData` message; one for each way of writing that somebody observes with.
-    ///
-    /// `current` is nil as well when there is a `patch` that was made without the whole value, and nobody has asked for
-    /// that yet.
+    /// What follows the streamID in a `streamData` message with the whole value. Nil when there is a `patch` that was made
+    /// without it, and nobody has asked for it yet.
     let current: SharedBytes?
-    let legacy: SharedBytes?
     /// The same as the difference from an earlier version; nil when there is none or it is no smaller.
     let patch: Patch?
     /// How long `current` is or, when it is nil, was when it was encoded last.
@@ -22,10 +19,9 @@ final class StateUpdate: Sendable {
         let suffix: SharedBytes
     }
 
-    init(sequence: UInt64, current: SharedBytes?, legacy: SharedBytes?, patch: Patch?, wholeByteCount: Int) {
+    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, wholeByteCount: Int) {
         self.sequence = sequence
         self.current = current
-        self.legacy = legacy
         self.patch = patch
         self.wholeByteCount = wholeByteCount
     }
@@ -33,25 +29,22 @@ final class StateUpdate: Sendable {
     /// The same without `current`, which may be large.
     var withoutWhole: StateUpdate {
         guard current != nil else { return self }
-        return StateUpdate(
-            sequence: sequence, current: nil, legacy: legacy, patch: patch, wholeByteCount: wholeByteCount)
+        return StateUpdate(sequence: sequence, current: nil, patch: patch, wholeByteCount: wholeByteCount)
     }
 
     /// The same without anything that could be sent.
     var withoutText: StateUpdate {
-        StateUpdate(sequence: sequence, current: nil, legacy: nil, patch: nil, wholeByteCount: wholeByteCount)
+        StateUpdate(sequence: sequence, current: nil, patch: nil, wholeByteCount: wholeByteCount)
     }
 
     /// Whether it is a difference of a value that is too large to be kept with each of them.
     var isLargePatch: Bool { patch != nil && current?.count ?? 0 > 8 << 10 }
 
     /// What it counts in a turn's budget: as much as is sent of it.
-    var byteCount: Int { (patch?.suffix.count ?? current?.count ?? 0) + (legacy?.count ?? 0) }
+    var byteCount: Int { patch?.suffix.count ?? current?.count ?? 0 }
 
     /// The value in JSON, where `current` is there.
     var data: UnsafeRawBufferPointer? { current.map { StreamDataParts.data(inSuffix: $0.bytes, sequence: sequence) } }
-
-    func suffix(for version: ProtocolVersion) -> SharedBytes? { version == .v3 ? current : legacy }
 }
 
 /// What a state's source tells those who carry it on.

@@ -6,7 +6,7 @@ import TrebuchetWire
 /// One changed element of a keyed collection without a network: the change, its patch, and applying it; beside encoding the
 /// whole value.
 struct DeltaSteps {
-    private let coder = ValueCoder(version: .v3)
+    private let coder = ValueCoder()
     private var server: KeyedCollection<DeltaItem>
     private var client: KeyedCollection<DeltaItem>
     private var reader = ChangeReader()

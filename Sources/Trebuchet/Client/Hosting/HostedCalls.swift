@@ -71,9 +71,9 @@ final class HostedCalls {
                     "\(method.name) takes \(method.arguments) argument(s) and \(method.generics) generic substitution(s)"
                 )
             }
-            operation = try states.operation(record, method, message, .v3)
+            operation = try states.operation(record, method, message, .milliseconds)
         case .program(let method):
-            operation = try record.operation(method, states.decoder(message, .v3), in: system)
+            operation = try record.operation(method, states.decoder(message, .milliseconds), in: system)
         case .stream: throw notForClients("streams", message)
         case .unknown(let method):
             throw TrebuchetError(
@@ -137,7 +137,7 @@ final class HostedCalls {
     }
 
     private func message(_ callID: [UInt8], _ outcome: CallOutcome) -> [UInt8] {
-        let coder = core.system?.takeCoder() ?? ValueCoder(version: .v3)
+        let coder = core.system?.takeCoder() ?? ValueCoder()
         defer { core.system?.giveBack(coder) }
         let limit = core.answerSize
         var buffer = ByteBuffer()
@@ -146,7 +146,7 @@ final class HostedCalls {
             var value = ByteBuffer()
             try result.write?(coder, &value)
             let bytes = value.bytes
-            let count = EnvelopeWriter.responseCount(callID: callID.count, result: bytes.count, version: .v3)
+            let count = EnvelopeWriter.responseCount(callID: callID.count, result: bytes.count)
             guard count <= limit else {
                 throw TrebuchetError(
                     .internal,
@@ -155,7 +155,7 @@ final class HostedCalls {
             }
             callID.withUnsafeBytes {
                 EnvelopeWriter.response(
-                    callID: $0, result: result.write == nil ? nil : bytes, version: .v3, into: &buffer)
+                    callID: $0, result: result.write == nil ? nil : bytes, into: &buffer)
             }
         } catch {
             // The server is who the client's errors are for.
@@ -164,7 +164,7 @@ final class HostedCalls {
             callID.withUnsafeBytes {
                 EnvelopeWriter.failure(
                     callID: $0, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
-                    version: .v3, into: &buffer)
+                    into: &buffer)
             }
         }
         return Array(buffer.bytes)

@@ -6,13 +6,12 @@ extension ServerShard {
     /// Calls a synchronous method of an actor that lives on this reactor. The result lies in `reply`.
     @inline(__always)
     func callInPlace(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws {
-        let coder = states.coder(for: version)
+        let coder = states.coder(writing: dates)
         reactor.note(method.label)
         reply.pointee.reset(keepingAtMost: Self.keptReply)
-        var arguments = CallArguments(
-            message: message.bytes, envelope: message.envelope, coder: coder, version: version)
+        var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
         var result = CallReply(reply, coder: coder)
         try record.call(method, &arguments, &result)
     }
@@ -20,7 +19,7 @@ extension ServerShard {
     /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
     /// been done.
     func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ version: ProtocolVersion,
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         let life = record.life
@@ -32,12 +31,12 @@ extension ServerShard {
         do {
             switch method {
             case .table(let method) where method.runsInPlace && record.home === states && life.starting == 0:
-                try callInPlace(record, method, message, version)
+                try callInPlace(record, method, message, dates)
                 completion(.success(CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
-                CallTask.start(record, try states.operation(record, method, message, version), call, completion)
+                CallTask.start(record, try states.operation(record, method, message, dates), call, completion)
             case .program(let method):
-                let decoder = states.decoder(message, version)
+                let decoder = states.decoder(message, dates)
                 CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
             }
         } catch {

@@ -98,7 +98,7 @@ extension Session {
         let callID = message.callID
         record.life.wasCalled = true
         do {
-            try asCaller(hosting) { try shard.callInPlace(record, method, message, version) }
+            try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
             return fail(callID, error)
         }
@@ -159,10 +159,10 @@ extension Session {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
-        let version = version
+        let dates = dates
         guard let home = record.home, home !== shard.states else {
             return asCaller(hosting) {
-                if !shard.run(method, of: record, message, version, call, completion) {
+                if !shard.run(method, of: record, message, dates, call, completion) {
                     wait(for: record.name, method, KeptMessage(message), call, completion)
                 }
             }
@@ -179,7 +179,7 @@ extension Session {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = session.asCaller(hosting) {
-                kept.withMessage { there.run(method, of: record, $0, version, call, completion) }
+                kept.withMessage { there.run(method, of: record, $0, dates, call, completion) }
             }
             guard !isThere else { return }
             // It has been let go meanwhile. This reactor hears of that before what is sent now.

@@ -189,7 +189,7 @@ extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else { return }
-        let coder = states.coder(for: .v3)
+        let coder = states.coder
         let answer: RememberedAnswers.Memory.Answer
         do {
             reply.pointee.reset(keepingAtMost: ServerShard.keptReply)

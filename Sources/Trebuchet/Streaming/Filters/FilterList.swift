@@ -10,8 +10,8 @@ final class FilterList: Sendable {
         var brought: [Party: Int] = [:]
         /// All parts that they look at, once somebody has asked.
         var pointers: PointerSet?
-        /// The newest version, by the way it is written.
-        var versions: [ProtocolVersion: FilterableVersion] = [:]
+        /// The newest version, by the way its dates are written.
+        var versions: [DateForm: FilterableVersion] = [:]
         var byteLimit = ServerLimits().filterBytesPerState
     }
 
@@ -22,7 +22,7 @@ final class FilterList: Sendable {
     /// Why one more filter may not be added; nil when it may.
     func refusal(on terms: FilterTerms) -> TrebuchetError? {
         state.withLock { state in
-            guard state.filters.count < terms.most else {
+            guard state.filters.count(where: { !$0.isWhole }) < terms.most else {
                 let text = "\(terms.most) different filters look at this state already"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
@@ -70,13 +70,13 @@ final class FilterList: Sendable {
     // MARK: Versions
 
     /// The newest version, if it is this one.
-    func version(_ sequence: UInt64, _ wire: ProtocolVersion) -> FilterableVersion? {
-        state.withLock { $0.versions[wire].flatMap { $0.sequence == sequence ? $0 : nil } }
+    func version(_ sequence: UInt64, _ dates: DateForm) -> FilterableVersion? {
+        state.withLock { $0.versions[dates].flatMap { $0.sequence == sequence ? $0 : nil } }
     }
 
     /// Keeps a version while there are filters.
-    func keep(_ version: FilterableVersion, _ wire: ProtocolVersion) {
-        state.withLock { if !$0.filters.isEmpty { $0.versions[wire] = version } }
+    func keep(_ version: FilterableVersion, _ dates: DateForm) {
+        state.withLock { if !$0.filters.isEmpty { $0.versions[dates] = version } }
     }
 
     /// Hands a version to filters. In the actor's isolation.

@@ -6,8 +6,7 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: what is found in the text is put aside in the isolation of the state's actor alone.
 final class FilterableVersion: @unchecked Sendable {
     let sequence: UInt64
-    private let wire: ProtocolVersion
-    /// In version 3 what follows the streamID in a message with the whole value; in older ones the value.
+    /// What follows the streamID in a message with the whole value.
     let text: SharedBytes
     private let memory: MemoryBudget?
     private var parts = FilterParts()
@@ -16,16 +15,13 @@ final class FilterableVersion: @unchecked Sendable {
     /// By the pointers of their parts.
     private var updates: [String: StateUpdate] = [:]
 
-    init(_ text: SharedBytes, sequence: UInt64, wire: ProtocolVersion, memory: MemoryBudget?) {
+    init(_ text: SharedBytes, sequence: UInt64, memory: MemoryBudget?) {
         self.memory = memory
         self.text = text
         self.sequence = sequence
-        self.wire = wire
     }
 
-    private var data: UnsafeRawBufferPointer {
-        wire == .v3 ? StreamDataParts.data(inSuffix: text.bytes, sequence: sequence) : text.bytes
-    }
+    private var data: UnsafeRawBufferPointer { StreamDataParts.data(inSuffix: text.bytes, sequence: sequence) }
 
     /// Looks for many parts at once.
     func find(_ pointers: PointerSet) { parts.find(pointers, in: data) }
@@ -34,16 +30,15 @@ final class FilterableVersion: @unchecked Sendable {
 
     /// Bytes of memory that `update(at:)` would take.
     func cost(at pointer: String) -> Int {
-        if updates[pointer] != nil || pointer.isEmpty && wire == .v3 { return 0 }
-        let part = parts.range(of: pointer, in: data)?.count ?? 0
-        return wire == .v3 ? part : part / 3 * 4
+        if updates[pointer] != nil || pointer.isEmpty { return 0 }
+        return parts.range(of: pointer, in: data)?.count ?? 0
     }
 
     /// A part as observers get it: null where there is none. The same for all who ask.
     func update(at pointer: String) -> StateUpdate {
         if let update = updates[pointer] { return update }
         var suffix = text
-        if !pointer.isEmpty || wire != .v3 {
+        if !pointer.isEmpty {
             var message = ByteBuffer(capacity: cost(at: pointer) + 128)
             if let part = parts.part(pointer, of: data) {
                 append(part, to: &message)
@@ -53,14 +48,12 @@ final class FilterableVersion: @unchecked Sendable {
             suffix = SharedBytes(message.bytes, countedIn: memory)
             ownBytes += suffix.count
         }
-        let update = StateUpdate(
-            sequence: sequence, current: wire == .v3 ? suffix : nil, legacy: wire == .v3 ? nil : suffix, patch: nil,
-            wholeByteCount: suffix.count)
+        let update = StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count)
         updates[pointer] = update
         return update
     }
 
     private func append(_ part: UnsafeRawBufferPointer, to message: inout ByteBuffer) {
-        StreamDataParts.appendSuffix(sequence: sequence, data: part, version: wire, into: &message)
+        StreamDataParts.appendSuffix(sequence: sequence, data: part, into: &message)
     }
 }

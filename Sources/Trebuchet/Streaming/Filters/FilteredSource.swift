@@ -30,7 +30,10 @@ final class FilteredSource: AnyStateSource, Sendable {
     }
 
     let filter: StreamFilter
-    let version: ProtocolVersion
+    /// How dates are written in what it gives.
+    let dates: DateForm
+    /// Whether it lets everything through: then it is there for the dates alone, and is no filter to those who count them.
+    let isWhole: Bool
     /// In whose shares it counts.
     let bringers: [Party]
     /// They refer to each other as long as somebody observes.
@@ -40,12 +43,12 @@ final class FilteredSource: AnyStateSource, Sendable {
 
     /// - Parameter clock: keeps the time of intervals.
     init(
-        _ filter: StreamFilter, version: ProtocolVersion, of base: any FilterableSource, clock: Reactor,
-        bringers: [Party]
+        _ filter: StreamFilter, _ dates: DateForm, of base: any FilterableSource, clock: Reactor, bringers: [Party]
     ) {
         self.filter = filter
-        self.bringers = bringers
-        self.version = version == .v3 ? .v3 : .v2
+        self.dates = dates
+        isWhole = filter == StreamFilter()
+        self.bringers = isWhole ? [] : bringers
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
@@ -55,7 +58,7 @@ final class FilteredSource: AnyStateSource, Sendable {
     var root: ObjectIdentifier { base.root }
     var asksForFirst: Bool { true }
     /// Of a state that leaves nothing out too, a filter gives the newest.
-    var ordering: StreamOrdering? { nil }
+    var ordering: StreamOrdering? { isWhole ? base.ordering : nil }
     var home: ReactorShard? { base.home }
     var subscriberCount: Int { base.subscriberCount }
     var encodeCount: Int { base.encodeCount }
@@ -76,7 +79,7 @@ final class FilteredSource: AnyStateSource, Sendable {
 
     /// Gives what may be shown of the version of now. In the actor's isolation.
     private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
-        base.show(version) { [self] current in
+        base.show(dates) { [self] current in
             guard let current else { return end() }
             let pointer = filter.path ?? ""
             guard base.filters.show(current, to: self, at: pointer) else { return }
@@ -87,12 +90,12 @@ final class FilteredSource: AnyStateSource, Sendable {
 
     /// What its readers have not taken, or are to get, with the versions' numbers.
     var held: [(SharedBytes, UInt64)] {
-        state.withLock { state in
+        // What is held of a whole state is counted where the state is.
+        if isWhole { return [] }
+        return state.withLock { state in
             var held: [(SharedBytes, UInt64)] = []
             if let text = state.sentText { held.append((text, state.sentSequence)) }
-            if let waiting = state.waiting, let text = waiting.current ?? waiting.legacy {
-                held.append((text, waiting.sequence))
-            }
+            if let waiting = state.waiting, let text = waiting.current { held.append((text, waiting.sequence)) }
             return held
         }
     }
@@ -182,7 +185,7 @@ final class FilteredSource: AnyStateSource, Sendable {
     private func note(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
         state.sent = state.evaluation
         state.sentSequence = update.sequence
-        state.sentText = update.current ?? update.legacy
+        state.sentText = update.current
         state.waiting = nil
         if let interval = filter.minimumIntervalMilliseconds { state.nextAt = now &+ UInt64(interval) * 1_000_000 }
         if !state.readers.isEmpty, let text = update.data.map({ Array($0) }) {

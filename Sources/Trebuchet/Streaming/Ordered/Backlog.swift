@@ -52,6 +52,6 @@ struct Backlog: Sendable {
 
 extension StateUpdate {
     fileprivate var storedBytes: Int {
-        (current?.count ?? 0) + (legacy?.count ?? 0) + (patch?.suffix.count ?? 0)
+        (current?.count ?? 0) + (patch?.suffix.count ?? 0)
     }
 }

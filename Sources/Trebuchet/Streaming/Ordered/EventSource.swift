@@ -82,11 +82,11 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     private func update(_ event: Event, _ sequence: UInt64) throws -> StateUpdate {
         encodes.add(1, ordering: .relaxed)
         var data = ByteBuffer()
-        try (home?.coder(for: .v3) ?? ValueCoder(version: .v3)).encode(event, into: &data)
+        try (home?.coder ?? ValueCoder()).encode(event, into: &data)
         var message = ByteBuffer(capacity: data.count + 128)
-        StreamDataParts.appendSuffix(sequence: sequence, data: data.bytes, version: .v3, into: &message)
+        StreamDataParts.appendSuffix(sequence: sequence, data: data.bytes, into: &message)
         let suffix = SharedBytes(message.bytes, countedIn: memoryBudget)
-        return StateUpdate(sequence: sequence, current: suffix, legacy: nil, patch: nil, wholeByteCount: suffix.count)
+        return StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count)
     }
 
     func publish() -> Int { 0 }
