@@ -101,14 +101,25 @@ let package = Package(
         library(
             "TrebuchetServices",
             ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes"]),
-        // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
+        // Floor 5: what commands are made of.
+        library("Commands", ["Trebuchet", "TrebuchetServices"]),
+        // Floor 6: the commands that measure.
+        .target(
+            name: "Benchmarks",
+            dependencies: [
+                "Commands", "Trebuchet", "TrebuchetServices", "TrebuchetStore", "StateMachines", "QStream",
+                "WebSockets",
+                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
+            ],
+            path: "Benchmarks", exclude: ["README.md"], swiftSettings: settings),
+        // Floor 7: all commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
+                "Commands", "Benchmarks", "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState",
                 "WebSockets",
-                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
+                "Networking", "TrebuchetWire", "Bytes", "CEpoll",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
         // Clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
@@ -193,8 +204,8 @@ let package = Package(
         test(
             "TrebuchetCLITests",
             [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
+                "TrebuchetCLI", "Commands", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices",
+                "Networking", "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
             ]),
         // The examples for the web, as their own packages declare them, so that tests can open them in a browser.
         .executableTarget(
@@ -210,8 +221,8 @@ let package = Package(
         .executableTarget(
             name: "Torment",
             dependencies: [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
-                "ToolOptions",
+                "TrebuchetCLI", "Benchmarks", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking",
+                "COpenSSL", "ToolOptions",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         // Slips in the sources, and who notices them; scripts/mutate runs it.

@@ -13,8 +13,9 @@ enum FloorPlan {
         "Trebuchet": 3,
         "TrebuchetStore": 4, "TrebuchetRedis": 4, "TrebuchetServices": 4, "TrebuchetTesting": 4,
         "Interop": 4, "Interop2": 4,
-        "TrebuchetCLI": 5, "ServicesClient": 5,
-        "TrebuchetTool": 6, "ServicesClientTool": 6, "Fuzz": 6, "Torment": 6, "Consistency": 6,
-        "Mutate": 6, "TodosWeb": 6, "ChatWeb": 6,
+        "Commands": 5, "ServicesClient": 5,
+        "Benchmarks": 6, "ServicesClientTool": 6, "Fuzz": 6, "Consistency": 6, "Mutate": 6, "TodosWeb": 6, "ChatWeb": 6,
+        "TrebuchetCLI": 7,
+        "TrebuchetTool": 8, "Torment": 8,
     ]
 }

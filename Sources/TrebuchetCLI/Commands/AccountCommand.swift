@@ -1,3 +1,4 @@
+import Commands
 import Bytes
 @preconcurrency import Glibc
 import SharedState

@@ -1,3 +1,4 @@
+import Commands
 import Networking
 import SharedState
 import Trebuchet
