@@ -49,6 +49,18 @@ private final class Deaf: WebSocketHandler {
         await server.stop()
     }
 
+    @Test("observe --time begins each line with the milliseconds since the first")
+    func time() async throws {
+        let server = try await ServeProcess()
+        let observer = try ChildProcess(
+            ServeProcess.tool, ["observe", "--url", server.url, "counter", "observeState", "--count", "2", "--time"])
+        #expect(await observer.nextLine() == #"0 {"count":0}"#)
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        let line = await observer.finish().output
+        #expect(line.wholeMatch(of: /[1-9]\d* {"count":1}\n/) != nil, "\(line)")
+        await server.stop()
+    }
+
     @Test("serve --data keeps what was acknowledged through kill -9, and refuses a damaged file")
     func data() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
