@@ -10,7 +10,7 @@ struct Repository: Sendable {
     /// The names of the folders there, one for each target; Benchmarks is one itself.
     let folders: Set<String>
 
-    private static let root = URL(filePath: #filePath)
+    static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     private init(root: URL) throws {
