@@ -215,6 +215,31 @@ let package = Package(
             name: "ChatWeb", dependencies: ["Trebuchet", "TrebuchetStore"],
             path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
         test("BrowserTests", ["TrebuchetTesting", "TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb"]),
+        // The other examples, so that tests can run them.
+        .target(
+            name: "TodoModel", dependencies: ["Trebuchet"], path: "Examples/todos/Sources/TodoModel",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "TodoServer", dependencies: ["TodoModel", "Trebuchet", "TrebuchetStore"],
+            path: "Examples/todos/Sources/TodoServer", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "TodoClient", dependencies: ["TodoModel", "Trebuchet"], path: "Examples/todos/Sources/TodoClient",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .target(
+            name: "GameModel", dependencies: ["Trebuchet"], path: "Examples/game/Sources/GameModel",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "GameServer", dependencies: ["GameModel", "Trebuchet"], path: "Examples/game/Sources/GameServer",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "GamePlayer", dependencies: ["GameModel", "Trebuchet"], path: "Examples/game/Sources/GamePlayer",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "ObservedClient", dependencies: ["TodoModel", "Trebuchet"],
+            path: "Examples/observed-client/Sources/ObservedClient", swiftSettings: [.swiftLanguageMode(.v6)]),
+        test(
+            "ExampleTests",
+            ["TrebuchetTesting", "TodoServer", "TodoClient", "GameServer", "GamePlayer", "ObservedClient"]),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.

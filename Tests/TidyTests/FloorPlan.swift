@@ -15,6 +15,8 @@ enum FloorPlan {
         "Interop": 4, "Interop2": 4,
         "Commands": 5, "ServicesClient": 5,
         "Benchmarks": 6, "ServicesClientTool": 6, "Fuzz": 6, "Consistency": 6, "Mutate": 6, "TodosWeb": 6, "ChatWeb": 6,
+        "TodoModel": 4, "GameModel": 4, "TodoServer": 6, "TodoClient": 6, "GameServer": 6, "GamePlayer": 6,
+        "ObservedClient": 6,
         "TrebuchetCLI": 7,
         "TrebuchetTool": 8, "Torment": 8,
     ]
