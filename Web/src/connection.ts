@@ -375,6 +375,6 @@ export class Connection {
             retryAt: this._retryAt,
         }
         const names = Object.keys(status) as (keyof Status)[]
-        if (names.some((name) => status[name] !== before[name])) this._status._set(status)
+        if (names.some((name) => status[name] !== before[name])) this._status.set(status)
     }
 }

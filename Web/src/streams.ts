@@ -42,7 +42,7 @@ export class Streams {
 
     /** Asks for it as long as anybody observes it. Gives what ends that. */
     _observe(source: Source, listener: (value: any) => void, failed: (error: TrebuchetError) => void): () => void {
-        const ends = [source._listeners._add(listener), source._ends._add(failed)]
+        const ends = [source._listeners.add(listener), source._ends.add(failed)]
         this._world.clearTimeout(source._timer)
         this._active.add(source)
         this._begin(source)
@@ -50,7 +50,7 @@ export class Streams {
         if (this._connection._isClosed) Promise.resolve().then(() => this._fail(source, this._connection._error!))
         return () => {
             for (const end of ends.splice(0)) end()
-            if (!source._listeners._count) this._later(source, lingering)
+            if (!source._listeners.size) this._later(source, lingering)
         }
     }
 
@@ -68,7 +68,7 @@ export class Streams {
     private _later(source: Source, milliseconds: number): void {
         this._world.clearTimeout(source._timer)
         if (this._connection._isClosed) return
-        const look = (): void => (source._listeners._count ? this._begin(source) : this._release(source))
+        const look = (): void => (source._listeners.size ? this._begin(source) : this._release(source))
         source._timer = this._world.setTimeout(look, milliseconds)
     }
 
@@ -91,7 +91,7 @@ export class Streams {
         source._failed(error)
         // What may pass is asked for again; other errors wait for the next connection. Who listens to events is done with them.
         const { code, retryAfter } = error
-        if (source._listeners._count && (code === "rateLimited" || code === "unavailable")) {
+        if (source._listeners.size && (code === "rateLimited" || code === "unavailable")) {
             const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
             this._later(source, wait * (1 + this._world.random()))
         }
@@ -100,7 +100,7 @@ export class Streams {
     // What the connection tells
 
     _opened(): void {
-        for (const source of this._active) if (source._listeners._count) this._begin(source)
+        for (const source of this._active) if (source._listeners.size) this._begin(source)
     }
 
     _lost(line: Line): void {

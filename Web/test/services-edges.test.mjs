@@ -4,7 +4,7 @@ import { test } from "node:test"
 import v8 from "node:v8"
 import vm from "node:vm"
 import { LiveCollection } from "../.build/services/collection.js"
-import { JoinedRoom } from "../.build/services/room.js"
+import { OpenRoom } from "../.build/services/room.js"
 import { until } from "./daemon.mjs"
 import { live, withDaemon } from "./services-world.mjs"
 
@@ -124,8 +124,8 @@ function roomOver(answer, presence) {
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
     const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
-    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { _add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
-    return { room: new JoinedRoom(backend, "chat-lobby", presence, () => {}), called }
+    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called }
 }
 
 test("who is kept out of a room leaves it at once", async () => {
@@ -133,6 +133,7 @@ test("who is kept out of a room leaves it at once", async () => {
         const { room, called } = roomOver(() => {
             throw Object.assign(new Error(), { code: "application", data: { [reason]: {} } })
         })
+        await room._joined
         await new Promise(setImmediate)
         await room.leave()
         assert.equal(room.status.getSnapshot().phase, "left")
@@ -142,6 +143,7 @@ test("who is kept out of a room leaves it at once", async () => {
 
 test("a presence has what the encoder of its own writes", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
+    await room._joined
     assert.deepEqual(called[0][1][0], { cells: [2n ** 60n], none: undefined })
     assert.equal(room.presence.cells[0], 2n ** 60n)
 })
@@ -149,7 +151,7 @@ test("a presence has what the encoder of its own writes", async () => {
 test("queries that nobody holds are forgotten", async () => {
     v8.setFlagsFromString("--expose-gc")
     const collect = vm.runInNewContext("gc")
-    const collection = new LiveCollection({ _account: "", _options: {}, _changes: { _add() {} } }, "todos")
+    const collection = new LiveCollection({ _account: "", _options: {}, _changes: { add() {} } }, "todos")
     const held = collection.query({ limit: 1 })
     for (let index = 0; index < 100; index++) {
         collection.query({ where: { title: String(index) } })

@@ -195,7 +195,7 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     writes._forget(Infinity)
     assert.deepEqual([writes._all.length, writes._all[0]], [37, all[3]])
     // Those of a tab that is gone come first, and not together with one's own.
-    writes._adopt([{ secret: "theirs", number: 8, commands: [], time: 0 }, { secret: "theirs", number: 7, commands: [], time: 0 }])
+    writes._all.unshift({ secret: "theirs", number: 7, commands: [], time: 0 }, { secret: "theirs", number: 8, commands: [], time: 0 })
     assert.deepEqual(writes._batch().map(({ secret, number }) => secret + number), ["theirs7", "theirs8"])
     const large = new PendingWrites("large")
     for (let index = 0; index < 3; index++) large._add([update("a", { text: "x".repeat(200_000) })], 0)

@@ -1,6 +1,5 @@
-import { report, Value } from "../store.js"
 import { reasonOf } from "./refusals.js"
-import type { Client } from "./trebuchet.js"
+import { type Client, report, Value } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
 
 interface Grant {
@@ -10,7 +9,9 @@ interface Grant {
     accessSeconds: number
 }
 
+/** Those that are a call and no more. */
 const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
+/** Those whose answer signs in. */
 const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
 
 /** What is kept of a session. */
@@ -31,8 +32,7 @@ export interface SessionOwner {
 }
 
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
-export class Session {
-    private _value: Value<SignIn>
+export class Session extends Value<SignIn> {
     /** The session, while it is kept in memory alone: there is no storage, or it took nothing and has `_old` still. */
     private _memory: string | null = null
     private _old: string | null = null
@@ -43,17 +43,14 @@ export class Session {
     private _renewal: Promise<User | undefined> | undefined
 
     constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
-        // Those that are a call and no more, and those whose answer signs in.
+        super({ phase: "signedOut" })
         for (const [name, target] of Object.entries(plain)) (this as any)[name] = (...args: unknown[]) => this._call(target, args)
         for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
         const user = this._kept?.user
-        this._value = new Value<SignIn>(user ? { phase: "loading", user } : { phase: "signedOut" })
+        if (user) this.set({ phase: "loading", user })
         // Another tab may have signed in.
         ;(globalThis as any).addEventListener?.("storage", this._look)
     }
-
-    subscribe = (listener: () => void): (() => void) => this._value.subscribe(listener)
-    getSnapshot = (): SignIn => this._value.getSnapshot()
 
     /** Whose writes are made now: the user's id, or nothing. */
     get _account(): string {
@@ -65,15 +62,12 @@ export class Session {
         if (!kept) return
         await this._owner._sent(true)
         // A call that was lost may have been done: asked again, the server says so.
-        for (let isOver = false; !isOver; ) {
-            await this._call("signOut(_:)", [kept.token]).then(
-                () => (isOver = true),
-                (error) => {
-                    isOver = reasonOf(error) === "sessionEnded"
-                    if (!isOver && error.code !== "unknownOutcome") throw error
-                }
-            )
-        }
+        const end = (): Promise<void> =>
+            this._call("signOut(_:)", [kept.token]).catch((error) => {
+                if (error.code === "unknownOutcome") return end()
+                if (reasonOf(error) !== "sessionEnded") throw error
+            })
+        await end()
         await this._exclusively(() => {
             // Somebody else may have signed in meanwhile in another tab, who is taken with the next connection.
             if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
@@ -87,9 +81,9 @@ export class Session {
     }
 
     private _call(target: string, args: unknown[]): Promise<any> {
-        // What is left out is null.
-        const all = Array.from({ length: target.split(":").length - 1 }, (_, index) => args[index])
-        return this._owner.client.actor("auth").call(target, all)
+        // As many as it has: what is left out is null.
+        args.length = target.split(":").length - 1
+        return this._owner.client.actor("auth").call(target, args)
     }
 
     private async _signIn(target: string, args: unknown[]): Promise<User> {
@@ -160,20 +154,20 @@ export class Session {
 
     // What is known
 
-    private get _kept(): Kept | undefined {
+    private get _kept(): Kept | null {
         const stored = this._stored
         // What another tab has stored since is newer.
         const text = (stored === this._old && this._memory) || stored
-        return text ? JSON.parse(text) : undefined
+        return JSON.parse(text || "null")
     }
 
     private get _stored(): string | null {
         return this._options.storage?.getItem(this._key) ?? null
     }
 
-    private _keep(kept: Kept | undefined): void {
+    private _keep(kept: Kept | null): void {
         const { storage } = this._options
-        const text = kept ? JSON.stringify(kept) : null
+        const text = kept && JSON.stringify(kept)
         this._memory = text
         this._old = this._stored
         if (!storage) return
@@ -203,13 +197,13 @@ export class Session {
 
     private _forget(ended?: string): void {
         this._access = undefined
-        this._keep(undefined)
+        this._keep(null)
         this._show({ phase: "signedOut", ...(ended && { ended }) })
     }
 
     private _show(value: SignIn): void {
         const before = this._account
-        this._value._set(value)
+        this.set(value)
         if (this._account !== before) this._owner._accountChanged(before)
     }
 }

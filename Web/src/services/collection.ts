@@ -1,12 +1,12 @@
-import { Listeners } from "../store.js"
-import { Backend, secret, wait } from "./backend.js"
+import type { Backend } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
 import { Outcome, PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
-import { failure, pauseAfter, reasonOf } from "./refusals.js"
-import { Client, TrebuchetError } from "./trebuchet.js"
-import type { KeptWrite, Page, Pages, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
+import { closed, failure, pauseAfter, reasonOf, wait } from "./refusals.js"
+import { secret } from "./secret.js"
+import { Client, Listeners, TrebuchetError } from "./trebuchet.js"
+import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
 const largestWrite = 256 << 10
@@ -29,8 +29,8 @@ export class LiveCollection {
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
         const { refused } = _backend._options
-        if (refused) this._refusals._add(refused)
-        _backend._changes._add(() => this._sendAll())
+        if (refused) this._refusals.add(refused)
+        _backend._changes.add(() => this._sendAll())
     }
 
     // What is read
@@ -92,8 +92,6 @@ export class LiveCollection {
         if (!writes) {
             writes = new PendingWrites(secret())
             this._backend._mine.add(writes._secret)
-            // Before the first write is kept: nobody else sends it then.
-            writes._claimed = this._backend._store?.claim(writes._secret)
             this._writes.set(account, writes)
         }
         return writes
@@ -105,14 +103,13 @@ export class LiveCollection {
         const writes = this._of(account)
         const { pendingWrites = 1000 } = options
         const done = new Promise<void>((resolve, reject) => {
-            const refuse = (code: string, message: string): void => reject(failure(code, message))
-            if (isClosed) return refuse("unavailable", "the services were closed")
-            if (text.length > largestWrite) return refuse("invalidArguments", `a write has ${largestWrite} bytes at most, and this one ${text.length}`)
-            if (writes._waiting.length >= pendingWrites) return refuse("rateLimited", pendingWrites + " writes wait already (pendingWrites)")
+            if (isClosed) throw closed()
+            if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
+            if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.
             const write = writes._add(JSON.parse(text), Date.now())
+            if (store) this._keep(store, write, { ...write, account, collection: this._name })
             write._end = (error) => (error ? reject(error) : resolve())
-            if (store) this._keep(store, write, account)
         })
         done.catch(() => {})
         this._changed()
@@ -120,15 +117,17 @@ export class LiveCollection {
     }
 
     /** Not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was. */
-    private async _keep(store: NonNullable<Backend["_store"]>, write: PendingWrite, account: string): Promise<void> {
-        const { secret, number, commands, time } = write
+    private async _keep(store: PendingStore, write: PendingWrite, kept: KeptWrite): Promise<void> {
+        const writes = this._of(kept.account)
         write.isBeingKept = true
         try {
-            await this._of(account)._claimed
-            await store.add({ secret, number, commands, time, account, collection: this._name })
+            // Before the first is kept: nobody else sends it then.
+            await (writes._claimed ??= store.claim(writes._secret))
+            await store.add(kept)
             write.isBeingKept = false
         } catch (error) {
-            this._of(account)._remove(write)
+            writes._claimed = undefined
+            writes._remove(write)
             this._refused(write, failure("unavailable", "it cannot be kept: " + error))
         }
         this._changed()
@@ -140,9 +139,9 @@ export class LiveCollection {
     }
 
     /** Takes over what another tab, that is gone, has left. */
-    _adopt(left: KeptWrite[]): void {
-        const writes = left.map(({ secret, number, commands, time }) => ({ secret, number, commands: commands as Command[], time, wasSent: true }))
-        this._of(left[0]!.account)._adopt(writes)
+    _adopt(account: string, left: PendingWrite[]): void {
+        // They were made before.
+        this._of(account)._all.unshift(...left)
         this._changed()
     }
 
@@ -150,12 +149,12 @@ export class LiveCollection {
         const { commands, _end: end } = write
         end?.(error)
         // What the app's own throws stops nobody.
-        this._refusals._tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
+        this._refusals.tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
     }
 
     /** What waits of the account of before waits until it is signed in again, and nobody for it; what nobody wrote is sent all the same. */
     _accountChanged(before: string): void {
-        if (before) this._giveUp(before, failure("unauthenticated", "signed out; the write waits until its account is signed in again"))
+        if (before) this._giveUp(before, failure("unauthenticated", "signed out"))
         this._forgetSeen()
         // Those too that nobody observes: what somebody else has read is shown to nobody.
         for (const query of this._queries.values()) query.deref()?._show()
@@ -163,7 +162,7 @@ export class LiveCollection {
     }
 
     _close(): void {
-        for (const account of this._writes.keys()) this._giveUp(account, failure("unavailable", "the services were closed"))
+        for (const account of this._writes.keys()) this._giveUp(account, closed())
     }
 
     private _giveUp(account: string, error: TrebuchetError): void {
@@ -174,11 +173,6 @@ export class LiveCollection {
     }
 
     // Sending
-
-    /** Whether anything waits of who is signed in. */
-    get _isWaiting(): boolean {
-        return this._pending.some(({ revision }) => revision === undefined)
-    }
 
     private _sendAll(): void {
         for (const account of this._writes.keys()) {
@@ -214,7 +208,6 @@ export class LiveCollection {
                 const { secret } = batch[0]!
                 const mutations = batch.map(({ number, commands }) => ({ number, commands }))
                 let outcomes: Outcome[]
-                let problem: TrebuchetError | undefined
                 try {
                     outcomes = await this._call("commit(_:from:as:)", [mutations, secret, account], own ? 30_000 : 0, client)
                     failures = 0
@@ -226,12 +219,11 @@ export class LiveCollection {
                         if (reasonOf(error) === "otherAccount" && this._isTurnOf(account) && !own) backend.client.reconnect()
                         continue
                     }
-                    problem = error
-                    outcomes = batch.map(({ number }) => ({ number, revision: 0, error: {} }))
+                    outcomes = batch.map(({ number }) => ({ number, revision: 0, error }))
                 }
                 // Queries have their numbers for one connection.
                 if (!own && line === backend._line) this._tell(outcomes)
-                await this._settle(writes, secret, outcomes, problem)
+                await this._settle(writes, secret, outcomes)
             }
         } finally {
             if (own) backend._leave(own)
@@ -244,7 +236,7 @@ export class LiveCollection {
         for (const query of this._open) query._isTold(shown, through)
     }
 
-    private async _settle(writes: PendingWrites, secret: string, outcomes: Outcome[], problem: TrebuchetError | undefined): Promise<void> {
+    private async _settle(writes: PendingWrites, secret: string, outcomes: Outcome[]): Promise<void> {
         const settled = outcomes.map((outcome) => ({ ...outcome, _write: writes._settle(secret, outcome) }))
         this._forgetSeen()
         this._show()
@@ -252,7 +244,8 @@ export class LiveCollection {
             if (!write) continue
             if (error) {
                 const text = "refused: " + JSON.stringify(error)
-                this._refused(write, problem ?? new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error), index)
+                const refusal = error instanceof Error ? error : new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error)
+                this._refused(write, refusal as TrebuchetError, index)
             } else write._end?.()
         }
         // Before the next are sent: the server remembers so many outcomes and no more. What stays is sent again, and not done again.

@@ -1,5 +1,5 @@
 import type { Document, Writes } from "./types.js"
-import { isSame, merged } from "./values.js"
+import { isSame, merged, withoutNull } from "./values.js"
 
 /** A command, as it goes over the wire: an object with one member, its kind. */
 export type Command = Record<string, any>
@@ -32,12 +32,12 @@ export const idOf = (command: Command): string => Object.values(command)[0].id
  */
 export function perform(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
     const kind = Object.keys(command)[0]!
-    const { id, fields = {}, field, target, by, if: values = {}, ifRevision = null, ifAbsent, expiresIn } = command[kind]
+    const { id, fields = {}, field, target, by, if: values = {}, ifRevision, ifAbsent, expiresIn } = command[kind]
     const need = (condition: unknown): void => {
         if (!condition) throw kind
     }
     need(!ifAbsent || !document)
-    need(ifRevision === null || ifRevision === document?.revision)
+    need((ifRevision ?? document?.revision) === document?.revision)
     for (const name of Object.keys(values)) need(document && isSame(document.fields[name], values[name]))
 
     // The server's time is the time here until the server has set it.
@@ -52,16 +52,16 @@ export function perform(command: Command, document: Document | undefined, number
     need(document)
     const { fields: old, expiresAt, ...rest } = document!
     const change = (fields: any): Document => ({ ...document!, fields, ...written })
-    const present = old[field] ?? undefined
-    if (kind === "update") return change(Object.fromEntries(Object.entries({ ...old, ...set }).filter(([, value]) => value !== null)))
+    if (kind === "update") return change(withoutNull({ ...old, ...set }))
     if (kind === "merge") return change(merged(old, set))
     if (kind === "expire") return { ...rest, fields: old, ...written, ...end }
     if (kind === "increment") {
-        need(/^[nu]/.test(typeof present))
-        return change({ ...old, [field]: (present ?? 0) + by })
+        const count = old[field] ?? 0
+        need(typeof count === "number")
+        return change({ ...old, [field]: count + by })
     }
     if (/link/.test(kind)) {
-        const targets = present ?? []
+        const targets = old[field] ?? []
         need(Array.isArray(targets))
         const others = targets.filter((each: unknown) => !isSame(each, target))
         if ((others.length < targets.length) === (kind === "unlink")) return change({ ...old, [field]: kind === "link" ? [...targets, target] : others })

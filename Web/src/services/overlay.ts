@@ -1,5 +1,5 @@
 import { Command, idOf, perform } from "./commands.js"
-import type { PendingWrite } from "./pending.js"
+import { isWaiting, type PendingWrite } from "./pending.js"
 import { matches, precedes, WireQuery } from "./queries.js"
 import type { Document } from "./types.js"
 
@@ -50,7 +50,7 @@ function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (co
     return touched
 }
 
-const isUncertain = ({ wasSent, revision }: PendingWrite): unknown => wasSent && revision === undefined
+const isUncertain = (write: PendingWrite): unknown => write.wasSent && isWaiting(write)
 
 /**
  * Documents as they were before writes were sent that add to them, as an increment does, and have no answer yet. A result that comes
@@ -92,7 +92,7 @@ export function overlay(result: WireResult, query: WireQuery, writes: PendingWri
     const touched = performAll(
         writes.filter(({ revision = Infinity }) => revision > seen),
         new Map([...known, ...kept]),
-        (command, { revision }) => revision !== undefined && kept.has(idOf(command))
+        (command, write) => !isWaiting(write) && kept.has(idOf(command))
     )
     if (!touched.size) return documents
     const { order, limit, after } = query

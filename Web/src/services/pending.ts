@@ -34,6 +34,9 @@ const doneLimit = 1000
 const batchLimit = 32
 const batchBytes = 256 << 10
 
+/** Whether the server has not answered it. */
+export const isWaiting = ({ revision }: PendingWrite): boolean => revision === undefined
+
 /** The writes of an account to a collection, in the order in which they are done: those of tabs that are gone, and then one's own. Pure. */
 export class PendingWrites {
     _all: PendingWrite[] = []
@@ -49,13 +52,8 @@ export class PendingWrites {
         return write
     }
 
-    /** Takes those of another tab, which is gone: they were made before. */
-    _adopt(writes: PendingWrite[]): void {
-        this._all.unshift(...writes.sort((a, b) => a.number - b.number))
-    }
-
     get _waiting(): PendingWrite[] {
-        return this._all.filter(({ revision }) => revision === undefined)
+        return this._all.filter(isWaiting)
     }
 
     /** What is to be sent next: the first that are not answered, those that were sent before too, all of one tab. */
@@ -83,9 +81,8 @@ export class PendingWrites {
 
     /** Forgets what all results show: they are at this write, or behind it. */
     _forget(seen: number): void {
-        const isDone = ({ revision }: PendingWrite): boolean => revision !== undefined
-        this._all = this._all.filter((each) => !isDone(each) || each.revision! > seen)
-        let excess = this._all.filter(isDone).length - doneLimit
-        this._all = this._all.filter((each) => !isDone(each) || excess-- <= 0)
+        this._all = this._all.filter((each) => isWaiting(each) || each.revision! > seen)
+        let excess = this._all.length - this._waiting.length - doneLimit
+        this._all = this._all.filter((each) => isWaiting(each) || excess-- <= 0)
     }
 }

@@ -262,7 +262,7 @@ export interface PendingStore {
     add(write: KeptWrite): Promise<void>
     remove(writes: readonly { readonly secret: string; readonly number: number }[]): Promise<void>
     all(): Promise<KeptWrite[]>
-    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each. */
+    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each, and again where something could not be kept. */
     claim(secret: string): Promise<boolean>
     /** Gives up all that was claimed. */
     close(): void
