@@ -128,7 +128,8 @@ import Testing
             .deletingLastPathComponent()
         for (text, path) in [
             (WebFiles.trebuchet, "Web/dist/trebuchet.js"), (WebFiles.services, "Web/dist/trebuchet-services.js"),
-            (WebFiles.rooms, "Web/dist/trebuchet-rooms.js"), (WebFiles.offline, "Web/dist/trebuchet-offline.js"),
+            (WebFiles.rooms, "Web/dist/trebuchet-rooms.js"), (WebFiles.writes, "Web/dist/trebuchet-writes.js"),
+            (WebFiles.offline, "Web/dist/trebuchet-offline.js"),
             (WebFiles.exact, "Web/dist/trebuchet-exact.js"), (WebFiles.dom, "Web/dist/dom.js"),
             (WebFiles.svelte, "Web/dist/svelte.js"), (WebFiles.start, "Web/start/index.html"),
         ] {

@@ -232,6 +232,8 @@ export interface KeptWrite {
     /** The user's id; empty for nobody. */
     readonly account: string;
     readonly commands: object[];
+    /** In place of the commands, where `json` is another than `JSON`: what that has written. */
+    readonly json?: string;
     readonly time: number;
 }
 /** Keeps writes that wait. */

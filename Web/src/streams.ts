@@ -1,5 +1,5 @@
-import { errorOf } from "./calls.js"
-import type { Connection, Line } from "./connection.js"
+import { byteCount, errorOf } from "./calls.js"
+import { type Connection, type Line, usualTerms } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Source, Target } from "./source.js"
@@ -46,8 +46,6 @@ export class Streams {
         this._world.clearTimeout(source._timer)
         this._active.add(source)
         this._begin(source)
-        // Not before who observes has what ends it.
-        if (this._connection._isClosed) Promise.resolve().then(() => this._fail(source, this._connection._error!))
         return () => {
             for (const end of ends.splice(0)) end()
             if (!source._listeners.size) this._later(source, lingering)
@@ -56,12 +54,23 @@ export class Streams {
 
     /** Asks for it, unless that was done on the line of now. */
     _begin(source: Source): void {
-        const line = this._connection._line
+        const { _line: line, _isClosed: isClosed, _error: error } = this._connection
+        // Not before who observes has what ends it.
+        const fail = (error: TrebuchetError): void => void Promise.resolve().then(() => this._fail(source, error))
+        if (isClosed) fail(error!)
         if (!line || source._line === line) return
+        source._callID = String(this._nextNumber())
+        const text = this._connection._text(...source._request())
+        const size = byteCount(text)
+        if (size > (line._terms ?? usualTerms).messageSize) {
+            source._callID = undefined
+            // Before the server has said what it takes, it is asked for once it has.
+            if (line._terms) fail(new TrebuchetError("invalidArguments", `${source._target.targetIdentifier} makes a message of ${size} bytes`))
+            return
+        }
         source._line = line
         source._hasBegun = false
-        source._callID = String(this._nextNumber())
-        this._connection._send(line, ...source._request())
+        this._connection._write(line, text)
     }
 
     /** Asks for it again, or lets it go when nobody observes it by then. */

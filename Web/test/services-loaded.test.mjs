@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
 import { adopt } from "../.build/services/trebuchet-offline.js"
+import { exact } from "../dist/trebuchet-exact.js"
 import { Value } from "../dist/trebuchet.js"
 import { until } from "./daemon.mjs"
 import { MemoryPending } from "./services-fakes.mjs"
@@ -75,11 +76,12 @@ test("what a tab that is gone has left is taken over in its order, once, and of 
     const shared = new MemoryPending()
     const mine = shared.tab()
     await shared.tab().claim("there")
-    for (const [secret, number] of [["gone", 2], ["there", 1], ["gone", 1], ["mine", 1]]) {
-        await mine.add({ secret, number, account: "ada", collection: "todos", commands: [], time: 1 })
+    for (const [secret, number, account = "ada"] of [["gone", 2], ["there", 1], ["gone", 1], ["mine", 1], ["his", 1, "bob"]]) {
+        await mine.add({ secret, number, account, collection: "todos", commands: [], time: 1 })
     }
     const taken = []
     const backend = {
+        _account: "ada",
         _mine: new Set(["mine"]),
         collection: (name) => ({ _adopt: (account, writes) => taken.push([name, account, writes.map(({ secret, number, wasSent }) => [secret, number, wasSent])]) }),
     }
@@ -87,6 +89,22 @@ test("what a tab that is gone has left is taken over in its order, once, and of 
     await adopt(backend, mine)
     assert.deepEqual(taken, [["todos", "ada", [["gone", 1, true], ["gone", 2, true]]]])
     assert.deepEqual([...backend._mine], ["mine", "gone"])
+    // Another user's are left to who is signed in as him.
+    assert.equal(await shared.tab().claim("his"), true)
+})
+
+test("what could not be read once is taken over with the next look", async () => {
+    const mine = new MemoryPending().tab()
+    const numbers = exact.parse("[12345678901234567890]")
+    await mine.add({ secret: "gone", number: 1, account: "", collection: "todos", commands: [], json: exact.stringify(numbers), time: 1 })
+    const taken = []
+    const backend = { _account: "ada", _json: exact, _mine: new Set(), collection: () => ({ _adopt: (account, [{ commands }]) => taken.push(commands) }) }
+    const { all } = mine
+    let looks = 0
+    mine.all = () => (++looks === 2 ? Promise.reject(new Error("InvalidStateError")) : all.call(mine))
+    await assert.rejects(adopt(backend, mine), /InvalidStateError/)
+    await adopt(backend, mine)
+    assert.deepEqual(taken, [numbers])
 })
 
 test("a value has no members besides those that all know: in the services' bundle, where it is extended, others have short names too", () => {

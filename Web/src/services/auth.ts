@@ -40,6 +40,7 @@ export class Session extends Value<SignIn> {
     private _goodUntil = 0
     /** The access token that was shown to connect last, and whether that has come to a connection. */
     private _wasShown = false
+    private _turn = 0
     private _renewal: Promise<User | undefined> | undefined
 
     constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
@@ -60,6 +61,8 @@ export class Session extends Value<SignIn> {
     async signOut(): Promise<void> {
         const kept = this._kept
         if (!kept) return
+        // Another tab has signed in as somebody else, whose session is not meant: this one follows.
+        if (kept.user.id !== this._account) return this._follow()
         await this._owner._sent(true)
         // A call that was lost may have been done: asked again, the server says so.
         const end = (): Promise<void> =>
@@ -71,9 +74,8 @@ export class Session extends Value<SignIn> {
         await this._exclusively(() => {
             // Somebody else may have signed in meanwhile in another tab, who is taken with the next connection.
             if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
-            else this._access = undefined
+            this._follow()
         })
-        this._owner.client.reconnect()
     }
 
     refresh(): Promise<User | undefined> {
@@ -90,9 +92,11 @@ export class Session extends Value<SignIn> {
         await this._owner._sent()
         const grant = await this._call(target, args)
         // Behind a renewal that is under way. Not earlier: the call may need a connection, which may need a renewal.
-        await this._exclusively(() => this._take(grant))
-        // What was opened as somebody else is opened anew over another connection.
-        this._owner.client.reconnect()
+        await this._exclusively(() => {
+            this._take(grant)
+            // What was opened as somebody else is opened anew over another connection.
+            this._owner.client.reconnect()
+        })
         return grant.user
     }
 
@@ -100,13 +104,15 @@ export class Session extends Value<SignIn> {
 
     /** The token for a new connection. */
     _token = async (): Promise<string | undefined> => {
+        const turn = ++this._turn
         // Whoever makes the client has it after this.
         await null
         const { status } = this._owner.client
         // It came to no connection, or to the end of one: the server may not know it any more, which a browser does not tell.
         if (this._wasShown || status.getSnapshot().error?.code === "unauthenticated") this._access = undefined
         if (!this._access || Date.now() > this._goodUntil) await this.refresh()
-        this._wasShown = !!this._access
+        // Else it is asked for anew, for another attempt.
+        if (turn === this._turn) this._wasShown = !!this._access
         return this._access
     }
 
@@ -145,7 +151,14 @@ export class Session extends Value<SignIn> {
     }
 
     private _look = (event: any): void => {
-        if (event.key === this._key && (this._kept?.user.id ?? "") !== this._account) this._owner.client.reconnect()
+        // No key: all was cleared.
+        if ((event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
+    }
+
+    /** The next connection is that of who is kept; the token here may be somebody else's. */
+    private _follow(): void {
+        this._access = undefined
+        this._owner.client.reconnect()
     }
 
     _close(): void {
@@ -158,7 +171,13 @@ export class Session extends Value<SignIn> {
         const stored = this._stored
         // What another tab has stored since is newer.
         const text = (stored === this._old && this._memory) || stored
-        return JSON.parse(text || "null")
+        try {
+            const kept = JSON.parse(text!)
+            return typeof kept.token === "string" && typeof kept.user.id === "string" ? kept : null
+        } catch {
+            // Nothing is kept, or something else than a session.
+            return null
+        }
     }
 
     private get _stored(): string | null {

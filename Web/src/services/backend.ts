@@ -4,7 +4,7 @@ import { pendingStore } from "./kept.js"
 import { failure, wait } from "./refusals.js"
 import { isWaiting } from "./pending.js"
 import { OpenRoom } from "./room.js"
-import { Client, connect, Listeners } from "./trebuchet.js"
+import { type Client, connect, type JSONCoder, Listeners } from "./trebuchet.js"
 import type { Auth, PendingStore, Services, ServicesOptions } from "./types.js"
 
 /** Milliseconds between two looks for writes of tabs that are gone. */
@@ -21,6 +21,7 @@ export class Backend implements Services {
     /** Called when a connection is there, and when it is lost. */
     readonly _changes = new Listeners()
     readonly _store: PendingStore | null | undefined
+    readonly _json: JSONCoder
     private _session: Session
     private _rooms = new Map<string, OpenRoom>()
     private _collections = new Map<string, LiveCollection>()
@@ -30,6 +31,7 @@ export class Backend implements Services {
     constructor(private _url: string, readonly _options: ServicesOptions) {
         const { storageKey: key = "trebuchet:" + _url, pending = pendingStore(key) } = _options
         this._store = pending
+        this._json = _options.json ?? JSON
         this._session = new Session(this, _options, key)
         // It has the methods that it makes of tables.
         this.auth = this._session as unknown as Auth
@@ -101,7 +103,10 @@ export class Backend implements Services {
     }
 
     async _sent(isLeaving = false): Promise<void> {
-        const areWaiting = (): boolean => [...this._collections.values()].some(({ _pending }) => _pending.some(isWaiting))
+        const areWaiting = (): boolean =>
+            [...this._collections.values()].some(({ _pending }) => _pending.some(isWaiting)) ||
+            // What nobody has published does not hold up a sign-in: the room may be waiting for that.
+            (!!this._account && [...this._rooms.values()].some(({ _publishing }) => _publishing))
         // So long over a connection, and for one.
         for (let [left, patience] = [30_000, 10_000]; left > 0 && (areWaiting() || (isLeaving && !this._isLive)); ) {
             if (this._isLive) left -= 20
@@ -111,6 +116,8 @@ export class Backend implements Services {
     }
 
     _accountChanged(before: string): void {
+        // Before anything is done as somebody else.
+        this.client.reconnect()
         for (const collection of this._collections.values()) collection._accountChanged(before)
     }
 

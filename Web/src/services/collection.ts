@@ -1,11 +1,11 @@
 import type { Backend } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
-import { Outcome, PendingWrite, PendingWrites } from "./pending.js"
+import { PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
-import { closed, failure, pauseAfter, reasonOf, wait } from "./refusals.js"
+import { closed, delayAfter, failure, wait } from "./refusals.js"
 import { secret } from "./secret.js"
-import { Client, Listeners, TrebuchetError } from "./trebuchet.js"
+import { type Client, Listeners, type TrebuchetError } from "./trebuchet.js"
 import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
@@ -24,7 +24,7 @@ export class LiveCollection {
     private _refusals = new Listeners<[RefusedWrite]>()
     private _writes = new Map<string, PendingWrites>()
     /** Accounts whose writes are being sent. */
-    private _sending = new Map<string, Promise<void>>()
+    private _sending = new Set<string>()
 
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
@@ -36,12 +36,14 @@ export class LiveCollection {
     // What is read
 
     query(options: QueryOptions = {}): Query<any> {
-        const wire = wireQuery(options)
-        return this._live(wire, JSON.stringify(wire))
+        const { _json: json } = this._backend
+        const key = json.stringify(wireQuery(options))
+        return this._live(json.parse(key) as WireQuery, key)
     }
 
     pages(options: QueryOptions = {}): Pages<any> {
-        const wire = wireQuery({ limit: 20, ...options })
+        const { _json: json } = this._backend
+        const wire = json.parse(json.stringify(wireQuery({ limit: 20, ...options }))) as WireQuery
         return this._live(wire, wire)
     }
 
@@ -98,17 +100,22 @@ export class LiveCollection {
     }
 
     private _write(commands: Command[]): Promise<void> {
-        const { _account: account, _store: store, _options: options, _isClosed: isClosed } = this._backend
-        const text = JSON.stringify(commands)
+        const { _account: account, _store: store, _options: options, _json: json, _isClosed: isClosed } = this._backend
         const writes = this._of(account)
         const { pendingWrites = 1000 } = options
         const done = new Promise<void>((resolve, reject) => {
             if (isClosed) throw closed()
+            let text: string
+            try {
+                text = json.stringify(commands)
+            } catch (error) {
+                throw failure("invalidArguments", String(error))
+            }
             if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.
-            const write = writes._add(JSON.parse(text), Date.now())
-            if (store) this._keep(store, write, { ...write, account, collection: this._name })
+            const write = writes._add(json.parse(text) as Command[], Date.now(), account)
+            if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) }).catch(() => {})
             write._end = (error) => (error ? reject(error) : resolve())
         })
         done.catch(() => {})
@@ -116,21 +123,22 @@ export class LiveCollection {
         return done
     }
 
-    /** Not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was. */
-    private async _keep(store: PendingStore, write: PendingWrite, kept: KeptWrite): Promise<void> {
-        const writes = this._of(kept.account)
+    /** What keeps and sends is loaded for the first write. */
+    private async _keep(store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
         write.isBeingKept = true
-        try {
-            // Before the first is kept: nobody else sends it then.
-            await (writes._claimed ??= store.claim(writes._secret))
-            await store.add(kept)
-            write.isBeingKept = false
-        } catch (error) {
-            writes._claimed = undefined
-            writes._remove(write)
-            this._refused(write, failure("unavailable", "it cannot be kept: " + error))
-        }
+        const { keep } = await this._load()
+        await keep(this, store, writes, write, kept)
         this._changed()
+    }
+
+    private async _load(): Promise<typeof import("./trebuchet-writes.js")> {
+        for (let failures = 0; ; await wait(delayAfter(failures++))) {
+            try {
+                return await import("./trebuchet-writes.js")
+            } catch (error) {
+                if (this._backend._isClosed) throw error
+            }
+        }
     }
 
     private _changed(): void {
@@ -145,7 +153,7 @@ export class LiveCollection {
         this._changed()
     }
 
-    private _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
+    _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
         const { commands, _end: end } = write
         end?.(error)
         // What the app's own throws stops nobody.
@@ -175,80 +183,23 @@ export class LiveCollection {
     // Sending
 
     private _sendAll(): void {
-        for (const account of this._writes.keys()) {
-            const first = this._of(account)._waiting[0]
+        for (const [account, writes] of this._writes) {
+            const first = writes._waiting[0]
             if (!first || first.isBeingKept || this._sending.has(account) || !this._isTurnOf(account)) continue
-            const sending = this._send(account).finally(() => {
-                this._sending.delete(account)
-                // There may be more by now, or it may be the turn of this account again.
-                this._sendAll()
-            })
-            this._sending.set(account, sending)
+            this._sending.add(account)
+            this._load()
+                .then(({ send }) => send(this, account, writes))
+                .finally(() => {
+                    this._sending.delete(account)
+                    // There may be more by now, or it may be the turn of this account again.
+                    this._sendAll()
+                })
+                .catch(() => {})
         }
     }
 
     /** Writes are sent as who made them, those of nobody over a connection of nobody. */
-    private _isTurnOf(account: string): boolean {
+    _isTurnOf(account: string): boolean {
         return this._backend._isLive && (!account || account === this._backend._account)
-    }
-
-    /** In order, a batch at a time, each until it is answered. */
-    private async _send(account: string): Promise<void> {
-        const { _backend: backend } = this
-        const writes = this._of(account)
-        let own: Client | undefined
-        try {
-            for (let failures = 0; this._isTurnOf(account); ) {
-                const batch = writes._batch()
-                if (!batch.length) return
-                for (const write of batch) write.wasSent = true
-                if (account !== backend._account) own ??= backend._anonymous()
-                const client = own ?? backend.client
-                const line = backend._line
-                const { secret } = batch[0]!
-                const mutations = batch.map(({ number, commands }) => ({ number, commands }))
-                let outcomes: Outcome[]
-                try {
-                    outcomes = await this._call("commit(_:from:as:)", [mutations, secret, account], own ? 30_000 : 0, client)
-                    failures = 0
-                } catch (error: any) {
-                    const pause = pauseAfter(error, failures++, account)
-                    if (pause !== undefined) {
-                        await wait(pause)
-                        // The connection is another one's: of another tab's session, or from before.
-                        if (reasonOf(error) === "otherAccount" && this._isTurnOf(account) && !own) backend.client.reconnect()
-                        continue
-                    }
-                    outcomes = batch.map(({ number }) => ({ number, revision: 0, error }))
-                }
-                // Queries have their numbers for one connection.
-                if (!own && line === backend._line) this._tell(outcomes)
-                await this._settle(writes, secret, outcomes)
-            }
-        } finally {
-            if (own) backend._leave(own)
-        }
-    }
-
-    private _tell(outcomes: Outcome[]): void {
-        const through = Math.max(...outcomes.map(({ revision }) => revision))
-        const { shown = {} } = outcomes.at(-1) ?? {}
-        for (const query of this._open) query._isTold(shown, through)
-    }
-
-    private async _settle(writes: PendingWrites, secret: string, outcomes: Outcome[]): Promise<void> {
-        const settled = outcomes.map((outcome) => ({ ...outcome, _write: writes._settle(secret, outcome) }))
-        this._forgetSeen()
-        this._show()
-        for (const { error, index, _write: write } of settled) {
-            if (!write) continue
-            if (error) {
-                const text = "refused: " + JSON.stringify(error)
-                const refusal = error instanceof Error ? error : new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error)
-                this._refused(write, refusal as TrebuchetError, index)
-            } else write._end?.()
-        }
-        // Before the next are sent: the server remembers so many outcomes and no more. What stays is sent again, and not done again.
-        await this._backend._store?.remove(outcomes.map(({ number }) => ({ secret, number }))).catch(() => {})
     }
 }

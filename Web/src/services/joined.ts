@@ -19,11 +19,16 @@ function pauseOf(error: any, failures: number, isSignedIn?: unknown): number | u
     return error.data[reason].retryAfterMilliseconds ?? error.retryAfter ?? delayAfter(failures)
 }
 
+/** The same call would be answered the same. */
+const isFinal = (error: any): boolean => pauseAfter(error, 0) === undefined
+
 const aboutPresence = /TooLarge|tooDeep|invalidValue/
 
 interface Publication {
     readonly _topic: string
     readonly _payload: unknown
+    /** Who publishes it; empty for nobody. */
+    readonly _account: string
     _resolve(number: number): void
     _reject(error: unknown): void
 }
@@ -44,6 +49,8 @@ export class JoinedRoom {
     private _sessions = new Set<string>()
     private _cursor = new Cursor()
     private _shown: unknown = unknown
+    /** What was to be shown last. */
+    private _sent: unknown = null
     private _outbox: Publication[] = []
     private _events: (() => void) | undefined
     private _incoming: RoomEvent[] = []
@@ -73,12 +80,12 @@ export class JoinedRoom {
 
     // What the app does
 
-    _publish(topic: string, payload: unknown): Promise<number> {
+    _publish(topic: string, payload: unknown, account: string): Promise<number> {
         return new Promise((resolve, reject) => {
             if (this._left) return reject(wasLeft())
             if (this._backend._isClosed) return reject(closed())
             if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events wait to be published already"))
-            this._outbox.push({ _topic: topic, _payload: payload, _resolve: resolve, _reject: reject })
+            this._outbox.push({ _topic: topic, _payload: payload, _account: account, _resolve: resolve, _reject: reject })
             this._wake()
         })
     }
@@ -105,6 +112,13 @@ export class JoinedRoom {
         for (const each of this._outbox.splice(0)) each._reject(error)
     }
 
+    /** What somebody has published who is not signed in any more goes out in nobody else's name. */
+    private _rejectOthers(): void {
+        const { _account: account } = this._backend
+        for (const each of this._outbox) if (each._account !== account) each._reject(failure("unauthenticated", "somebody else is signed in"))
+        this._outbox = this._outbox.filter((each) => each._account === account)
+    }
+
     // Over one connection
 
     private _call(target: string, args: unknown[]): Promise<any> {
@@ -128,6 +142,7 @@ export class JoinedRoom {
         const isOver = this._status.phase === "left"
         if (this._backend._isClosed && !isOver) return this._end(closed())
         if (isOver) return
+        this._rejectOthers()
         this._tell("joining", this._status.error)
         while (this._isCurrent(turn)) {
             try {
@@ -151,10 +166,11 @@ export class JoinedRoom {
         const { presence: wanted, _refused: refused } = this._room
         const presence = wanted === refused ? null : wanted
         const shown = copied(presence)
+        this._sent = presence
         this._asked = this._backend._line
         const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt]).catch((error) => {
             // It was refused, so there is nothing to leave.
-            if (reasonOf(error)) this._asked = 0
+            if (reasonOf(error) || isFinal(error)) this._asked = 0
             throw error
         })
         this._asked = 0
@@ -181,7 +197,7 @@ export class JoinedRoom {
             await this._call("leave(token:)", [this._token])
         } catch (error) {
             // The session is not there any more, which is what was wanted; or it cannot be had again, and ends with its grace.
-            if ((reasonOf(error) ?? "rateLimited") === "rateLimited") throw error
+            if (reasonOf(error) === "rateLimited" || !(reasonOf(error) || isFinal(error))) throw error
         }
         if (turn === this._turn) this._end()
     }
@@ -199,18 +215,20 @@ export class JoinedRoom {
     /** One call after the other: that keeps the order. */
     private async _talk(turn: number): Promise<void> {
         while (this._isCurrent(turn) && this._isJoined && !this._left) {
-            const { _outbox: outbox } = this
             const { presence, _refused: refused } = this._room
             // In turns: neither holds up the other.
             if (!isSame(this._shown, presence) && presence !== refused) {
                 const shown = copied(presence)
                 this._shown = unknown
+                this._sent = presence
                 // As a whole: the server tells the others what has changed in it.
                 await this._call("setPresence(_:)", [presence])
                 this._shown = shown
                 this._tell("joined")
-            } else if (!outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
-            if (outbox[0] && this._isCurrent(turn)) await this._send(outbox[0])
+            } else if (!this._outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
+            this._rejectOthers()
+            const [event] = this._outbox
+            if (event && this._isCurrent(turn)) await this._send(event)
             if (this._isJoined) this._failures = 0
         }
     }
@@ -248,13 +266,15 @@ export class JoinedRoom {
             case "notJoined":
                 break
             default:
-                if (aboutPresence.test(reason ?? "")) {
-                    this._room._refused = this._room.presence
-                    this._tell("joining", error)
+                // What the server cannot read, or the coder cannot write, has no reason.
+                if (aboutPresence.test(reason ?? "") || (error.code === "invalidArguments" && this._sent != null)) {
+                    this._room._refused = this._sent
+                    this._tell(this._isJoined ? "joined" : "joining", error)
                     return 0
                 }
                 if (pauseOf(error, failures, this._backend._account) === undefined) {
                     this._isJoined = false
+                    if (this._left) return this._end() as undefined
                     this._room.peers._show([])
                     this._rejectAll(error)
                     this._tell("failed", error)

@@ -22,10 +22,10 @@ const byID = (documents: readonly Document[] = []): Documents => new Map(documen
 /** What a command made last, and of what: with many writes that wait, each is done once and not for each that follows. */
 const made = new WeakMap<Command, [before: Document | undefined, number: number, after: Document | undefined]>()
 
-function performOnce(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
+function performOnce(command: Command, document: Document | undefined, number: number, { time, account }: PendingWrite): Document | undefined {
     const last = made.get(command)
     if (last && last[0] === document && last[1] === number) return last[2]
-    const after = perform(command, document, number, time)
+    const after = perform(command, document, number, time, account)
     made.set(command, [document, number, after])
     return after
 }
@@ -40,7 +40,7 @@ function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (co
                 const id = idOf(command)
                 if (isLeftOut(command, write)) continue
                 const before = [changed, touched].find((each) => each.has(id)) ?? documents
-                changed.set(id, performOnce(command, before.get(id), createdHere + place, write.time))
+                changed.set(id, performOnce(command, before.get(id), createdHere + place, write))
             }
         } catch {
             return

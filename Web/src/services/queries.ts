@@ -1,4 +1,3 @@
-import { isObject } from "./trebuchet.js"
 import type { Document, QueryOptions, Where } from "./types.js"
 import { comparePlaces, compareTexts, isRecord, isSame, kindOf } from "./values.js"
 
@@ -17,8 +16,9 @@ export interface WireQuery {
 function conditionsOf(where: Where = {}): Condition[] {
     return Object.entries(where).flatMap(([field, test]: [string, any]): Condition[] => {
         if (field === "$any") return [{ any: test.map(conditionsOf) }]
-        if (!isObject(test)) return [{ field, comparison: "equal", value: test }]
-        return Object.entries(test).map(([comparison, value]) => ({ field, comparison, value }))
+        // What is undefined is null, as in a document: left out, it would let all match.
+        if (!isRecord(test)) return [{ field, comparison: "equal", value: test ?? null }]
+        return Object.entries(test as object).map(([comparison, value]) => ({ field, comparison, value: value ?? null }))
     })
 }
 

@@ -14,6 +14,9 @@ import { isSame } from "./values.js"
 /** Milliseconds that a query stays open when nobody observes it any more: a view that is made anew takes it over. */
 const lingering = 100
 
+/** Documents that the server shows at once. */
+const largestLimit = 10_000
+
 /** Follows the result of a query, and shows it with the writes that are not in it yet. */
 export class LiveQuery implements Pages<any> {
     private _listeners = new Listeners()
@@ -50,9 +53,10 @@ export class LiveQuery implements Pages<any> {
 
     more(): void {
         const { _result: result, _query: query } = this
-        if (!result?.hasMore || result.documents.length < query.limit!) return
+        const { limit = 0 } = query
+        if (!result?.hasMore || result.documents.length < limit || limit >= largestLimit) return
         this._close()
-        this._query = { ...query, limit: query.limit! + this._page }
+        this._query = { ...query, limit: Math.min(limit + this._page, largestLimit) }
         this._look()
     }
 

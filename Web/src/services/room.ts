@@ -11,6 +11,8 @@ export class OpenRoom implements Room<any> {
     readonly peers = new Shown<readonly Peer[]>([])
     readonly status = new Shown<RoomStatus>({ phase: "joining", missed: 0 })
     readonly _listeners = new Listeners<[RoomEvent]>()
+    /** Events that are not published yet. */
+    _publishing = 0
     /** The presence that was refused. */
     _refused: unknown
     /** Called when there is something else to show, or somebody to tell of events. */
@@ -35,11 +37,18 @@ export class OpenRoom implements Room<any> {
     }
 
     patch(changes: object): void {
-        this.set(merged(this.presence, changes))
+        this.set(merged(this.presence, copied(changes)))
     }
 
     async publish(topic: string, payload: unknown): Promise<number> {
-        return (await this._joined)._publish(topic, payload)
+        const { _account: account } = this._backend
+        const copy = copied(payload)
+        this._publishing++
+        try {
+            return await (await this._joined)._publish(topic, copy, account)
+        } finally {
+            this._publishing--
+        }
     }
 
     subscribe(topic: string | null, listener: (event: RoomEvent) => void): () => void {

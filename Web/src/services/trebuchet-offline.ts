@@ -1,5 +1,6 @@
 // A bundle of its own: pages that keep no writes do not load it.
 import type { Backend } from "./backend.js"
+import type { Command } from "./commands.js"
 import type { KeptWrite, PendingStore } from "./types.js"
 
 const tableName = "writes"
@@ -71,14 +72,23 @@ export function openStore(name: string, database: any, locks: any): PendingStore
     }
 }
 
-/** Takes over writes of tabs that are gone, and those of before a reload. */
+/** Secrets that are claimed, and whose writes could not be read yet. */
+const claims = new WeakMap<PendingStore, Set<string>>()
+
+/** Takes over writes of tabs that are gone, and those of before a reload. Another user's are left to a tab where he is signed in. */
 export async function adopt(backend: Backend, store: PendingStore): Promise<void> {
-    for (const secret of new Set((await store.all()).map(({ secret }) => secret))) {
-        if (backend._mine.has(secret) || !(await store.claim(secret))) continue
-        backend._mine.add(secret)
+    const claimed = claims.get(store) ?? new Set()
+    claims.set(store, claimed)
+    const accounts = new Map((await store.all()).map(({ secret, account }) => [secret, account]))
+    for (const [secret, account] of accounts) {
+        if (backend._mine.has(secret) || (account && account !== backend._account)) continue
+        if (!claimed.has(secret) && !(await store.claim(secret))) continue
+        claimed.add(secret)
         // Read again: their tab may have sent some in the meantime.
         const left = (await store.all()).filter((write) => write.secret === secret).sort((a, b) => a.number - b.number)
+        backend._mine.add(secret)
+        const commandsOf = ({ json, commands }: KeptWrite): Command[] => (json ? (backend._json.parse(json) as Command[]) : commands)
         const [first] = left
-        if (first) backend.collection(first.collection)._adopt(first.account, left.map((write) => ({ ...write, wasSent: true })))
+        if (first) backend.collection(first.collection)._adopt(first.account, left.map((write) => ({ ...write, commands: commandsOf(write), wasSent: true })))
     }
 }

@@ -1,9 +1,18 @@
-import { isObject } from "./trebuchet.js"
 import { equal } from "./trebuchet.js"
+
+/** As exact numbers have it, which come from another file. */
+const numberMark = Symbol.for("trebuchet.number")
 
 /** The place of a value among others by its kind: absent and null, booleans, numbers, texts, arrays, objects. */
 export const kindOf = (value: any): number =>
-    value == null ? 0 : Array.isArray(value) ? 4 : ({ boolean: 1, number: 2, string: 3 } as Record<string, number>)[typeof value] ?? 5
+    value == null
+        ? 0
+        : Array.isArray(value)
+        ? 4
+        : // An exact number; what else writes itself as JSON is as little an object with members.
+        typeof value.toJSON === "function"
+        ? 2
+        : ({ boolean: 1, number: 2, bigint: 2, string: 3 } as Record<string, number>)[typeof value] ?? 5
 
 export const isRecord = (value: any): boolean => kindOf(value) === 5
 
@@ -32,11 +41,13 @@ export function merged(value: any, patch: any): any {
     return Object.fromEntries(members.map(([name, member]) => [name, Object.hasOwn(patch, name) ? merged(own[name], member) : member]))
 }
 
-/** A copy, for what the app does with its own afterwards; what writes itself as JSON stays the same object. */
-export function copied(value: any): any {
-    if (Array.isArray(value)) return value.map(copied)
-    if (!isObject(value) || value.toJSON) return value
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member)]))
+/** A copy, for what the app does with its own afterwards, as JSON has it, but for numbers that a double cannot hold. */
+export function copied(value: any, change: (value: any) => any = (value) => value): any {
+    if (typeof value?.toJSON === "function" && !value[numberMark]) value = value.toJSON()
+    value = change(value)
+    if (Array.isArray(value)) return value.map((each) => copied(each, change))
+    if (!isRecord(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member, change)]))
 }
 
 /** Whether two values are equal as JSON; null and absent are. */
