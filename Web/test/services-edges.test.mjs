@@ -200,6 +200,7 @@ test("a room that could not be joined is left at once, whatever the reason", asy
             throw Object.assign(new Error(), { code })
         })
         await until(room.status, ({ phase }) => phase === "failed")
+        assert.equal(await codeOf(room.publish("say", 1)), code)
         await room.leave()
         assert.equal(room.status.getSnapshot().phase, "left")
         assert.deepEqual(called.map(([name]) => name), ["join"], code)

@@ -203,6 +203,18 @@ test("who signs out in a tab that shows somebody else than the storage ends noth
     assert.equal(nameOf(one), "y")
 })
 
+test("a storage that may not be read keeps nothing, and ends nothing", () =>
+    withFull(async (storage) => {
+        storage.isFull = true
+        storage.getItem = () => {
+            throw new Error("SecurityError")
+        }
+        const tab = new Server().tab(storage)
+        assert.equal(tab.getSnapshot().phase, "signedOut")
+        await tab.signInWithToken("x")
+        assert.equal((await tab.refresh()).id, "x")
+    }))
+
 test("two attempts that ask for a token at once have the same one", async () => {
     const server = new Server()
     const tab = server.tab(new MemoryStorage())

@@ -181,7 +181,12 @@ export class Session extends Value<SignIn> {
     }
 
     private get _stored(): string | null {
-        return this._options.storage?.getItem(this._key) ?? null
+        try {
+            return this._options.storage!.getItem(this._key)
+        } catch {
+            // There is none, or it may not be read.
+            return null
+        }
     }
 
     private _keep(kept: Kept | null): void {

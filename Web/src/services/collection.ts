@@ -189,12 +189,13 @@ export class LiveCollection {
             this._sending.add(account)
             this._load()
                 .then(({ send }) => send(this, account, writes))
-                .finally(() => {
+                // Not again and again without a pause.
+                .catch(() => wait(1000))
+                .then(() => {
                     this._sending.delete(account)
                     // There may be more by now, or it may be the turn of this account again.
                     this._sendAll()
                 })
-                .catch(() => {})
         }
     }
 

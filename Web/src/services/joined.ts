@@ -84,6 +84,8 @@ export class JoinedRoom {
         return new Promise((resolve, reject) => {
             if (this._left) return reject(wasLeft())
             if (this._backend._isClosed) return reject(closed())
+            const { phase, error } = this._status
+            if (phase === "failed") return reject(error)
             if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events wait to be published already"))
             this._outbox.push({ _topic: topic, _payload: payload, _account: account, _resolve: resolve, _reject: reject })
             this._wake()
