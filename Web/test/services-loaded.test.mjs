@@ -57,6 +57,23 @@ withDaemon("a room whose file cannot be loaded says so, and is joined and left o
     })
 )
 
+withDaemon("a write is kept before the file that sends it can be loaded, and is sent once it can be", (make, daemon) =>
+    withFolder(async ({ services }, bring) => {
+        const kept = new MemoryPending()
+        const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: kept })
+        try {
+            await until(app.client.status, ({ phase }) => phase === "live")
+            const done = app.collection("todos").create({ id: "a" })
+            await kept.until(() => kept.writes.size === 1)
+            await bring("trebuchet-writes.js")
+            await done
+            await kept.until(() => kept.writes.size === 0)
+        } finally {
+            app.close()
+        }
+    })
+)
+
 test("what should be kept by a file that cannot be loaded is refused, and kept once it can be", () =>
     withFolder(async ({ pendingStore }, bring) => {
         const request = (result) => {

@@ -3,9 +3,9 @@ import { Command, commands, idOf } from "./commands.js"
 import { PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
-import { closed, delayAfter, failure, wait } from "./refusals.js"
+import { closed, failure, wait } from "./refusals.js"
 import { secret } from "./secret.js"
-import { type Client, Listeners, type TrebuchetError } from "./trebuchet.js"
+import { type Client, Listeners, report, type TrebuchetError } from "./trebuchet.js"
 import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
@@ -25,6 +25,8 @@ export class LiveCollection {
     private _writes = new Map<string, PendingWrites>()
     /** Accounts whose writes are being sent. */
     private _sending = new Set<string>()
+    /** That something cannot be kept. */
+    private _wasTold = false
 
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
@@ -115,7 +117,7 @@ export class LiveCollection {
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.
             const write = writes._add(json.parse(text) as Command[], Date.now(), account)
-            if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) }).catch(() => {})
+            if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
             write._end = (error) => (error ? reject(error) : resolve())
         })
         done.catch(() => {})
@@ -123,22 +125,29 @@ export class LiveCollection {
         return done
     }
 
-    /** What keeps and sends is loaded for the first write. */
+    /**
+     * It is not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was.
+     * Where nothing can be kept it is sent all the same while there is a connection, which is told once.
+     */
     private async _keep(store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
         write.isBeingKept = true
-        const { keep } = await this._load()
-        await keep(this, store, writes, write, kept)
-        this._changed()
-    }
-
-    private async _load(): Promise<typeof import("./trebuchet-writes.js")> {
-        for (let failures = 0; ; await wait(delayAfter(failures++))) {
-            try {
-                return await import("./trebuchet-writes.js")
-            } catch (error) {
-                if (this._backend._isClosed) throw error
+        try {
+            // Before the first is kept: nobody else sends it then.
+            await (writes._claimed ??= store.claim(writes._secret))
+            await store.add(kept)
+        } catch (error) {
+            writes._claimed = undefined
+            const problem = failure("unavailable", "it cannot be kept: " + error)
+            if (!this._isTurnOf(kept.account)) {
+                writes._remove(write)
+                this._refused(write, problem)
+            } else if (!this._wasTold) {
+                this._wasTold = true
+                report(problem)
             }
         }
+        write.isBeingKept = false
+        this._changed()
     }
 
     private _changed(): void {
@@ -187,7 +196,7 @@ export class LiveCollection {
             const first = writes._waiting[0]
             if (!first || first.isBeingKept || this._sending.has(account) || !this._isTurnOf(account)) continue
             this._sending.add(account)
-            this._load()
+            import("./trebuchet-writes.js")
                 .then(({ send }) => send(this, account, writes))
                 // Not again and again without a pause.
                 .catch(() => wait(1000))

@@ -1,8 +1,7 @@
 import type { LiveCollection } from "./collection.js"
 import type { Outcome, PendingWrite, PendingWrites } from "./pending.js"
-import { failure, pauseAfter, reasonOf, wait } from "./refusals.js"
-import { type Client, type JSONCoder, report, TrebuchetError } from "./trebuchet.js"
-import type { KeptWrite, PendingStore } from "./types.js"
+import { pauseAfter, reasonOf, wait } from "./refusals.js"
+import { type Client, type JSONCoder, TrebuchetError } from "./trebuchet.js"
 
 /** What the server takes at once. */
 const batchLimit = 32
@@ -84,29 +83,4 @@ async function settle(collection: LiveCollection, writes: PendingWrites, secret:
     }
     // Before the next are sent: the server remembers so many outcomes and no more. What stays is sent again, and not done again.
     await collection._backend._store?.remove(outcomes.map(({ number }) => ({ secret, number }))).catch(() => {})
-}
-
-const told = new WeakSet<PendingStore>()
-
-/**
- * Keeps a write. It is not sent before: else one that was sent, and is gone with the tab, could not be told from one that never was.
- * Where nothing can be kept it is sent all the same while there is a connection, which is told once.
- */
-export async function keep(collection: LiveCollection, store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
-    try {
-        // Before the first is kept: nobody else sends it then.
-        await (writes._claimed ??= store.claim(writes._secret))
-        await store.add(kept)
-    } catch (error) {
-        writes._claimed = undefined
-        const problem = failure("unavailable", "it cannot be kept: " + error)
-        if (!collection._isTurnOf(kept.account)) {
-            writes._remove(write)
-            collection._refused(write, problem)
-        } else if (!told.has(store)) {
-            told.add(store)
-            report(problem)
-        }
-    }
-    write.isBeingKept = false
 }
