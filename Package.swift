@@ -43,6 +43,7 @@ let package = Package(
     name: "Trebuchet",
     products: [
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
+        .library(name: "TrebuchetClient", targets: ["TrebuchetClient"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
         .library(name: "QStream", targets: ["QStream"]),
@@ -57,12 +58,15 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // Floor 0: system headers, bytes, macros.
+        // Below the floors: system headers.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // Floor 0: what systems do differently, bytes, macros.
+        library("Platform", ["CEpoll"]),
         library("Bytes"),
+        library("IdentifiedArrays"),
         // What the macros and the generator both read in Swift sources.
         .target(
             name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
@@ -77,38 +81,69 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         // Floor 1
         library("Relays"),
-        library("Networking", ["Bytes", "CEpoll", "COpenSSL"]),
+        library("Transports", ["Platform"]),
+        library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
-        library("WebSockets", ["Bytes", "Networking", "COpenSSL", "CZlib"]),
+        library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
         library("Deltas", ["Bytes", "TrebuchetWire"]),
         library("QStream", ["Relays"]),
-        library("Loading", ["Relays"]),
-        // `Relays` only lends `StateMachines` the lock that ThreadSanitizer sees.
-        library("StateMachines", ["Relays", "StateMachineMacros"]),
-        library("SharedState", ["Relays"]),
+        library("Loading", ["Relays", "Platform"]),
+        library("StateMachines", ["Relays", "IdentifiedArrays", "StateMachineMacros"]),
+        library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Floor 3
+        library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
+        // What server and client share: actors and their streams.
+        library(
+            "TrebuchetActors",
+            ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
+        // Floor 4
+        library(
+            "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
+        // Floor 5: servers, and our own transports.
         library(
             "Trebuchet",
             [
-                "Bytes", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Deltas", "TrebuchetMacros", "COpenSSL",
+                "TrebuchetActors", "TrebuchetClient", "Bytes", "Platform", "Transports", "Relays", "Networking",
+                "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
-        // Floor 4
-        library("TrebuchetStore", ["Trebuchet", "CEpoll", "CSQLite", "CZlib"]),
+        // Floor 6
+        library(
+            "TrebuchetStore",
+            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Platform", "CSQLite", "CZlib"]),
         // Beside the floors: what tests and previews of an app need.
-        library("TrebuchetTesting", ["Trebuchet", "Networking", "Bytes"]),
+        library(
+            "TrebuchetTesting",
+            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
-            ["Trebuchet", "SharedState", "QStream", "Relays", "Networking", "WebSockets", "TrebuchetWire", "Bytes"]),
-        // Floor 5: the commands, and the executable that runs them. Two targets, because a test that imports an
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "SharedState", "Relays", "Outbound",
+                "TrebuchetWire", "Bytes", "Platform", "CEpoll",
+            ]),
+        // Floor 7: what commands are made of.
+        library(
+            "Commands",
+            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
+        // Floor 8: the commands that measure.
+        .target(
+            name: "Benchmarks",
+            dependencies: [
+                "Commands", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices",
+                "TrebuchetStore", "StateMachines", "QStream",
+                "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
+            ],
+            path: "Benchmarks", exclude: ["README.md"], swiftSettings: settings),
+        // Floor 9: all commands, and the executable that runs them. Two targets, because a test that imports an
         // executable may be compiled before it.
         library(
             "TrebuchetCLI",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetStore", "SharedState", "StateMachines", "QStream",
+                "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
+                "TrebuchetServices", "TrebuchetStore", "SharedState",
                 "WebSockets",
-                "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "CEpoll",
+                "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
         // Clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
@@ -128,16 +163,23 @@ let package = Package(
             dependencies: ["GenerateTool"]),
 
         test("BytesTests", ["Bytes"]),
-        test("RelaysTests", ["Relays", "TrebuchetTesting"]),
-        test("QStreamTests", ["QStream", "Relays", "TrebuchetTesting"]),
-        test("NetworkingTests", ["Networking", "Bytes", "COpenSSL", "TestCertificates", "TrebuchetTesting"]),
+        test("IdentifiedArraysTests", ["IdentifiedArrays"]),
+        test("OutboundTests", ["Outbound"]),
+        test("RelaysTests", ["Relays", "Platform"]),
+        test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
+        test(
+            "NetworkingTests",
+            ["Networking", "Transports", "Bytes", "Platform", "COpenSSL", "TestCertificates", "TestSupport"]),
         test(
             "WebSocketsTests",
-            ["WebSockets", "Networking", "Bytes", "TrebuchetTesting", "TestCertificates", "DocumentedDefaults"]),
-        test("TrebuchetWireTests", ["TrebuchetWire", "TrebuchetTesting", "Bytes"]),
-        test("DeltasTests", ["Deltas", "TrebuchetWire", "TrebuchetTesting", "Bytes"]),
+            [
+                "WebSockets", "Transports", "Networking", "Bytes", "Platform", "TestCertificates", "DocumentedDefaults",
+                "TestSupport",
+            ]),
+        test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
+        test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
         test("SharedStateTests", ["SharedState", "Relays"]),
-        test("LoadingTests", ["Loading", "Relays"]),
+        test("LoadingTests", ["Loading", "Relays", "Platform"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
             dependencies: ["TrebuchetMacros"],
@@ -151,37 +193,51 @@ let package = Package(
         .testTarget(
             name: "ClientGeneratorTests",
             dependencies: [
-                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetWire", "TrebuchetTesting",
-                "SharedState", "Bytes",
+                "ClientGenerator", "GenerateTool", "TrebuchetTool", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "Transports", "TrebuchetWire", "SharedState",
+                "Bytes", "TestSupport",
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Relays"]),
+        test("StateMachinesTests", ["StateMachines", "Platform"]),
         test(
             "TrebuchetTests",
             [
-                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays",
-                "DocumentedDefaults",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "TrebuchetWire",
+                "WebSockets", "Networking", "Bytes", "Relays",
+                "Platform", "DocumentedDefaults", "TestSupport",
             ],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
         // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
             "StreamingTests",
-            ["Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes", "Relays"]),
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "TrebuchetWire",
+                "WebSockets", "Networking", "Bytes", "Relays",
+                "Platform", "TestSupport",
+            ]),
         test(
             "TrebuchetStoreTests",
-            ["TrebuchetStore", "Trebuchet", "TrebuchetTesting", "CSQLite", "DocumentedDefaults"]),
+            [
+                "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "CSQLite",
+                "DocumentedDefaults", "TestSupport", "Platform",
+            ]),
         test(
             "TrebuchetServicesTests",
             [
-                "TrebuchetServices", "Trebuchet", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
+                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
+                "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
+                "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
+                "Platform",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(
             name: "ServicesClient",
-            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetTesting", "Networking"],
+            dependencies: [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
+                "Platform",
+            ],
             path: "Tests/ServicesClient", swiftSettings: settings),
         .executableTarget(
             name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
@@ -193,8 +249,9 @@ let package = Package(
         test(
             "TrebuchetCLITests",
             [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
-                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency",
+                "TrebuchetCLI", "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "Transports", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
+                "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency", "TestSupport",
             ]),
         // The examples for the web, as their own packages declare them, so that tests can open them in a browser.
         .executableTarget(
@@ -203,15 +260,48 @@ let package = Package(
         .executableTarget(
             name: "ChatWeb", dependencies: ["Trebuchet", "TrebuchetStore"],
             path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
-        test("BrowserTests", ["TrebuchetTesting", "TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb"]),
+        test(
+            "BrowserTests", ["TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb", "TestSupport"]),
+        // What tests of all floors need.
+        .target(
+            name: "TestSupport", dependencies: ["Relays", "Platform"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        // The other examples, so that tests can run them.
+        .target(
+            name: "TodoModel", dependencies: ["Trebuchet"], path: "Examples/todos/Sources/TodoModel",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "TodoServer", dependencies: ["TodoModel", "Trebuchet", "TrebuchetStore"],
+            path: "Examples/todos/Sources/TodoServer", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "TodoClient", dependencies: ["TodoModel", "Trebuchet"], path: "Examples/todos/Sources/TodoClient",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .target(
+            name: "GameModel", dependencies: ["Trebuchet"], path: "Examples/game/Sources/GameModel",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "GameServer", dependencies: ["GameModel", "Trebuchet"], path: "Examples/game/Sources/GameServer",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "GamePlayer", dependencies: ["GameModel", "Trebuchet"], path: "Examples/game/Sources/GamePlayer",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "ObservedClient", dependencies: ["TodoModel", "Trebuchet"],
+            path: "Examples/observed-client/Sources/ObservedClient", swiftSettings: [.swiftLanguageMode(.v6)]),
+        test(
+            "ExampleTests",
+            [
+                "TestSupport", "TrebuchetTesting", "TodoServer", "TodoClient", "GameServer", "GamePlayer",
+                "ObservedClient",
+            ]),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.
         .executableTarget(
             name: "Torment",
             dependencies: [
-                "TrebuchetCLI", "Trebuchet", "TrebuchetTesting", "TestCertificates", "Networking", "COpenSSL",
-                "ToolOptions",
+                "TrebuchetCLI", "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "Transports", "TestCertificates", "Platform", "COpenSSL", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
         // Slips in the sources, and who notices them; scripts/mutate runs it.
@@ -227,8 +317,9 @@ let package = Package(
         .executableTarget(
             name: "Consistency",
             dependencies: [
-                "Trebuchet", "TrebuchetServices", "SharedState", "TrebuchetStore", "TrebuchetTesting", "Networking",
-                "ServicesPython", "ToolOptions",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
+                "TrebuchetStore", "TrebuchetTesting", "Networking",
+                "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -243,16 +334,18 @@ let package = Package(
         test(
             "IntegrationTests",
             [
-                "Trebuchet", "TrebuchetTesting", "TrebuchetWire", "WebSockets", "Networking", "Bytes",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "TrebuchetWire",
+                "WebSockets", "Networking", "Bytes", "Platform",
                 "CAllocationCount", "Relays", "QStream", "Loading", "StateMachines", "TestCertificates", "Interop",
-                "Interop2",
+                "Interop2", "TestSupport",
             ],
             resources: [.copy("Exchanges")]),
         test(
             "ConformanceTests",
             [
-                "Trebuchet", "TrebuchetServices", "TrebuchetTesting", "WebSockets", "Networking", "TestCertificates",
-                "ServicesPython",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "WebSockets",
+                "Networking", "TestCertificates", "ServicesPython",
+                "TestSupport",
             ],
             resources: [.copy("Scripts")]),
         // As a user's package: none of our settings but the language mode.

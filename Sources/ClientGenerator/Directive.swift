@@ -31,26 +31,44 @@ enum Directive: Equatable {
         }
     }
 
-    /// Whether what is opened in a type is closed in it, so that it ends where it should.
+    /// Whether what is opened in a type is closed in it, so that it ends where it should, as TypeScript reads it: by scalars, since a
+    /// quotation mark with an accent is one still.
     private static func isBalanced(_ type: String) -> Bool {
-        var open: [Character] = []
-        var quote: Character?
-        for character in type {
+        var open: [Unicode.Scalar] = []
+        var quote: Unicode.Scalar?
+        var before: Unicode.Scalar = " "
+        // Amid a text, what stands in `${…}`.
+        var isInserted = false
+        for scalar in type.unicodeScalars {
+            guard !TypeScriptText.isHidden(scalar) else { return false }
+            defer { before = before == "\\" && scalar == "\\" ? " " : scalar }
             if let end = quote {
-                if character == end { quote = nil }
+                if isInserted {
+                    guard !"'\"`{\\".unicodeScalars.contains(scalar) else { return false }
+                    isInserted = scalar != "}"
+                } else if before == "\\" {
+                    continue
+                } else if scalar == end {
+                    quote = nil
+                } else {
+                    isInserted = end == "`" && before == "$" && scalar == "{"
+                }
                 continue
             }
-            switch character {
-            case "'", "\"", "`": quote = character
-            case "{", "[", "(": open.append(character)
-            case "}", "]", ")":
-                guard let last = open.popLast(), "{}[]()".contains("\(last)\(character)") else { return false }
+            if before == "=", scalar != ">" { return false }
+            switch scalar {
+            case "'", "\"", "`": quote = scalar
+            case "{", "[", "(", "<": open.append(scalar)
+            case ">" where before == "=": break
+            case "}", "]", ")", ">":
+                guard let last = open.popLast(), "{}[]()<>".contains("\(last)\(scalar)") else { return false }
             case ";" where open.isEmpty: return false
+            // No type has them, but escapes and comments do.
+            case "\\", "/": return false
             default: break
             }
         }
-        return !type.isEmpty && open.isEmpty && quote == nil && !type.contains("//") && !type.contains("/*")
-            && !type.contains("*/")
+        return !type.isEmpty && open.isEmpty && quote == nil && before != "="
     }
 }
 

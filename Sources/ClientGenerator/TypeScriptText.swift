@@ -14,7 +14,9 @@ enum TypeScriptText {
 
     /// Words that cannot be the name of a type.
     private static let typeWords: Set<String> = [
-        "any", "bigint", "boolean", "never", "number", "object", "string", "symbol", "unknown",
+        "any", "asserts", "bigint", "boolean", "infer", "intrinsic", "is", "keyof", "never", "number", "object",
+        "readonly", "string",
+        "symbol", "unique", "unknown",
     ]
 
     /// Names that a generated file uses itself.
@@ -27,6 +29,14 @@ enum TypeScriptText {
 
     /// Whether a type or an actor needs another name in TypeScript.
     static func isTaken(_ name: String) -> Bool { [reserved, typeWords, used].contains { $0.contains(name) } }
+
+    /// The name of a generic parameter, the same each time; one that has other characters is told by their numbers.
+    static func typeParameter(_ name: String) -> String {
+        guard isIdentifier(name) else {
+            return "T" + name.unicodeScalars.map { "_" + String($0.value, radix: 16) }.joined()
+        }
+        return isTaken(name) || name == "out" ? name + "_" : name
+    }
 
     /// Whether a text can be a name, as far as its letters go.
     ///
@@ -68,15 +78,21 @@ enum TypeScriptText {
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\u{202A}"..."\u{202E}",
-                "\u{2066}"..."\u{2069}",
-                "\u{FEFF}":
+            case _ where isHidden(scalar):
                 let digits = String(scalar.value, radix: 16)
                 result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: result.unicodeScalars.append(scalar)
             }
         }
         return result + "\""
+    }
+
+    /// Whether it ends a line, turns the direction of a text, or is not to be seen.
+    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{FEFF}": true
+        default: false
+        }
     }
 
     /// A documentation comment before a line; its text cannot end it.
@@ -96,10 +112,7 @@ enum TypeScriptText {
             if scalars.last == "*", scalar == "/" { scalars.append("\\") }
             switch scalar {
             case "\t": scalars.append(" ")
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}", "\u{202A}"..."\u{202E}",
-                "\u{2066}"..."\u{2069}",
-                "\u{FEFF}":
-                break
+            case _ where isHidden(scalar): break
             default: scalars.append(scalar)
             }
         }

@@ -81,7 +81,9 @@ struct TypeScriptWriter {
 
     private func declaration(_ definition: ClientModel.Definition) -> String {
         let head = TypeScriptText.comment(definition.documentation)
-        let parameters = definition.parameters.isEmpty ? "" : "<\(definition.parameters.joined(separator: ", "))>"
+        let parameters =
+            definition.parameters.isEmpty
+            ? "" : "<\(definition.parameters.map(TypeScriptText.typeParameter).joined(separator: ", "))>"
         let name = definition.name + parameters
         switch definition.form {
         case .structure(let members) where members.isEmpty:
@@ -158,7 +160,7 @@ struct TypeScriptWriter {
         case .named(let id, let arguments):
             (model.definitions[id]?.name ?? "never")
                 + (arguments.isEmpty ? "" : "<\(arguments.map { text($0) }.joined(separator: ", "))>")
-        case .parameter(let name): name
+        case .parameter(let name): TypeScriptText.typeParameter(name)
         case .reference(let actor): referenceName(actor)
         case .told(let type): type
         case .unknown: "never"

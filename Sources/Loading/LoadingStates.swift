@@ -24,7 +24,7 @@ public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable
         init(_ store: LoadingStateStore<Value>) {
             let (newest, subscription) = store.follow(limit: LoadingStates.bufferLimit)
             first = newest
-            seen = newest.number
+            seen = newest.version
             changes = subscription.makeAsyncIterator()
         }
 
@@ -33,8 +33,8 @@ public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable
             if let change = first.take() { return change.state }
             do {
                 while let change = try await changes.next(isolation: actor) {
-                    guard change.number > seen else { continue }
-                    seen = change.number
+                    guard change.version > seen else { continue }
+                    seen = change.version
                     return change.state
                 }
             } catch {

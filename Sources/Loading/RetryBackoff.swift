@@ -1,3 +1,5 @@
+internal import Platform
+
 /// How long to wait before each further attempt: twice as long every time, up to a limit.
 public struct RetryBackoff: Sendable, Hashable {
     public var first: Duration
@@ -14,13 +16,6 @@ public struct RetryBackoff: Sendable, Hashable {
 
     /// The wait before an attempt; the first attempt has the number 1 and no wait.
     public func delay(beforeAttempt attempt: Int) -> Duration {
-        guard attempt > 1 else { return .zero }
-        var delay = first
-        for _ in 2..<attempt {
-            // Before it can run over; a wait of nothing stays nothing.
-            guard delay > .zero, delay < limit / 2 else { return delay > .zero ? limit : .zero }
-            delay *= 2
-        }
-        return min(delay, limit)
+        Backoff(first: first, limit: limit).delay(afterFailures: attempt - 1)
     }
 }

@@ -1,6 +1,7 @@
 package import Bytes
 internal import CEpoll
 internal import Glibc
+package import Transports
 
 /// A connection: bytes in, bytes out, on one reactor for life.
 ///
@@ -58,7 +59,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private final class Extras {
         /// Runs while what is left is being sent at the end.
-        var patience: Timer?
+        var patience: LoopTimer?
         /// Bytes that were thrown away at the end, and how many may be.
         var thrownAway = 0
         var mostThrownAway = 0
@@ -69,7 +70,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         var held = 0
         var excess: MemoryExcess?
         /// Runs while many shared bytes wait; what the socket took since it began.
-        var slowness: Timer?
+        var slowness: LoopTimer?
         var taken = 0
         /// Bytes that the peer had acknowledged when that was asked last.
         var acknowledged: UInt64?

@@ -1,4 +1,5 @@
 package import Bytes
+package import Transports
 
 /// Who handles the bytes of a connection; called on the connection's reactor, from its loop alone: never from inside a
 /// method of the channel.

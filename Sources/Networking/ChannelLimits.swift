@@ -1,4 +1,5 @@
 package import Bytes
+package import Transports
 
 /// What connections of one kind may make us keep; one object for all of them.
 package final class ChannelLimits: Sendable {

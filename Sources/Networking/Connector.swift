@@ -1,5 +1,7 @@
 internal import CEpoll
 internal import Glibc
+internal import Platform
+internal import Transports
 
 /// Opens connections to a server.
 package enum Connector {
@@ -42,7 +44,7 @@ private final class ConnectAttempt: ReadinessHandler, @unchecked Sendable {
     private let reactor: Reactor
     private let timeout: Duration
     private var socket: Socket?
-    private var timer: Timer?
+    private var timer: LoopTimer?
     private var continuation: CheckedContinuation<ByteChannel, any Error>?
     private var isFinished = false
 

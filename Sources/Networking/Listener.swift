@@ -1,6 +1,8 @@
 internal import CEpoll
 internal import Glibc
+internal import Platform
 internal import Synchronization
+package import Transports
 
 /// A port that connections come in at, with one listening socket per reactor (`SO_REUSEPORT`): the kernel spreads
 /// connections over them and no reactor passes a connection to another.

@@ -1,7 +1,9 @@
 internal import Bytes
 internal import CEpoll
 internal import Glibc
+internal import Platform
 internal import Synchronization
+public import Transports
 
 /// A thread with one epoll set that is also an executor: connections, actors and timers live on it without a lock.
 ///
@@ -13,7 +15,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: apart from `inbox`, which has a lock, the state is touched on the reactor's own thread alone;
 /// `assertCurrent()` says so where it matters.
-public final class Reactor: SerialExecutor, @unchecked Sendable {
+public final class Reactor: EventLoop, @unchecked Sendable {
     /// What other threads send, with the fact whether the reactor has been woken for it.
     private struct Inbox {
         var work: [Work] = []
@@ -60,6 +62,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     /// For tasks that run here though they belong to no actor. Written in `init` alone, before the thread begins.
     package private(set) nonisolated(unsafe) var tasks: ReactorTasks!
+    package var taskExecutor: any TaskExecutor { tasks }
 
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readBufferSize, alignment: 64)
     /// The output of the connection whose event is being handled. Behind a pointer, so that writing to it costs no
@@ -175,9 +178,9 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     /// Runs `work` after a delay; keep the timer to cancel it.
     @discardableResult
-    package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> Timer {
+    package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
-        let timer = Timer(deadline: now &+ delay.nanoseconds, work: work)
+        let timer = LoopTimer(deadline: now &+ delay.nanoseconds, work: work)
         timers.add(timer)
         return timer
     }
@@ -186,7 +189,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
     @discardableResult
     package func schedule<Owner: AnyObject>(
         after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void
-    ) -> Timer {
+    ) -> LoopTimer {
         schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
     }
 
@@ -266,7 +269,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 
     private func start() {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
-        let ready = ThreadGate()
+        let ready = ThreadSemaphore()
         let context = Unmanaged.passRetained(StartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()
         let status = pthread_create(
@@ -275,7 +278,7 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
                 let context = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
                 context.reactor.thread = pthread_self()
                 gnu_pthread_setname(pthread_self(), context.reactor.name)
-                context.ready.open()
+                context.ready.signal()
                 context.reactor.loop()
             }, context)
         precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
@@ -433,9 +436,9 @@ public final class Reactor: SerialExecutor, @unchecked Sendable {
 /// What the new thread is handed.
 private final class StartContext {
     let reactor: Reactor
-    let ready: ThreadGate
+    let ready: ThreadSemaphore
 
-    init(reactor: Reactor, ready: ThreadGate) {
+    init(reactor: Reactor, ready: ThreadSemaphore) {
         self.reactor = reactor
         self.ready = ready
     }

@@ -1,6 +1,7 @@
 internal import CEpoll
 internal import Glibc
 internal import Synchronization
+public import Transports
 
 /// The reactors that a server or a client runs on.
 ///

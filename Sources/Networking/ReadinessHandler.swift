@@ -4,11 +4,6 @@ package class ReadinessHandler {
     func ready(_ events: UInt32) {}
 }
 
-/// What is to be done once when the reactor has handled everything that was ready.
-package protocol EndOfTurn: AnyObject {
-    func endOfTurn()
-}
-
 /// What has more to do than a turn has room for.
 package protocol InLine: AnyObject {
     /// Does some of it, for about 100 µs, and stands in line again when it has more.

@@ -1,5 +1,6 @@
 internal import CEpoll
 internal import Glibc
+internal import Transports
 
 /// A non-blocking TCP socket: the system calls, with their errors named.
 ///
@@ -115,9 +116,4 @@ struct Socket {
     /// The port is free when this returns, whoever still has a descriptor of the socket: a process that is being made has all of them
     /// for a moment, also those that are to be closed in it.
     func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
-}
-
-/// The next connection of a listening socket that blocks, closed on exec from the start; negative, with `errno`, when there is none.
-package func acceptBlocking(_ descriptor: Int32) -> Int32 {
-    gnu_accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
 }

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// A time that a row of small pieces of work may take before others have their turn.
 ///
 /// The clock is read once for several pieces: as many as take about an eighth of the time, by what the last ones took, and at

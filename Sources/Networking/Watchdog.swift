@@ -1,5 +1,5 @@
-internal import CEpoll
 internal import Glibc
+internal import Platform
 internal import Synchronization
 
 /// Sees from a thread of its own that reactors get on: one for the process, started with the first reactor.
@@ -26,7 +26,7 @@ final class Watchdog: Sendable {
 
     private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
     let isResting = Atomic<Bool>(false)
-    private let gate = ThreadGate()
+    private let news = ThreadSemaphore()
 
     func watch(_ reactor: Reactor) {
         let mustStart = added.withLock { added in
@@ -34,7 +34,7 @@ final class Watchdog: Sendable {
             defer { added.isStarted = true }
             return !added.isStarted
         }
-        if mustStart { startThread { self.loop() } }
+        if mustStart { startThread(named: "watchdog") { self.loop() } }
     }
 
     /// A reactor begins a turn. Its pulse is stored before, in one order with what is read here, so that either it sees the rest
@@ -46,11 +46,10 @@ final class Watchdog: Sendable {
 
     @inline(never)
     private func wake() {
-        if isResting.exchange(false, ordering: .sequentiallyConsistent) { gate.open() }
+        if isResting.exchange(false, ordering: .sequentiallyConsistent) { news.signal() }
     }
 
     private func loop() {
-        gnu_pthread_setname(pthread_self(), "watchdog")
         var seen: [Seen] = []
         var quietLooks = 0
         while true {
@@ -62,8 +61,8 @@ final class Watchdog: Sendable {
             quietLooks = 0
             isResting.store(true, ordering: .sequentiallyConsistent)
             if !look(&seen) { wake() }
-            // Whoever ends the rest opens the gate, once.
-            gate.wait()
+            // Whoever ends the rest signals, once.
+            news.wait()
         }
     }
 

@@ -2,13 +2,13 @@ public import Synchronization
 
 /// A lock, the state it guards, and the readers that sleep until that state changes.
 ///
-/// All waiting in this module happens here, so that two rules have one home:
+/// All waiting for a change of something happens here, in this module and above it, so that two rules have one home:
 /// a continuation is resumed only after the lock is released (a cancellation handler takes the same lock, and resuming
 /// may run it), and each continuation is resumed exactly once (whoever takes it out of the list resumes it).
 ///
 /// Inlinable throughout: not specialised for its value, a read costs ten times as much.
 @usableFromInline
-final class Monitor<State: Sendable>: Sendable {
+package final class Monitor<State: Sendable>: Sendable {
     @usableFromInline
     struct Guarded: Sendable {
         @usableFromInline var state: State
@@ -27,16 +27,16 @@ final class Monitor<State: Sendable>: Sendable {
     @usableFromInline let lock: Mutex<Guarded>
 
     @inlinable
-    init(_ state: State) {
+    package init(_ state: State) {
         lock = Mutex(Guarded(state: state))
     }
 
     /// Tasks that sleep in `wait` right now.
-    var sleeperCount: Int { lock.withLock { $0.sleepers.count } }
+    package var sleeperCount: Int { lock.withLock { $0.sleepers.count } }
 
     /// Reads or changes the state without waking anybody.
     @inlinable
-    func withLock<Result: Sendable, Failure: Error>(
+    package func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try lock.withLock { guarded throws(Failure) in try body(&guarded.state) }
@@ -44,15 +44,16 @@ final class Monitor<State: Sendable>: Sendable {
 
     /// Changes the state; the caller resumes the readers it gets back once it holds no lock.
     @inlinable
-    func change<Result: Sendable>(_ body: (inout State) -> Result) -> (result: Result, woken: Sleepers.Woken) {
+    package func change<Result: Sendable>(_ body: (inout State) -> Result) -> (result: Result, woken: Sleepers.Woken) {
         lock.withLock { guarded in (body(&guarded.state), guarded.sleepers.takeAll()) }
     }
 
     /// Sleeps until `look` finds what it wants in the state. Returns nil as soon as the task is cancelled.
     ///
     /// `look` runs under the lock, once at first and once after each change.
+    @discardableResult
     @inlinable
-    func wait<Result: Sendable>(
+    package func wait<Result: Sendable>(
         isolation: isolated (any Actor)? = #isolation, for look: (inout State) -> Result?
     ) async -> Result? {
         while !Task.isCancelled {

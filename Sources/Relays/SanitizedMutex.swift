@@ -1,6 +1,10 @@
 // Only in builds for ThreadSanitizer: see Docs/Testing.md.
 #if TREBUCHET_THREAD_SANITIZER
-    internal import Glibc
+    #if canImport(Darwin)
+        internal import Darwin
+    #else
+        internal import Glibc
+    #endif
 
     /// `Synchronization.Mutex` on a lock that ThreadSanitizer knows.
     ///

@@ -1,6 +1,6 @@
 /// The continuations that wait for the next change of a monitor's state.
 @usableFromInline
-struct Sleepers: Sendable {
+package struct Sleepers: Sendable {
     @usableFromInline typealias Continuation = UnsafeContinuation<Void, Never>
 
     /// The right to sleep until the change after the one that was newest when the ticket was made.
@@ -12,14 +12,14 @@ struct Sleepers: Sendable {
 
     /// Continuations taken out of the list; whoever holds them must call `resume()` once, with no lock held.
     @usableFromInline
-    struct Woken: Sendable {
+    package struct Woken: Sendable {
         fileprivate let continuations: [UInt64: Continuation]
 
         @usableFromInline
         var isEmpty: Bool { continuations.isEmpty }
 
         @usableFromInline
-        func resume() {
+        package func resume() {
             for continuation in continuations.values { continuation.resume() }
         }
     }

@@ -22,6 +22,9 @@ extension StateRelay {
             @usableFromInline let monitor: Monitor<VersionedValue<Value>>
             @usableFromInline var seen: UInt64
 
+            /// That of the value returned last; before the first, the one that the stream comes after, or 0.
+            @inlinable public var version: UInt64 { seen }
+
             @inlinable
             init(monitor: Monitor<VersionedValue<Value>>, seen: UInt64) {
                 self.monitor = monitor
@@ -38,14 +41,6 @@ extension StateRelay {
                 return value
             }
         }
-    }
-}
-
-extension StateRelay {
-    /// The current value, and a stream of those that are newer than it.
-    package func currentAndLater() -> (value: Value, later: Stream) {
-        let (value, version) = monitor.withLock { ($0.value, $0.version) }
-        return (value, Stream(monitor: monitor, after: version))
     }
 }
 

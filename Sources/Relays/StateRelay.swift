@@ -27,12 +27,25 @@ public final class StateRelay<Value: Sendable>: Sendable {
     @inlinable
     public var currentValue: Value { monitor.withLock { $0.value } }
 
+    /// The number of the newest value: 1 for the one that the relay began with, one more with each change, also when the value is
+    /// the same.
+    @inlinable
+    public var version: UInt64 { monitor.withLock { $0.version } }
+
+    /// The newest value with its version.
+    @inlinable
+    public var current: (value: Value, version: UInt64) { monitor.withLock { ($0.value, $0.version) } }
+
     /// The current value, then each newer one that the reader is in time for.
     ///
     /// A reader may skip values but never gets one twice or an older one after a newer one, and the last one always
     /// arrives. Each iterator begins with the value that is current when it is first asked.
     @inlinable
     public var stream: Stream { Stream(monitor: monitor) }
+
+    /// The values that are newer than a version, as far as the reader is in time for them.
+    @inlinable
+    public func stream(after version: UInt64) -> Stream { Stream(monitor: monitor, after: version) }
 
     /// Replaces the value and wakes the readers. After `finish()` it does nothing.
     @inlinable

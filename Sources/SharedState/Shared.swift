@@ -1,3 +1,6 @@
+// `IdentifiedArray` and `IdentifiedArrayOf`.
+@_exported public import IdentifiedArrays
+
 /// A value that all wrappers with the same key share, and that can be set from any thread.
 ///
 ///     @Shared(.fileStorage(file)) var todos: [Todo] = []

@@ -9,33 +9,12 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = Never
 
-    struct Version: Sendable {
-        var value: Value
-        var number: UInt64
-
-        /// Becomes the other version if that is newer, and returns what it was; else nil.
-        mutating func advance(to other: Self) -> Self? {
-            guard other.number > number else { return nil }
-            defer { self = other }
-            return self
-        }
-    }
-
     private let makeReader: @Sendable () -> Iterator.Reader
 
-    init(_ newest: StateRelay<Version>.Stream) {
+    init(_ newest: StateRelay<Value>.Stream) {
         makeReader = {
-            var versions = newest.makeAsyncIterator()
-            var seen: UInt64?
-            return { actor in
-                while let version = await versions.next(isolation: actor) {
-                    // The relay wakes its readers also for a change that was overtaken by a newer one.
-                    if let seen, version.number <= seen { continue }
-                    seen = version.number
-                    return version.value
-                }
-                return nil
-            }
+            var values = newest.makeAsyncIterator()
+            return { actor in await values.next(isolation: actor) }
         }
     }
 

@@ -1,3 +1,5 @@
+import Benchmarks
+import Commands
 import Trebuchet
 import TrebuchetServices
 
@@ -15,7 +17,7 @@ package enum CommandLineTool {
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
     package static func main() async {
         // Lines appear as they are printed, also in a pipe.
-        Console.flushEachLine()
+        setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let name = arguments.first else { exitWithUsage("no command given") }
         if ["--help", "-h"].contains(name) || name == "help" && arguments.count == 1 {
@@ -92,24 +94,5 @@ package enum CommandLineTool {
             \(CommandSpec.list(commands))
             trebuchet <command> --help tells more about each.
             """
-    }
-}
-
-enum Console {
-    /// Prints a line to standard error.
-    static func error(_ line: String) {
-        var text = line + "\n"
-        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
-    }
-
-    /// Prints a question to standard error; the answer stands behind it.
-    static func prompt(_ question: String) {
-        var text = question
-        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
-    }
-
-    /// Lines leave as they are printed, also into a pipe.
-    static func flushEachLine() {
-        setvbuf(stdout, nil, _IOLBF, 0)
     }
 }

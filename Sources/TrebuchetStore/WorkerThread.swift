@@ -1,13 +1,11 @@
-internal import CEpoll
-internal import Glibc
+internal import Platform
 internal import Synchronization
 
 /// A thread that is handed requests and takes all that wait at once.
-///
-/// `@unchecked Sendable`: the semaphore stands at a fixed address and is made to be used from several threads; the rest is
-/// constant or has a lock.
-final class WorkerThread<Request: Sendable>: @unchecked Sendable {
+final class WorkerThread<Request: Sendable>: Sendable {
     private struct Queue {
+        /// Until the thread has begun, which has it then.
+        var handle: (@Sendable ([Request]) -> Void)?
         var requests: [Request] = []
         var isStopping = false
         var hasEnded = false
@@ -16,34 +14,16 @@ final class WorkerThread<Request: Sendable>: @unchecked Sendable {
         var ended: [@Sendable () -> Void] = []
     }
 
-    private let queue = Mutex(Queue())
-    private let wakeUp = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private let queue: Mutex<Queue>
+    private let wakeUp = ThreadSemaphore()
 
     /// Starts the thread. `handle` is called on it alone, and let go of at its end.
     init(_ name: String, _ handle: @escaping @Sendable ([Request]) -> Void) {
-        sem_init(wakeUp, 0, 0)
-        let start = StartContext {
-            gnu_pthread_setname(pthread_self(), name)
-            return self.loop(handle)
+        queue = Mutex(Queue(handle: handle))
+        startThread(named: name) {
+            self.loop()
+            self.finish()
         }
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
-            { raw in
-                var context: StartContext? = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
-                let worker = context?.run()
-                // The handler goes with it, and what it has open, before anybody is told of the end.
-                context = nil
-                worker?()
-                return nil
-            }, Unmanaged.passRetained(start).toOpaque())
-        precondition(status == 0, "pthread_create: \(String(cString: strerror(status)))")
-        pthread_detach(thread)
-    }
-
-    deinit {
-        sem_destroy(wakeUp)
-        wakeUp.deallocate()
     }
 
     /// Hands over a request; false when the thread is stopping.
@@ -54,7 +34,7 @@ final class WorkerThread<Request: Sendable>: @unchecked Sendable {
             defer { queue.isAwake = true }
             return (true, !queue.isAwake)
         }
-        if mustWake { sem_post(wakeUp) }
+        if mustWake { wakeUp.signal() }
         return isAccepted
     }
 
@@ -68,13 +48,16 @@ final class WorkerThread<Request: Sendable>: @unchecked Sendable {
             return (false, !queue.isAwake)
         }
         if hasEnded { ended() }
-        if mustWake { sem_post(wakeUp) }
+        if mustWake { wakeUp.signal() }
     }
 
-    /// Runs until it is stopped. Gives what is to be done when the handler is gone.
-    private func loop(_ handle: ([Request]) -> Void) -> () -> Void {
+    /// Runs until it is stopped. The handler goes when it returns, and what it has open, before anybody is told of the end.
+    private func loop() {
+        guard let handle = queue.withLock({ $0.handle.take() }) else {
+            preconditionFailure("the thread was started twice")
+        }
         while true {
-            while sem_wait(wakeUp) != 0, errno == EINTR {}
+            wakeUp.wait()
             var requests: [Request] = []
             let isStopping = queue.withLock { queue in
                 swap(&requests, &queue.requests)
@@ -82,7 +65,7 @@ final class WorkerThread<Request: Sendable>: @unchecked Sendable {
                 return queue.isStopping
             }
             if !requests.isEmpty { handle(requests) }
-            if isStopping { return finish }
+            if isStopping { return }
         }
     }
 
@@ -94,10 +77,4 @@ final class WorkerThread<Request: Sendable>: @unchecked Sendable {
         }
         for tell in ended { tell() }
     }
-}
-
-/// What the new thread is handed.
-private final class StartContext {
-    let run: () -> () -> Void
-    init(_ run: @escaping () -> () -> Void) { self.run = run }
 }

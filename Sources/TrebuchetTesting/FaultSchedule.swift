@@ -1,3 +1,5 @@
+internal import Platform
+
 /// What happens to the connections of a link: a function of its seed, of nothing else. Pure.
 package struct FaultSchedule: Sendable {
     package enum Direction: UInt64, Sendable, CaseIterable { case toServer, toClient }

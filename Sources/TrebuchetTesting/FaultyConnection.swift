@@ -1,4 +1,5 @@
 internal import Networking
+internal import Transports
 
 /// One connection through a link: the client's socket, the one to the server, and a pipe in each direction.
 ///

@@ -1,5 +1,6 @@
-public import Networking
+internal import Networking
 internal import Synchronization
+public import Transports
 
 /// A TCP proxy in this process that is as bad as a network can be: put it in front of a server to see what an app does then.
 ///

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Synchronization
+internal import Transports
 
 /// What a link has on its reactor.
 ///

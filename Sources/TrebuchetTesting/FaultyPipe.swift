@@ -1,5 +1,7 @@
 internal import Bytes
 internal import Networking
+internal import Platform
+internal import Transports
 
 /// One direction of a connection through a link: takes bytes as they come, and hands them on as its course says.
 final class FaultyPipe {
@@ -21,7 +23,7 @@ final class FaultyPipe {
     private var arrivals: [Arrival] = []
     private var waitingBytes = 0
     /// Nothing goes on before it fires.
-    private var timer: Timer?
+    private var timer: LoopTimer?
     private var hasSourceEnded = false
     private var isStopped = false
 

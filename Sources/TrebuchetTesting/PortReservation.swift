@@ -1,5 +1,6 @@
 internal import Glibc
-package import Networking
+internal import Networking
+package import Transports
 
 /// Keeps a port while nobody listens on it: a socket that is bound and does not listen. Who connects is refused.
 package final class PortReservation: Sendable {

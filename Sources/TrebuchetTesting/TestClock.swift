@@ -1,4 +1,5 @@
 package import Networking
+internal import Platform
 public import Trebuchet
 
 /// The time of one test: it goes on as the machine's does, and the test turns it on.

@@ -1,4 +1,4 @@
-public import Networking
+internal import Networking
 internal import Synchronization
 public import Trebuchet
 
@@ -48,7 +48,8 @@ public final class TestServer: Sendable {
         make = { port in
             let own = store.map { RevocableStore($0) }
             let server = TrebuchetServer(
-                transport: .webSocket(port: port), on: clock?.serverReactors ?? .forServer(count: reactors),
+                transport: TrebuchetTransport.webSocket(port: port),
+                on: clock?.serverReactors ?? .forServer(count: reactors),
                 holding: clock, limits: limits, access: access, store: own, showsErrorText: showsErrorText,
                 log: ServerLog.standardError)
             return Running(server: server, store: own)
@@ -67,7 +68,7 @@ public final class TestServer: Sendable {
     /// A client that is connected, and closed with the test server.
     public func connect(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
         let client = TrebuchetClient(
-            transport: .webSocket(host: address.host, port: address.port), options: options,
+            transport: TrebuchetTransport.webSocket(host: address.host, port: address.port), options: options,
             on: clock?.clientReactor ?? ReactorGroup.client, holding: clock)
         clients.withLock { $0.append(client) }
         try await client.connect()

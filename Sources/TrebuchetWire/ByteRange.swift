@@ -1,6 +1,6 @@
 /// Where a value lies in a message.
 ///
-/// Public, as `ProtocolVersion`, because the compiler inlines nothing that is `package` into other modules.
+/// Public because the compiler inlines nothing that is `package` into other modules.
 public struct ByteRange: Sendable {
     public let offset: Int32
     public let count: Int32

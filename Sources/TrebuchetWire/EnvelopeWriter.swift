@@ -9,106 +9,79 @@ package enum EnvelopeWriter {
 
     /// The answer of a call that succeeded; `result` is JSON, nil for a method without one.
     package static func response(
-        callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, version: ProtocolVersion,
-        into buffer: inout ByteBuffer
+        callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
         identifier(callID, into: &buffer)
-        if version == .v3 {
-            if let result {
-                buffer.append(#","result":"# as StaticString)
-                buffer.append(result)
-            }
-        } else {
-            buffer.append(#","result":""# as StaticString)
-            if let result { Base64.encode(result, into: &buffer) }
-            buffer.append(0x22)
+        if let result {
+            buffer.append(#","result":"# as StaticString)
+            buffer.append(result)
         }
         buffer.append("}}" as StaticString)
     }
 
     /// The bytes of such a message.
     @inline(__always)
-    package static func responseCount(callID: Int, result: Int, version: ProtocolVersion) -> Int {
-        if version == .v3 {
-            return (#"{"type":"response","payload":{"callID":"","result":}}"# as StaticString).utf8CodeUnitCount
-                &+ callID &+ result
-        }
-        return (#"{"type":"response","payload":{"callID":"","result":""}}"# as StaticString).utf8CodeUnitCount
-            &+ callID &+ (result &+ 2) / 3 &* 4
+    package static func responseCount(callID: Int, result: Int) -> Int {
+        (#"{"type":"response","payload":{"callID":"","result":}}"# as StaticString).utf8CodeUnitCount
+            &+ callID &+ result
     }
 
     /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
     package static func failure(
         callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,
-        retryAfterMilliseconds: Int? = nil, version: ProtocolVersion, into buffer: inout ByteBuffer
+        retryAfterMilliseconds: Int? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
         identifier(callID, into: &buffer)
-        if version == .v3 {
-            buffer.append(#","error":{"code":"# as StaticString)
-            JSONString.append(code.rawValue, to: &buffer)
-            buffer.append(#","message":"# as StaticString)
-            JSONString.append(message, to: &buffer)
-            if let type {
-                buffer.append(#","type":"# as StaticString)
-                JSONString.append(type, to: &buffer)
-            }
-            if let data {
-                buffer.append(#","data":"# as StaticString)
-                buffer.append(data)
-            }
-            retryAfter(retryAfterMilliseconds, into: &buffer)
-            buffer.append(0x7D)
-        } else {
-            buffer.append(#","errorMessage":"# as StaticString)
-            JSONString.append(message, to: &buffer)
+        buffer.append(#","error":{"code":"# as StaticString)
+        JSONString.append(code.rawValue, to: &buffer)
+        buffer.append(#","message":"# as StaticString)
+        JSONString.append(message, to: &buffer)
+        if let type {
+            buffer.append(#","type":"# as StaticString)
+            JSONString.append(type, to: &buffer)
         }
-        buffer.append("}}" as StaticString)
+        if let data {
+            buffer.append(#","data":"# as StaticString)
+            buffer.append(data)
+        }
+        retryAfter(retryAfterMilliseconds, into: &buffer)
+        buffer.append("}}}" as StaticString)
     }
 
     package static func streamStart(
         streamID: [UInt8], callID: UnsafeRawBufferPointer, actorID: String, target: String, epoch: String,
-        sequence: UInt64? = nil, version: ProtocolVersion, into buffer: inout ByteBuffer
+        sequence: UInt64? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamStart","payload":{"streamID":"# as StaticString)
         identifier(streamID, into: &buffer)
         buffer.append(#","callID":"# as StaticString)
         identifier(callID, into: &buffer)
         buffer.append(#","actorID":"# as StaticString)
-        if version == .v3 {
-            JSONString.append(actorID, to: &buffer)
-        } else {
-            buffer.append(#"{"id":"# as StaticString)
-            JSONString.append(actorID, to: &buffer)
-            buffer.append(0x7D)
-        }
+        JSONString.append(actorID, to: &buffer)
         buffer.append(#","targetIdentifier":"# as StaticString)
         JSONString.append(target, to: &buffer)
-        if version == .v3 {
-            buffer.append(#","epoch":"# as StaticString)
-            JSONString.append(epoch, to: &buffer)
-            if let sequence {
-                buffer.append(#","sequenceNumber":"# as StaticString)
-                buffer.append(decimal: sequence)
-            }
+        buffer.append(#","epoch":"# as StaticString)
+        JSONString.append(epoch, to: &buffer)
+        if let sequence {
+            buffer.append(#","sequenceNumber":"# as StaticString)
+            buffer.append(decimal: sequence)
         }
         buffer.append("}}" as StaticString)
     }
 
     package static func streamError(
         streamID: [UInt8], message: String, code: ErrorCode, retryAfterMilliseconds: Int? = nil,
-        version: ProtocolVersion, into buffer: inout ByteBuffer
+        into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamError","payload":{"streamID":"# as StaticString)
         identifier(streamID, into: &buffer)
         buffer.append(#","errorMessage":"# as StaticString)
         JSONString.append(message, to: &buffer)
-        if version == .v3 {
-            buffer.append(#","code":"# as StaticString)
-            JSONString.append(code.rawValue, to: &buffer)
-            retryAfter(retryAfterMilliseconds, into: &buffer)
-        }
+        buffer.append(#","code":"# as StaticString)
+        JSONString.append(code.rawValue, to: &buffer)
+        retryAfter(retryAfterMilliseconds, into: &buffer)
         buffer.append("}}" as StaticString)
     }
 
@@ -155,19 +128,15 @@ package enum EnvelopeWriter {
 
     // MARK: Both ways
 
-    /// A stream's end. Versions 1 and 2 do not know `serverDraining`: to them the connection closes.
-    package static func streamEnd(
-        streamID: [UInt8], reason: StreamEndReason, version: ProtocolVersion, into buffer: inout ByteBuffer
-    ) {
-        let known = version == .v3 || reason != .serverDraining ? reason : .connectionClosed
+    package static func streamEnd(streamID: [UInt8], reason: StreamEndReason, into buffer: inout ByteBuffer) {
         buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
         identifier(streamID, into: &buffer)
         buffer.append(#","reason":"# as StaticString)
-        JSONString.append(known.rawValue, to: &buffer)
+        JSONString.append(reason.rawValue, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
-    // MARK: Client to server, version 3
+    // MARK: Client to server
 
     /// A call, of a client's or of a server's. `arguments` are JSON values; nil for the start of a stream. `session` asks for its
     /// answer to be kept.

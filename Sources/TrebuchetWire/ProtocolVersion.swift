@@ -1,20 +1,6 @@
 /// The version of the protocol that a connection speaks.
-public enum ProtocolVersion: Sendable {
-    /// Without subprotocol and without `protocolVersion`: values in base64, mangled targets.
-    case v1
-    /// As 1, with `"protocolVersion": 2` in the invocation.
-    case v2
-    /// Subprotocol `trebuchet.v3`: values as inline JSON, readable targets.
-    case v3
-
+package enum ProtocolVersion {
+    /// What a client of version 3 offers. Who offers nothing speaks version 1 or 2, and has a `LegacyTranslator` between it and its
+    /// session.
     package static let subprotocol = "trebuchet.v3"
-
-    /// Written out, because the synthesised one is called through a witness table from other modules, in every call.
-    @inlinable
-    public static func == (first: Self, second: Self) -> Bool {
-        switch (first, second) {
-        case (.v1, .v1), (.v2, .v2), (.v3, .v3): true
-        default: false
-        }
-    }
 }

@@ -30,6 +30,11 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
         self.clientAnswerSize = clientAnswerSize
     }
 
+    /// Those of a server whose settings nobody has changed, which a client goes by until it has heard others.
+    package static let usual = ServerTerms(
+        callsPerConnection: 1_024, callBytesPerConnection: 16 << 20, streamsPerConnection: 256, messageSize: 1 << 20,
+        clientActorsPerClient: 1_000, clientAnswerSize: 256 << 10)
+
     private enum CodingKeys: String, CodingKey {
         case callsPerConnection, callBytesPerConnection, streamsPerConnection, messageSize
         case clientActorsPerClient, clientAnswerSize

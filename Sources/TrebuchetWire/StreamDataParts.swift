@@ -12,24 +12,17 @@ package enum StreamDataParts {
 
     /// What comes after the streamID; `data` is JSON.
     package static func appendSuffix(
-        sequence: UInt64, data: UnsafeRawBufferPointer, version: ProtocolVersion, into buffer: inout ByteBuffer
+        sequence: UInt64, data: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"","sequenceNumber":"# as StaticString)
         buffer.append(decimal: sequence)
-        if version == .v3 {
-            appendTimestamp(version, into: &buffer)
-            buffer.append(#","data":"# as StaticString)
-            buffer.append(data)
-        } else {
-            buffer.append(#","data":""# as StaticString)
-            Base64.encode(data, into: &buffer)
-            buffer.append(0x22)
-            appendTimestamp(version, into: &buffer)
-        }
+        appendTimestamp(into: &buffer)
+        buffer.append(#","data":"# as StaticString)
+        buffer.append(data)
         buffer.append("}}" as StaticString)
     }
 
-    /// The `data` in a suffix of version 3 that `appendSuffix` has written.
+    /// The `data` in a suffix that `appendSuffix` has written.
     package static func data(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UnsafeRawBufferPointer {
         // Everything in front of it has a fixed length, but for the digits of the sequence number.
         var digits = 1
@@ -43,13 +36,13 @@ package enum StreamDataParts {
         return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
     }
 
-    /// What comes after the streamID, for those who have the version `base`; `patch` is JSON. Version 3 alone.
+    /// What comes after the streamID, for those who have the version `base`; `patch` is JSON.
     package static func appendSuffix(
         sequence: UInt64, patch: UnsafeRawBufferPointer, base: UInt64, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"","sequenceNumber":"# as StaticString)
         buffer.append(decimal: sequence)
-        appendTimestamp(.v3, into: &buffer)
+        appendTimestamp(into: &buffer)
         buffer.append(#","base":"# as StaticString)
         buffer.append(decimal: base)
         buffer.append(#","patch":"# as StaticString)
@@ -57,12 +50,11 @@ package enum StreamDataParts {
         buffer.append("}}" as StaticString)
     }
 
-    private static func appendTimestamp(_ version: ProtocolVersion, into buffer: inout ByteBuffer) {
+    private static func appendTimestamp(into buffer: inout ByteBuffer) {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         buffer.append(#","timestamp":""# as StaticString)
-        ISO8601.append(
-            seconds: Int64(now.tv_sec), milliseconds: version == .v3 ? Int(now.tv_nsec / 1_000_000) : nil, to: &buffer)
+        ISO8601.append(seconds: Int64(now.tv_sec), milliseconds: Int(now.tv_nsec / 1_000_000), to: &buffer)
         buffer.append(0x22)
     }
 }

@@ -14,13 +14,13 @@ package import Bytes
 /// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
 /// and given back.
 package final class ValueCoder: @unchecked Sendable {
-    private let version: ProtocolVersion
+    private let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
     private lazy var encoder = makeEncoder()
     private lazy var decoder = makeDecoder()
 
-    package init(version: ProtocolVersion, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
-        self.version = version
+    package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
+        self.dates = dates
         self.userInfo = userInfo
     }
 
@@ -114,7 +114,7 @@ package final class ValueCoder: @unchecked Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         encoder.userInfo = userInfo
-        let hasFraction = version == .v3
+        let dates = dates
         encoder.dateEncodingStrategy = .custom { date, encoder in
             guard !date.timeIntervalSince1970.isNaN else {
                 throw EncodingError.invalidValue(
@@ -122,7 +122,7 @@ package final class ValueCoder: @unchecked Sendable {
                     .init(codingPath: encoder.codingPath, debugDescription: "the date is not a number"))
             }
             var container = encoder.singleValueContainer()
-            try container.encode(DateText.text(date, hasFraction: hasFraction))
+            try container.encode(DateText.text(date, dates))
         }
         return encoder
     }
@@ -142,16 +142,28 @@ package final class ValueCoder: @unchecked Sendable {
     }
 }
 
+/// How dates inside of values are written. Read are both, everywhere.
+///
+/// It is all that the encoding of values differs in between the versions, and no translator can put it right afterwards: in JSON a date
+/// looks as a text does that says the same, and texts are not to be changed. So whoever encodes for a client of version 1 or 2
+/// has to know.
+package enum DateForm: Sendable {
+    /// `2026-01-01T00:00:00.000Z`
+    case milliseconds
+    /// `2026-01-01T00:00:00Z`, for clients of versions 1 and 2: theirs read no fraction.
+    case wholeSeconds
+}
+
 /// A date as text of the protocol.
 enum DateText {
-    static func text(_ date: Date, hasFraction: Bool) -> String {
+    static func text(_ date: Date, _ form: DateForm) -> String {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         // Outside of the years that four digits can tell, the nearest that can.
         let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))
         let seconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
         var buffer = ByteBuffer(capacity: 32)
         ISO8601.append(
-            seconds: seconds, milliseconds: hasFraction ? Int(clamped - seconds * 1000) : nil, to: &buffer)
+            seconds: seconds, milliseconds: form == .milliseconds ? Int(clamped - seconds * 1000) : nil, to: &buffer)
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 }

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Synchronization
+internal import Transports
 
 /// Counts the connections of each address.
 final class AddressCounter: Sendable {

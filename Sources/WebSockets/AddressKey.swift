@@ -1,4 +1,5 @@
-package import Networking
+internal import Networking
+package import Transports
 
 /// Who counts as one host: an IPv4 address, or a /64 network of IPv6.
 package struct AddressKey: Hashable, Sendable {

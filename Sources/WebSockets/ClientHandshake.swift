@@ -1,4 +1,5 @@
 internal import Networking
+internal import Transports
 
 /// A client's side of the upgrade (RFC 6455 §4.1). Pure.
 struct ClientHandshake {

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 
 /// A client's connection from the request to the server's answer.
 ///
@@ -11,7 +12,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private let makeHandler: @Sendable (WebSocket) -> any WebSocketHandler
     private var scanner: HTTPHeadScanner
     private var buffer = ByteBuffer()
-    private var timer: Timer?
+    private var timer: LoopTimer?
     private var continuation: CheckedContinuation<WebSocket, any Error>?
     private var isFinished = false
     /// An answer other than 101, whose reason is still coming, and how long its head is.

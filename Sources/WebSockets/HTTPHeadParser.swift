@@ -1,3 +1,5 @@
+internal import Transports
+
 /// Takes an HTTP head apart that `HTTPHeadScanner` found whole (RFC 9112 §2–5); strict, because what two parsers read
 /// differently is how requests are smuggled.
 enum HTTPHeadParser {

@@ -1,3 +1,5 @@
+package import Transports
+
 /// Why a request gets no connection: the status to answer with and what the peer's programmer should know.
 package struct HTTPRejection: Error, Equatable, Sendable {
     package let status: Int

@@ -1,3 +1,5 @@
+public import Transports
+
 /// The head of an HTTP request.
 public struct HTTPRequestHead: Sendable, Equatable {
     public let method: String

@@ -1,3 +1,5 @@
+public import Transports
+
 /// An HTTP answer; the connection ends after it.
 public struct HTTPResponse: Sendable {
     public var status: Int

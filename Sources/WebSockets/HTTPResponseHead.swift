@@ -1,3 +1,5 @@
+package import Transports
+
 /// The head of an HTTP response, as a client gets it.
 package struct HTTPResponseHead: Equatable {
     package let status: Int

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Transports
 
 /// The line in which a server says why it refuses a connection.
 enum RefusalReason {

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 
 /// What every connection of a server shares.
 final class ServerConfiguration: Sendable {

@@ -1,3 +1,5 @@
+internal import Transports
+
 /// A server's side of the upgrade (RFC 6455 §4.2). Pure: a request in, an answer out.
 package enum ServerHandshake {
     /// What a client gets that speaks HTTP without TLS to a server with it.

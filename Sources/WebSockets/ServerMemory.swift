@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import Synchronization
+internal import Transports
 
 /// What a server holds for its peers, in all and by address.
 final class ServerMemory: MemoryAccounts, Sendable {

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 
 /// A connection to a server from its first byte to the answer of the handshake, or for as long as pages are asked for over it. It
 /// is gone, with the head and all memory for it, when the WebSocket begins.
@@ -20,7 +21,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     /// Whether the peer may speak for others.
     private let isProxy: Bool
     private var buffer = ByteBuffer()
-    private var timer: Timer?
+    private var timer: LoopTimer?
     private var addressEntry: AddressEntry?
     /// Set when the first page was asked for.
     private var conversation: PlainConversation?

@@ -1,5 +1,6 @@
 package import Bytes
 public import Networking
+package import Transports
 
 extension WebSocket: ByteChannelDelegate, InLine {
     /// Nanoseconds and messages that a connection may take of a turn of its reactor, while others wait.

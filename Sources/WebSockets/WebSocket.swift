@@ -1,5 +1,6 @@
 package import Bytes
 public import Networking
+public import Transports
 
 /// An open WebSocket connection, of either role.
 ///
@@ -41,8 +42,8 @@ public final class WebSocket: @unchecked Sendable {
     var untold: (code: WebSocketCloseCode, reason: String)?
 
     let times: ConnectionTimes
-    private var closeTimer: Timer?
-    private var beatTimer: Timer?
+    private var closeTimer: LoopTimer?
+    private var beatTimer: LoopTimer?
     /// The server's list that this is in, and where.
     var table: ConnectionTable?
     var tableIndex = 0

@@ -1,4 +1,5 @@
 public import Networking
+public import Transports
 
 /// Opens WebSockets to servers.
 public enum WebSocketClient {

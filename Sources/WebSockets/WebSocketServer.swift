@@ -1,5 +1,6 @@
 package import Bytes
 public import Networking
+public import Transports
 
 /// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
 public final class WebSocketServer: Sendable {

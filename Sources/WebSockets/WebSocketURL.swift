@@ -1,4 +1,5 @@
-package import Networking
+internal import Networking
+package import Transports
 
 /// A `ws:` or `wss:` URL (RFC 6455 §3).
 package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {

@@ -1,4 +1,5 @@
 public import Networking
+public import Transports
 
 /// A client that asks for a WebSocket, while the server decides.
 public struct WebSocketUpgrade: Sendable {

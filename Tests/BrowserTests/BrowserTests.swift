@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// The start page, the examples for the web and the services, as two windows of Chromium show them. `Web/test/browser` drives it; here
 /// it is built, started and judged.

@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// Docs/WebTutorial.md: its files are those of the examples, and its commands do what it says, in an empty folder and in its order.
 @Suite(.timeLimit(.minutes(2))) struct TutorialTests {

@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// `trebuchet-generate`, and `trebuchet generate`, which starts it.
 @Suite struct CommandTests {

@@ -95,11 +95,30 @@ import Testing
     }
 
     @Test(
+        "a type of many parts is taken as it is told",
+        arguments: [
+            "{ a: string; b?: number[] }", "(a: Array<string>) => void", #"'it\'s' | "\"" | "\\""#, "`user-${string}`",
+            "Map<string, Set<number>>",
+            #""; // =" | "😀""#, "`$` | `{`",
+        ])
+    func told(text: String) {
+        let generation = generated(echo("A", "// trebuchet: TypeScript = \(text)\nstruct A: Codable {}"))
+        #expect(generation.messages == [])
+        #expect(generation.typeScript.contains("export type A = \(text)\n"))
+    }
+
+    @Test(
         "a comment that ends too early or never is refused",
         arguments: [
             "TypeScript =", "TypeScript = { a: number", "TypeScript = number }", "TypeScript = \"a",
             "TypeScript = a /* b",
-            "TypeScript = number; export const x = 1", "name = two words", "name = class-1", "bigints", "",
+            "TypeScript = number; export const x = 1", "TypeScript = string\u{2028}alert()",
+            #"TypeScript = "\""; alert(); let q = "\"""#,
+            #"TypeScript = "\\"; alert(); let q = "\\""#, "TypeScript = \"a\"\u{301}; alert(); let q = \"b\"\u{301}",
+            "TypeScript = `${\"`\"}`; alert(); let q = \"`\"", "TypeScript = string >",
+            "TypeScript = string> = alert(), b: Array<string",
+            "TypeScript = string = alert()", "TypeScript = a // b", #"TypeScript = \u0061"#, "name = two words",
+            "name = class-1", "bigints", "",
         ])
     func refused(text: String) {
         let generation = generated(echo("A", "// trebuchet: \(text)\nstruct A: Codable {}"))

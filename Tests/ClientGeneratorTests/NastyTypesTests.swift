@@ -31,6 +31,16 @@ import Testing
         Row("🐶", "// trebuchet: name = Dog\nstruct 🐶: Codable { let 🐱: String }", "interface Dog {\n    \"🐱\": string"),
         Row("A", "struct A: Codable { var `two words`: Int }", "    \"two words\": number"),
         Row("A", "struct A: Codable { var __proto__: Date }", #"struct({ ["__proto__"]: date })"#),
+        Row("keyof", "struct keyof: Codable { var a: Int }", "export interface keyof_ {", "value: keyof_,"),
+        Row("unique", "struct unique: Codable { var a: Int }", "export interface unique_ {", "value: unique_,"),
+        Row("infer", "struct infer: Codable { var a: Int }", "export interface infer_ {", "value: infer_,"),
+        Row("asserts", "struct asserts: Codable { var a: Int }", "export interface asserts_ {", "value: asserts_,"),
+        Row(
+            "P<Int>", "struct P<string: Codable>: Codable { var a: string }",
+            "export interface P<string_> {\n    a: string_"),
+        Row(
+            "P<Int>", "struct P<`Q> {}; alert(); interface R<S`>: Codable { var a: Int }", "export interface P<T_51_3e_"
+        ),
         Row("Foundation.Date", "struct Date: Codable {}", "echo(value: Date,"),
         // Comments and texts that would end what they stand in.
         Row(

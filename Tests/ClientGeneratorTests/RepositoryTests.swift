@@ -6,7 +6,7 @@ import Testing
 @Suite struct RepositoryTests {
     /// Folders that are read by themselves: their actors have the same names.
     static let folders = [
-        "Sources/TrebuchetCLI/Bench", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
+        "Benchmarks", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
         "Tests/SeedExampleTests", "Tests/Interop",
         "Tests/Interop2",
         "Tests/StreamingTests", "Tests/TrebuchetTests", "Tests/TrebuchetServicesTests", "Tests/TrebuchetCLITests",

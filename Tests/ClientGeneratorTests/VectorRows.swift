@@ -16,7 +16,7 @@ struct VectorRow {
     /// - Parameter comesBack: whether Swift reads the value as it was; what is nil in two optionals loses one of them.
     init<Value: Codable>(_ method: String, _ value: Value, reads: String, comesBack: Bool = true) throws {
         self.method = method
-        let coder = ValueCoder(version: .v3)
+        let coder = ValueCoder()
         let text = try Self.written(value, coder)
         let read = try Array(text.utf8).withUnsafeBytes { try coder.decode(Value.self, from: $0) }
         let again = try Self.written(read, coder)

@@ -1,5 +1,5 @@
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// The 301 cases of the Autobahn suite that need no compression; `kosoku` of PyPI runs them.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct AutobahnTests {

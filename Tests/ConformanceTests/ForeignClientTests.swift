@@ -1,6 +1,6 @@
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// PyPI's `websockets` against `trebuchet serve`, each in a process of its own.
 @Suite(.timeLimit(.minutes(1))) struct ForeignClientTests {

@@ -1,6 +1,7 @@
 import Networking
 import TestCertificates
 import Testing
+import Transports
 import WebSockets
 
 /// `WebSocketClient` against a server of PyPI's `websockets`, plain and over TLS.

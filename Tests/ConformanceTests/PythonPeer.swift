@@ -1,7 +1,7 @@
 import Foundation
 import ServicesPython
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// A script of the folder Scripts in a process of its own, with the Python that scripts/test has prepared.
 struct PythonPeer {

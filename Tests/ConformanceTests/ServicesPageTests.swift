@@ -1,8 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetServices
-import TrebuchetTesting
 
 /// Docs/ServicesProtocol.md, and a client in Python that was written from it.
 @Suite(.timeLimit(.minutes(2))) struct ServicesPageTests {

@@ -10,9 +10,9 @@ struct DeltaStateTests {
             notes: Notes(items: [Item(id: 7, title: "n")]))
         var new = old
         var reader = ChangeReader()
-        #expect(reader.take(from: &new, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &new, with: ValueCoder()) == nil)
         change(&new)
-        let taken = reader.take(from: &new, with: ValueCoder(version: .v3))
+        let taken = reader.take(from: &new, with: ValueCoder())
         let changes = try #require(taken)
         #expect(try old.applying(changes.patch) == new)
         #expect(try applies(changes.patch, from: coder.encode(old), to: coder.encode(new)))
@@ -50,25 +50,25 @@ struct DeltaStateTests {
     func replacedPart() {
         var board = Board()
         var reader = ChangeReader()
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &board, with: ValueCoder()) == nil)
         board.todos = [Item(id: 1, title: "a")]
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &board, with: ValueCoder()) == nil)
         board.todos.update(id: 1) { $0.title = "b" }
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3))?.isEmpty == false)
+        #expect(reader.take(from: &board, with: ValueCoder())?.isEmpty == false)
         board = Board()
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &board, with: ValueCoder()) == nil)
     }
 
     @Test("a part with too many changes makes those of the whole unknown, once")
     func fullPart() {
         var board = Board()
         var reader = ChangeReader()
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &board, with: ValueCoder()) == nil)
         for number in 0...64 { board.todos.insert(Item(id: number, title: ""), at: 0) }
         board.title = "many"
-        #expect(reader.take(from: &board, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &board, with: ValueCoder()) == nil)
         board.title = "one"
-        let changes = reader.take(from: &board, with: ValueCoder(version: .v3))
+        let changes = reader.take(from: &board, with: ValueCoder())
         #expect(changes?.text == #"[{"op":"replace","path":"/title","value":"one"}]"#)
     }
 

@@ -1,6 +1,6 @@
 import Deltas
+import Platform
 import Testing
-import TrebuchetTesting
 
 @Suite("Keyed collections against a plain array")
 struct KeyedCollectionModelTests {

@@ -46,12 +46,12 @@ let coder = CoderSource()
 struct CoderSource: Sendable {
     func encode(_ value: some Encodable) throws -> [UInt8] {
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(value, into: &buffer)
+        try ValueCoder().encode(value, into: &buffer)
         return Array(buffer.bytes)
     }
 
     func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
-        try Array(text.utf8).withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+        try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
 }
 
@@ -68,7 +68,7 @@ extension StateChanges {
 
 extension DeltaState {
     func applying(_ patch: [UInt8]) throws -> Self {
-        try patch.withUnsafeBytes { try applying($0, with: ValueCoder(version: .v3)) }
+        try patch.withUnsafeBytes { try applying($0, with: ValueCoder()) }
     }
 
     func applying(_ patch: String) throws -> Self { try applying(Array(patch.utf8)) }

@@ -112,11 +112,11 @@ struct TakingChangesTests {
         var readings: KeyedCollection = [Reading(id: 1, value: 0)]
         readings.update(id: 1) { $0.value = .nan }
         var reader = ChangeReader()
-        _ = reader.take(from: &readings, with: ValueCoder(version: .v3))
+        _ = reader.take(from: &readings, with: ValueCoder())
         readings.update(id: 1) { $0.value = .infinity }
-        #expect(reader.take(from: &readings, with: ValueCoder(version: .v3)) == nil)
+        #expect(reader.take(from: &readings, with: ValueCoder()) == nil)
         readings.update(id: 1) { $0.value = 1 }
-        #expect(reader.take(from: &readings, with: ValueCoder(version: .v3))?.isEmpty == false)
+        #expect(reader.take(from: &readings, with: ValueCoder())?.isEmpty == false)
     }
 
     @Test("what was changed before is none of the changes after others were applied")
@@ -138,7 +138,7 @@ struct TakingChangesTests {
 
     @Test("a reader gets changes only of what follows the version it knows")
     func reader() {
-        let wire = ValueCoder(version: .v3)
+        let wire = ValueCoder()
         var reader = ChangeReader()
         var items: KeyedCollection = [Item(id: 1, title: "a")]
         #expect(reader.take(from: &items, with: wire) == nil)

@@ -1,6 +1,9 @@
 import Networking
+import Platform
 import Synchronization
+import TestSupport
 import Testing
+import Transports
 import Trebuchet
 import TrebuchetTesting
 import WebSockets

@@ -1,6 +1,6 @@
 import CAllocationCount
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// A state of any size, and calls that take as long as the test wants.
 @Trebuchet

@@ -1,7 +1,6 @@
 import Relays
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// Signs callers in, and remembers who has gone.
 @Trebuchet

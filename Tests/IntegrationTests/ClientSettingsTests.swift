@@ -1,5 +1,6 @@
 import Interop
 import Networking
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

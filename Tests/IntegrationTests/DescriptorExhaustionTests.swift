@@ -1,8 +1,8 @@
 import Glibc
 import Networking
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// In a process of its own, whose limit is low.
 @Suite(.timeLimit(.minutes(1))) struct DescriptorExhaustionTests {

@@ -1,7 +1,7 @@
 import Bytes
 import Networking
 import Synchronization
-import TrebuchetTesting
+import Transports
 
 /// A port that sends back whatever comes.
 final class EchoPort: Sendable {

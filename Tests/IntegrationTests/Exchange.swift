@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// What was sent between a client of protocol 2 and its server, one message in a line: `>` to the server, `<` from it.
 struct Exchange {

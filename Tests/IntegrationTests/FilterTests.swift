@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

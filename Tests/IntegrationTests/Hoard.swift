@@ -1,5 +1,5 @@
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// Takes and gives as much as it is asked to.
 @Trebuchet

@@ -1,4 +1,5 @@
 import Networking
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

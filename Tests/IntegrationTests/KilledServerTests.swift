@@ -1,4 +1,5 @@
 import Networking
+import Platform
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,6 +1,7 @@
 import Glibc
 import Observation
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,6 +1,5 @@
 import Foundation
 import Interop
-import Networking
 import Testing
 import Trebuchet
 import TrebuchetTesting

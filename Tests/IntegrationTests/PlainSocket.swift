@@ -1,5 +1,6 @@
 import Glibc
 import Networking
+import Transports
 
 /// A blocking TCP connection over IPv4, for what no proper client would do.
 struct PlainSocket {

@@ -1,5 +1,6 @@
 import QStream
 import Relays
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

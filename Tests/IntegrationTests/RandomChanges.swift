@@ -1,5 +1,5 @@
+import Platform
 import Trebuchet
-import TrebuchetTesting
 
 /// Changes of states, the same for the same seed.
 struct RandomChanges {

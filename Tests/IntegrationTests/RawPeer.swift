@@ -1,5 +1,6 @@
 import Networking
 import Synchronization
+import Transports
 import WebSockets
 
 /// A client that knows the protocol and none of our types: it sends text and keeps what comes.

@@ -1,7 +1,6 @@
 import Foundation
 import Interop
 import Interop2
-import Networking
 import Testing
 import Trebuchet
 

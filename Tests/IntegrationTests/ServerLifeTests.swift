@@ -1,5 +1,7 @@
 import Glibc
 import Networking
+import Platform
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

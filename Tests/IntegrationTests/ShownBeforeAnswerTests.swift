@@ -1,6 +1,6 @@
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// Streams that are taken up again and calls that are repeated over one new connection.
 @Suite(.timeLimit(.minutes(1))) struct ShownBeforeAnswerTests {

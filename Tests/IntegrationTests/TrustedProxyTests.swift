@@ -1,8 +1,8 @@
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 import WebSockets
 
 /// Connections that come from a proxy, which is this machine here, and count for those behind it.

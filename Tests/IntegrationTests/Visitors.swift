@@ -1,5 +1,5 @@
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// What a server asks of a client's actor.
 @Trebuchet

@@ -8,7 +8,8 @@ struct Workshop {
     private var package: String { folder + "/package" }
     var state: String { folder + "/state" }
     private static let copied = [
-        "Sources", "Tests", "Docs", "scripts", "Package.swift", "README.md", "LICENSE", ".swift-format",
+        "Plugins", "Sources", "Benchmarks", "Tests", "Examples", "Docs", "scripts", "Package.swift", "README.md",
+        "LICENSE", ".swift-format",
     ]
 
     init(root: String) throws {

@@ -2,6 +2,7 @@ import Bytes
 import Testing
 
 @testable import Networking
+import Transports
 
 /// Sends back what it gets.
 private final class Echo: ByteChannelDelegate {

@@ -1,8 +1,10 @@
 import Bytes
 import Glibc
+import Platform
 import Testing
 
 @testable import Networking
+import Transports
 
 /// What a delegate does in the middle of a call, and what becomes of it.
 @Suite(.timeLimit(.minutes(1))) struct ChannelCallsTests {

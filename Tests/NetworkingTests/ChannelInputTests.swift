@@ -1,9 +1,10 @@
 import Bytes
 import Glibc
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 
 @Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ChannelInputTests {

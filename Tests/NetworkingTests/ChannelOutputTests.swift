@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import Networking
+import Transports
 
 @Suite("What a channel sends and keeps", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ChannelOutputTests {

@@ -1,10 +1,12 @@
 import Bytes
 import Glibc
+import Platform
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 
 /// A channel on a reactor that nobody else uses, whose clock the test turns, and the socket at its other end.
 ///

@@ -1,10 +1,11 @@
 import Bytes
 import Glibc
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 
 /// A channel that speaks TLS with a session at the other end of its socket.
 @Suite("A channel with TLS", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)

@@ -1,9 +1,11 @@
 import COpenSSL
 import Glibc
+import Platform
 import TestCertificates
 import Testing
 
 @testable import Networking
+import Transports
 
 /// A TLS 1.3 client that asks for new keys without end and reads nothing.
 @Suite(.timeLimit(.minutes(1))) struct KeyUpdateTests {

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import Networking
+import Transports
 
 @Suite("A listener", .timeLimit(.minutes(1)))
 struct ListenerTests {

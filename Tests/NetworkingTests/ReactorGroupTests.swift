@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Networking
+import Transports
 
 @Suite("Groups of reactors")
 struct ReactorGroupTests {

@@ -1,8 +1,10 @@
 import Bytes
+import Platform
 import Synchronization
 import Testing
 
 @testable import Networking
+import Transports
 
 @Suite(.timeLimit(.minutes(1))) struct ReactorTurnTests {
     /// Notes where in a row of work its first byte came.
@@ -27,14 +29,14 @@ import Testing
         }
         let client = try await Connector.connect(
             host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
-        let (begin, begun, sent) = (ThreadGate(), ThreadGate(), ThreadGate())
+        let (begin, begun, sent) = (ThreadSemaphore(), ThreadSemaphore(), ThreadSemaphore())
         await client.reactor.perform { try? client.start(Noter(Log())) }
         // The row is complete before the first of it runs, and the byte comes while that runs.
         reactor.execute { begin.wait() }
         for number in 0..<1000 {
             reactor.execute {
                 if number == 0 {
-                    begun.open()
+                    begun.signal()
                     sent.wait()
                 }
                 let end = MonotonicClock.now + 50_000
@@ -42,11 +44,11 @@ import Testing
                 log.entries.withLock { $0.append(number) }
             }
         }
-        begin.open()
+        begin.signal()
         await onThread { begun.wait() }
         await client.reactor.perform { client.write { $0.append(1 as UInt8) } }
         await client.reactor.perform {}
-        sent.open()
+        sent.signal()
         await reactor.perform {}
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0 >= 0 } == Array(0..<1000))
@@ -109,11 +111,11 @@ import Testing
     @Test("the watchdog tells what holds a reactor, and when it is over")
     func watchdog() async throws {
         let reactor = try Reactor(name: "test-held")
-        let gate = ThreadGate()
+        let gate = ThreadSemaphore()
         let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
             told.yield(stall)
-            if !stall.isOver { gate.open() }
+            if !stall.isOver { gate.signal() }
         }
         let label = ActivityLabel.immortal("Board.fill(items:)")
         reactor.execute {
@@ -135,11 +137,11 @@ import Testing
     @Test("the watchdog tells of work without a name that others sent it")
     func watchdogOfUnnamedWork() async throws {
         let reactor = try Reactor(name: "test-held-unnamed")
-        let gate = ThreadGate()
+        let gate = ThreadSemaphore()
         let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
             told.yield(stall)
-            if !stall.isOver { gate.open() }
+            if !stall.isOver { gate.signal() }
         }
         reactor.execute { gate.wait() }
         let first = await stream.first { _ in true }

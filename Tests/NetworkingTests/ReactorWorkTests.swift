@@ -1,9 +1,11 @@
 import Foundation
+import Platform
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 
 @Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
 struct ReactorWorkTests {
@@ -230,11 +232,11 @@ struct ReactorWorkTests {
     func heldIn(part: String, activity: String) async throws {
         let rig = try await ChannelRig()
         let reactor = rig.reactor
-        let gate = ThreadGate()
+        let gate = ThreadSemaphore()
         let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
             told.yield(stall)
-            if !stall.isOver { gate.open() }
+            if !stall.isOver { gate.signal() }
         }
         let stallsBefore = reactor.stallCount
         await rig.on {

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import Networking
+import Transports
 
 @Suite struct SocketAddressTests {
     @Test(

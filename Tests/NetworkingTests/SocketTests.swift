@@ -1,8 +1,9 @@
 import Glibc
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 
 @Suite("What the kernel says of a socket", .timeLimit(.minutes(1)))
 struct SocketTests {

@@ -5,6 +5,7 @@ import TestCertificates
 import Testing
 
 @testable import Networking
+import Transports
 
 /// Two sessions over a pair of sockets, without a reactor.
 private struct TLSPair {

@@ -1,9 +1,11 @@
 import COpenSSL
 import Glibc
+import Platform
 import TestCertificates
 import Testing
 
 @testable import Networking
+import Transports
 
 /// What a server keeps of sessions that its clients may resume.
 @Suite(.timeLimit(.minutes(1))) struct TLSTicketTests {

@@ -1,15 +1,16 @@
 import Testing
 
 @testable import Networking
+@testable import Transports
 
 @Suite struct TimerQueueTests {
     @Test("timers fire in the order of their deadlines, cancelled ones not at all")
     func order() {
         var queue = TimerQueue()
         var fired: [UInt64] = []
-        var timers: [Timer] = []
+        var timers: [LoopTimer] = []
         for deadline: UInt64 in [50, 10, 40, 20, 30, 20] {
-            let timer = Timer(deadline: deadline) { fired.append(deadline) }
+            let timer = LoopTimer(deadline: deadline) { fired.append(deadline) }
             timers.append(timer)
             queue.add(timer)
         }
@@ -28,7 +29,7 @@ import Testing
         // Each seventh is left; the deadlines go to and fro.
         let deadlines = (0..<1_000 as Range<UInt64>).map { $0 * 7_919 % 1_009 }
         for (number, deadline) in deadlines.enumerated() {
-            let timer = Timer(deadline: deadline) { fired.append(deadline) }
+            let timer = LoopTimer(deadline: deadline) { fired.append(deadline) }
             queue.add(timer)
             if number % 7 != 0 { timer.cancel() }
         }
@@ -46,7 +47,7 @@ import Testing
         for deadline in 0..<10_000 {
             let held = Held()
             last = held
-            let timer = Timer(deadline: UInt64(deadline)) { _ = held }
+            let timer = LoopTimer(deadline: UInt64(deadline)) { _ = held }
             queue.add(timer)
             timer.cancel()
         }

@@ -1,6 +1,8 @@
+import Platform
 import Testing
 
 @testable import Networking
+@testable import Transports
 
 @Suite("Durations as numbers, and what waits for a time")
 struct TimesTests {
@@ -41,16 +43,16 @@ struct TimesTests {
     @Test("64 cancelled timers are kept, and let go when one more comes")
     func sweptAtFirst() {
         var queue = TimerQueue()
-        weak var first: Timer?
+        weak var first: LoopTimer?
         for number in 0..<64 {
-            let timer = Timer(deadline: UInt64(number)) {}
+            let timer = LoopTimer(deadline: UInt64(number)) {}
             if number == 0 { first = timer }
             queue.add(timer)
             timer.cancel()
         }
         #expect(first != nil)
         #expect(queue.liveCount == 0)
-        queue.add(Timer(deadline: 0) {})
+        queue.add(LoopTimer(deadline: 0) {})
         #expect(first == nil)
         #expect(queue.liveCount == 1)
     }
@@ -58,19 +60,19 @@ struct TimesTests {
     @Test("where many are live the next look is at twice as many")
     func sweptLater() {
         var queue = TimerQueue()
-        for number in 0..<64 { queue.add(Timer(deadline: UInt64(number)) {}) }
+        for number in 0..<64 { queue.add(LoopTimer(deadline: UInt64(number)) {}) }
         // The 65th makes it look: 64 are live, so the next look is at 128.
-        weak var cancelled: Timer?
+        weak var cancelled: LoopTimer?
         do {
-            let timer = Timer(deadline: 1_000) {}
+            let timer = LoopTimer(deadline: 1_000) {}
             cancelled = timer
             queue.add(timer)
             timer.cancel()
         }
-        for number in 65..<128 { queue.add(Timer(deadline: UInt64(number)) {}) }
+        for number in 65..<128 { queue.add(LoopTimer(deadline: UInt64(number)) {}) }
         #expect(cancelled != nil)
         #expect(queue.liveCount == 127)
-        queue.add(Timer(deadline: 128) {})
+        queue.add(LoopTimer(deadline: 128) {})
         #expect(cancelled == nil)
         #expect(queue.liveCount == 128)
         #expect(queue.nextDeadline() == 0)
@@ -79,7 +81,7 @@ struct TimesTests {
     @Test("a timer that is due is one whose deadline is now, and it fires once")
     func due() {
         var queue = TimerQueue()
-        let timer = Timer(deadline: 10) {}
+        let timer = LoopTimer(deadline: 10) {}
         queue.add(timer)
         #expect(queue.popDue(at: 9) == nil)
         #expect(queue.liveCount == 1)
@@ -103,7 +105,7 @@ struct TimesTests {
             if seed % 5 < (round < 1_500 ? 3 : 2) {
                 let deadline = seed >> 40
                 waiting.append(deadline)
-                queue.add(Timer(deadline: deadline) {})
+                queue.add(LoopTimer(deadline: deadline) {})
             } else if let least = waiting.min() {
                 #expect(queue.nextDeadline() == least)
                 #expect(queue.popDue(at: least) != nil)

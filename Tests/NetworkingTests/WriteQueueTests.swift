@@ -1,8 +1,7 @@
 import Bytes
 import Glibc
-import Testing
-
 @testable import Networking
+import Testing
 
 @Suite struct WriteQueueTests {
     /// A socket that takes so many bytes at each call, or gives an error, in this order; then it takes nothing.

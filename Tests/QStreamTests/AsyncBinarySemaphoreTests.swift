@@ -1,4 +1,5 @@
 @testable import QStream
+import Relays
 import Synchronization
 import Testing
 

@@ -1,4 +1,5 @@
 @testable import QStream
+import Relays
 import Testing
 
 /// Things that are easily got wrong in a push-based design; the number is only for reference.
@@ -13,7 +14,7 @@ import Testing
                 withExtendedLifetime(subscription) {}
             }
             let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            #expect(text.contains("QStream: deadlock: a task that still delivers a value sets the Subject"))
+            #expect(text.contains("deadlock: a task that still delivers a value sets the Subject"))
         }
 
         @Test("1: so does one that sets it while it is given the current value, or around a corner")

@@ -1,7 +1,8 @@
 import Foundation
+import Platform
+import TestSupport
 @testable import QStream
 import Testing
-import TrebuchetTesting
 
 /// Eight writers and fifty readers of all kinds that come, go and are cancelled at random, over and over.
 ///

@@ -1,8 +1,8 @@
 import Foundation
+import Platform
 import Relays
 import Synchronization
 import Testing
-import TrebuchetTesting
 
 /// Eight writers and fifty readers that are cancelled at random, over and over.
 ///

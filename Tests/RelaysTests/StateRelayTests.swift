@@ -127,4 +127,24 @@ struct StateRelayTests {
             return total
         }
     }
+
+    @Test("the version grows with each change, and the stream after one has what is newer")
+    func version() async {
+        let relay = StateRelay("a")
+        #expect(relay.version == 1)
+        relay.update("b")
+        relay.update { $0 += "c" }
+        let (value, version) = relay.current
+        #expect(value == "bc")
+        #expect(version == 3)
+        var reader = relay.stream(after: version).makeAsyncIterator()
+        #expect(reader.version == 3)
+        relay.update("d")
+        #expect(await reader.next() == "d")
+        #expect(reader.version == 4)
+        relay.finish()
+        relay.update("e")
+        #expect(relay.version == 4)
+        #expect(await reader.next() == nil)
+    }
 }

@@ -1,6 +1,6 @@
+internal import Platform
 internal import SharedState
 internal import TrebuchetServices
-internal import TrebuchetTesting
 
 /// What a client has written, and what is to be there if each write was done once.
 package struct NoteEdits: Codable, Sendable {

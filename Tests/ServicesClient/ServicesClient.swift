@@ -1,10 +1,9 @@
 internal import Foundation
 internal import Glibc
-internal import Networking
+internal import Platform
 internal import SharedState
 internal import Trebuchet
 internal import TrebuchetServices
-internal import TrebuchetTesting
 
 /// An app of the services in a process of its own, that a test tells what to do.
 @MainActor

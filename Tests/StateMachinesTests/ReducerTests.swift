@@ -152,23 +152,4 @@ struct ReducerTests {
         await store.send(.rows(.element(id: 1, action: .stop)))
         await first.finish()
     }
-
-    @Test("keep elements in order and find them by id")
-    func identifiedArray() {
-        var rows: IdentifiedArrayOf<Counter.State> = [.init(id: 3), .init(id: 1), .init(id: 3, count: 9)]
-        #expect(rows.ids == [3, 1])
-        #expect(rows[id: 3]?.count == 0)
-        rows[id: 1]?.count = 5
-        rows[id: 7] = .init(id: 7)
-        #expect(rows.map(\.count) == [0, 5, 0])
-        rows[id: 3] = nil
-        #expect(rows.ids == [1, 7])
-        #expect(rows[id: 7]?.id == 7)
-        let removed = rows.remove(id: 8)
-        #expect(removed == nil)
-        let isAdded = rows.append(.init(id: 7))
-        #expect(!isAdded)
-        rows.remove(at: 0)
-        #expect(rows == [.init(id: 7)])
-    }
 }

@@ -2,11 +2,13 @@ import Bytes
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite struct BacklogTests {
     private func update(_ sequence: UInt64, bytes: Int = 10) -> StateUpdate {
         let suffix = [UInt8](repeating: 0x20, count: bytes).withUnsafeBytes { SharedBytes($0) }
-        return StateUpdate(sequence: sequence, current: suffix, legacy: nil, patch: nil, wholeByteCount: bytes)
+        return StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: bytes)
     }
 
     private func numbers(_ updates: ArraySlice<StateUpdate>?) -> [UInt64]? { updates?.map(\.sequence) }

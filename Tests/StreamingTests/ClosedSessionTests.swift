@@ -5,6 +5,8 @@ import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("Sessions whose connection is gone")
 struct ClosedSessionTests {

@@ -4,6 +4,8 @@ import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// One state and many sessions that observe it, on one reactor, without a network. On that reactor alone.
 final class FanOutRig: @unchecked Sendable {
@@ -87,10 +89,11 @@ final class FanOutRig: @unchecked Sendable {
     private let system: TrebuchetActorSystem
 
     init(_ reactor: Reactor) {
-        system = TrebuchetActorSystem(reactors: [reactor])
+        system = TrebuchetActorSystem(loops: [reactor])
         shard = system.shards[0]
         server = ServerShard(
-            states: shard, index: 0, parts: ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }),
+            states: shard, on: reactor, index: 0,
+            parts: ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }),
             system: system)
     }
 
@@ -102,7 +105,7 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     func session(over link: any MessageLink) -> Session {
-        Session(link, name: server.newSessionName(), version: .v3, shard: server)
+        Session(link, name: server.newSessionName(), shard: server)
     }
 
     /// Ends turns until everybody has been written to.
@@ -114,8 +117,9 @@ final class FanOutRig: @unchecked Sendable {
     func observe(_ source: any AnyStateSource, _ session: Session, sent: UInt64 = 0) -> StateNode {
         let streamID = Array("s\(session.streams.count)".utf8)
         var made: StateNode?
-        shard.subscribe(to: source, version: .v3) { node in
-            let subscription = StreamSubscription(streamID: streamID, node: node, session: session, isFiltered: false)
+        shard.subscribe(to: source) { node in
+            let subscription = StreamSubscription(
+                streamID: streamID, node: node, subscriber: session, isFiltered: false)
             subscription.sent = sent
             session.streams[streamID] = subscription
             made = node

@@ -1,8 +1,12 @@
 import Networking
+import Platform
+import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1)), .serialized) struct FanOutSliceTests {
     /// Many subscribers who take their time, and somebody else who comes in each turn.

@@ -1,11 +1,14 @@
 import Bytes
 import Networking
 import Relays
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1)), .serialized) struct FilterMemoryTests {
     private static let reactor = FanOutRig.newReactor()
@@ -19,7 +22,7 @@ import TrebuchetWire
             let made = rig.session()
             var terms = FilterTerms()
             terms.byteLimit = limit
-            let source = try state.source.filtered(filter, .v3, clock: reactor, terms: terms)
+            let source = try state.source.filtered(filter, clock: reactor, terms: terms)
             rig.observe(source, made.session)
             return made
         }
@@ -41,7 +44,7 @@ import TrebuchetWire
             func bring(_ connection: UInt64, _ principal: String?) -> Result<FilteredSource, any Error> {
                 number += 1
                 let terms = FilterTerms(limits, Parties(connection: connection, principal: principal, host: nil))
-                return Result { try state.source.filtered(.path("/\(number)"), .v3, clock: reactor, terms: terms) }
+                return Result { try state.source.filtered(.path("/\(number)"), clock: reactor, terms: terms) }
             }
             func refusal(_ outcome: Result<FilteredSource, any Error>) -> String? {
                 if case .failure(let error as TrebuchetError) = outcome { error.message } else { nil }
@@ -55,7 +58,7 @@ import TrebuchetWire
             #expect(refusal(bring(5, "ann"))?.hasPrefix("'ann' has 16 of the 64") == true)
             // What is there already is nobody's.
             let terms = FilterTerms(limits, Parties(connection: 1, principal: "ann", host: nil))
-            let again = try? state.source.filtered(.path("/1"), .v3, clock: reactor, terms: terms)
+            let again = try? state.source.filtered(.path("/1"), clock: reactor, terms: terms)
             #expect(again === brought.first)
             // Others have theirs, and what nobody uses any more is free again.
             for connection in UInt64(6)...17 {
@@ -82,7 +85,7 @@ import TrebuchetWire
                 var plain = ByteBuffer()
                 for _ in 0..<3 {
                     plain.removeAll()
-                    try rig.shard.coder(for: .v3).encode(FanOutRig.Page(text: large), into: &plain)
+                    try rig.shard.coder.encode(FanOutRig.Page(text: large), into: &plain)
                 }
                 let encoding = (ProcessorTime.ofThread - begun) / 3
                 let start = ProcessorTime.ofThread
@@ -226,7 +229,7 @@ import TrebuchetWire
                 let rig = FanOutRig(reactor)
                 let state = rig.observed()
                 let readers = try observe([.path("/text"), .path("/text")], rig, state)
-                let source = try state.source.filtered(.path("/text"), .v3, clock: reactor, terms: FilterTerms())
+                let source = try state.source.filtered(.path("/text"), clock: reactor, terms: FilterTerms())
                 let relay = StateRelay(RemoteStream.State())
                 source.attach(relay)
                 rig.endTurns()

@@ -3,6 +3,8 @@ import Testing
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What a client keeps of a state that knows its changes, without a connection.
 @Suite struct KeptStateTests {

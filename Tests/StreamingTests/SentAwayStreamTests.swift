@@ -3,6 +3,8 @@ import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Streams of a client that is sent away just when it has come.
 @Suite(.timeLimit(.minutes(1))) struct SentAwayStreamTests {
@@ -23,7 +25,7 @@ import TrebuchetTesting
             var states = stream.makeAsyncIterator()
             #expect(await states.next()?.items == [])
             let core = client.core
-            await core.reactor.perform {
+            await core.loop.perform {
                 for text in (isSentAway ? [Self.farewell] : []) + [Self.refusal] {
                     Array(text.utf8).withUnsafeBytes { core.receive($0, over: core.linkNumber) }
                 }

@@ -3,6 +3,8 @@ import Testing
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1))) struct StateSourceTests {
     @Test("a node whose last subscriber has gone is not attached any more, also when it was detached first")
@@ -12,11 +14,11 @@ import TrebuchetWire
             let shard = ReactorShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
-            let gone = StateNode(source, version: .v3, shard: shard)
+            let gone = StateNode(source, shard: shard)
             source.detach(gone)
             source.attach(gone)
             var counts = [source.nodeCount]
-            let node = StateNode(source, version: .v3, shard: shard)
+            let node = StateNode(source, shard: shard)
             source.attach(node)
             counts.append(source.nodeCount)
             source.detach(node)
@@ -34,7 +36,7 @@ import TrebuchetWire
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             var observed = [source.isObserved]
-            let node = StateNode(source, version: .v3, shard: shard)
+            let node = StateNode(source, shard: shard)
             source.attach(node)
             observed.append(source.isObserved)
             source.didChange(version: source.version + 1)
@@ -54,7 +56,7 @@ import TrebuchetWire
             let shard = ReactorShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
-            let node = StateNode(source, version: .v3, shard: shard)
+            let node = StateNode(source, shard: shard)
             source.attach(node)
             source.didChange(version: source.version + 1)
             shard.callDidEnd()

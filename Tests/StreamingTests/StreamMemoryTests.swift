@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite struct StreamMemoryTests {
     @Test("a source goes on for its time after the last loss, and not without one")

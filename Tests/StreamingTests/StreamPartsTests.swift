@@ -3,6 +3,8 @@ import Testing
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("What is kept of a stream's updates") struct StreamPartsTests {
     private func bytes(_ count: Int) -> SharedBytes {
@@ -11,7 +13,7 @@ import TrebuchetWire
 
     private func update(_ sequence: UInt64, patch: Int? = nil, base: UInt64? = nil, whole: Int = 1_000) -> StateUpdate {
         StateUpdate(
-            sequence: sequence, current: bytes(whole), legacy: nil,
+            sequence: sequence, current: bytes(whole),
             patch: patch.map { .init(base: base ?? sequence - 1, sequence: sequence, suffix: bytes($0)) },
             wholeByteCount: whole)
     }
@@ -77,17 +79,14 @@ import TrebuchetWire
     func sizes() {
         #expect(update(1, whole: 500).byteCount == 500)
         #expect(update(1, patch: 20, whole: 500).byteCount == 20)
-        let both = StateUpdate(sequence: 1, current: bytes(5), legacy: bytes(7), patch: nil, wholeByteCount: 5)
-        #expect(both.byteCount == 12)
         #expect(!update(1, whole: 1 << 20).isLargePatch)
         #expect(!update(1, patch: 1, whole: 8 << 10).isLargePatch)
         #expect(update(1, patch: 1, whole: (8 << 10) + 1).isLargePatch)
         let without = update(3, patch: 1, whole: 9_000).withoutWhole
         #expect(
             without.current == nil && without.patch != nil && without.wholeByteCount == 9_000 && without.sequence == 3)
-        #expect(both.withoutText.legacy == nil && both.withoutText.byteCount == 0 && both.withoutText.sequence == 1)
-        #expect(
-            both.suffix(for: .v3)?.count == 5 && both.suffix(for: .v2)?.count == 7 && both.suffix(for: .v1)?.count == 7)
+        let none = update(1, patch: 2, whole: 5).withoutText
+        #expect(none.current == nil && none.patch == nil && none.byteCount == 0 && none.sequence == 1)
     }
 
     @Test("of a backlog of one the newest is kept; of none, one is")

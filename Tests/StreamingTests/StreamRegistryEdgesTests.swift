@@ -3,6 +3,8 @@ import Testing
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What else may happen to the streams of a client.
 @Suite struct StreamRegistryEdgesTests {

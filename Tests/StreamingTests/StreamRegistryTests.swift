@@ -3,6 +3,8 @@ import Testing
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Which messages of a stream count, without a connection.
 @Suite struct StreamRegistryTests {

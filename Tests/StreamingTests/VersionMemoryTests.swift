@@ -3,6 +3,8 @@ import Networking
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1))) struct VersionMemoryTests {
     private static let reactor = FanOutRig.newReactor()

@@ -16,61 +16,53 @@ struct WriterTests {
         }
     }
 
-    private static func response(_ version: ProtocolVersion, _ result: String?, _ buffer: inout ByteBuffer) {
+    private static func response(_ result: String?, _ buffer: inout ByteBuffer) {
         let bytes = result.map { Array($0.utf8) }
         Array("a1".utf8).withUnsafeBytes { callID in
             if let bytes {
-                bytes.withUnsafeBytes {
-                    EnvelopeWriter.response(callID: callID, result: $0, version: version, into: &buffer)
-                }
+                bytes.withUnsafeBytes { EnvelopeWriter.response(callID: callID, result: $0, into: &buffer) }
             } else {
-                EnvelopeWriter.response(callID: callID, result: nil, version: version, into: &buffer)
+                EnvelopeWriter.response(callID: callID, result: nil, into: &buffer)
             }
         }
     }
 
-    private static func failure(_ version: ProtocolVersion, data: String?, _ buffer: inout ByteBuffer) {
+    private static func failure(data: String?, _ buffer: inout ByteBuffer) {
         Array("a1".utf8).withUnsafeBytes {
             EnvelopeWriter.failure(
                 callID: $0, code: .application, message: "no \"milk\"", type: data.map { _ in "Bank.Closed" },
-                data: data.map { Array($0.utf8) }, version: version, into: &buffer)
+                data: data.map { Array($0.utf8) }, into: &buffer)
         }
     }
 
-    private static func start(_ version: ProtocolVersion, _ buffer: inout ByteBuffer) {
+    private static func start(_ buffer: inout ByteBuffer) {
         Array("a2".utf8).withUnsafeBytes {
             EnvelopeWriter.streamStart(
                 streamID: Array("s9".utf8), callID: $0, actorID: "lists/1", target: "observeState", epoch: "4f1c",
-                version: version, into: &buffer)
+                into: &buffer)
         }
     }
 
     static let golden = [
         Golden("a result", #"{"type":"response","payload":{"callID":"a1","result":{"id":1}}}"#) {
-            response(.v3, #"{"id":1}"#, &$0)
+            response(#"{"id":1}"#, &$0)
         },
-        Golden("no result", #"{"type":"response","payload":{"callID":"a1"}}"#) { response(.v3, nil, &$0) },
-        Golden("a result, version 2", #"{"type":"response","payload":{"callID":"a1","result":"ImhpIg=="}}"#) {
-            response(.v2, #""hi""#, &$0)
-        },
-        Golden("no result, version 1", #"{"type":"response","payload":{"callID":"a1","result":""}}"#) {
-            response(.v1, nil, &$0)
-        },
+        Golden("no result", #"{"type":"response","payload":{"callID":"a1"}}"#) { response(nil, &$0) },
         Golden(
             "a failure",
             #"{"type":"response","payload":{"callID":"a1","error":{"code":"application","message":"no \"milk\""}}}"#
-        ) { failure(.v3, data: nil, &$0) },
+        ) { failure(data: nil, &$0) },
         Golden(
             "a typed failure",
             #"{"type":"response","payload":{"callID":"a1","error":{"code":"application","message":"no \"milk\"","type":"Bank.Closed","data":[1]}}}"#
-        ) { failure(.v3, data: "[1]", &$0) },
+        ) { failure(data: "[1]", &$0) },
         Golden(
             "a failure that tells when to try again",
             #"{"type":"response","payload":{"callID":"a1","error":{"code":"rateLimited","message":"too many","retryAfterMilliseconds":250}}}"#
         ) { buffer in
             Array("a1".utf8).withUnsafeBytes {
                 EnvelopeWriter.failure(
-                    callID: $0, code: .rateLimited, message: "too many", retryAfterMilliseconds: 250, version: .v3,
+                    callID: $0, code: .rateLimited, message: "too many", retryAfterMilliseconds: 250,
                     into: &buffer)
             }
         },
@@ -84,42 +76,22 @@ struct WriterTests {
         ) {
             EnvelopeWriter.streamError(
                 streamID: Array("s9".utf8), message: "too many", code: .rateLimited, retryAfterMilliseconds: 250,
-                version: .v3, into: &$0)
-        },
-        Golden("a failure, version 1", #"{"type":"response","payload":{"callID":"a1","errorMessage":"no \"milk\""}}"#) {
-            failure(.v1, data: "[1]", &$0)
+                into: &$0)
         },
         Golden(
             "the start of a stream",
             #"{"type":"streamStart","payload":{"streamID":"s9","callID":"a2","actorID":"lists/1","targetIdentifier":"observeState","epoch":"4f1c"}}"#
-        ) { start(.v3, &$0) },
-        Golden(
-            "the start of a stream, version 2",
-            #"{"type":"streamStart","payload":{"streamID":"s9","callID":"a2","actorID":{"id":"lists/1"},"targetIdentifier":"observeState"}}"#
-        ) { start(.v2, &$0) },
+        ) { start(&$0) },
         Golden(
             "a stream's error",
             #"{"type":"streamError","payload":{"streamID":"s9","errorMessage":"gone","code":"actorNotFound"}}"#
         ) {
             EnvelopeWriter.streamError(
-                streamID: Array("s9".utf8), message: "gone", code: .actorNotFound, version: .v3, into: &$0)
-        },
-        Golden(
-            "a stream's error, version 1", #"{"type":"streamError","payload":{"streamID":"s9","errorMessage":"gone"}}"#
-        ) {
-            EnvelopeWriter.streamError(
-                streamID: Array("s9".utf8), message: "gone", code: .actorNotFound, version: .v1, into: &$0)
+                streamID: Array("s9".utf8), message: "gone", code: .actorNotFound, into: &$0)
         },
         Golden("a stream's end", #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"serverDraining"}}"#) {
             EnvelopeWriter.streamEnd(
-                streamID: Array("s9".utf8), reason: .serverDraining, version: .v3, into: &$0)
-        },
-        Golden(
-            "a stream's end, version 2",
-            #"{"type":"streamEnd","payload":{"streamID":"s9","reason":"connectionClosed"}}"#
-        ) {
-            EnvelopeWriter.streamEnd(
-                streamID: Array("s9".utf8), reason: .serverDraining, version: .v2, into: &$0)
+                streamID: Array("s9".utf8), reason: .serverDraining, into: &$0)
         },
         Golden("an error", #"{"type":"error","payload":{"code":"malformedEnvelope","message":"what?\n"}}"#) {
             EnvelopeWriter.error(code: .malformedEnvelope, message: "what?\n", into: &$0)
@@ -157,16 +129,14 @@ struct WriterTests {
         try envelope.scan(buffer.bytes)
     }
 
-    @Test(
-        "an update is a head for each and a tail for all, with the value as JSON or base64", arguments: [true, false])
-    func streamData(isCurrent: Bool) throws {
-        let version: ProtocolVersion = isCurrent ? .v3 : .v1
+    @Test("an update is a head for each and a tail for all")
+    func streamData() throws {
         var buffer = ByteBuffer()
         StreamDataParts.appendPrefix(into: &buffer)
         #expect(buffer.count == StreamDataParts.prefixCount)
         buffer.append(utf8: "s9")
         Array(#"{"n":7}"#.utf8).withUnsafeBytes {
-            StreamDataParts.appendSuffix(sequence: 42, data: $0, version: version, into: &buffer)
+            StreamDataParts.appendSuffix(sequence: 42, data: $0, into: &buffer)
         }
         var envelope = ScannedEnvelope()
         try envelope.scan(buffer.bytes)
@@ -174,11 +144,10 @@ struct WriterTests {
         #expect(envelope.sequenceNumber == 42)
         #expect(envelope.string(envelope.streamID, in: buffer.bytes) == "s9")
         let data = String(decoding: envelope.data.bytes(in: buffer.bytes), as: UTF8.self)
-        #expect(data == (isCurrent ? #"{"n":7}"# : #""eyJuIjo3fQ==""#))
+        #expect(data == #"{"n":7}"#)
         let timestamp = envelope.string(envelope.timestamp, in: buffer.bytes)
         #expect(ISO8601.seconds(timestamp) != nil)
-        // Version 1 clients read dates without a fraction.
-        #expect(timestamp.contains(".") == isCurrent)
+        #expect(timestamp.contains("."))
     }
 
     @Test(

@@ -1,12 +1,12 @@
 /// Source files that nothing refers to.
 enum DeadFiles {
-    /// Files in Sources none of whose declarations is named in any other file.
+    /// Files in Sources and Benchmarks none of whose declarations is named in any other file.
     static func findings(in files: [SourceText]) -> [Finding] {
         var usage: [String: Int] = [:]
         for file in files {
             for name in file.identifiers { usage[name, default: 0] += 1 }
         }
-        return files.filter { $0.path.hasPrefix("Sources/") && !isEntry($0) }.compactMap { file in
+        return files.filter { !$0.path.hasPrefix("Tests/") && !isEntry($0) }.compactMap { file in
             guard case .names(let names) = declarations(of: file) else { return nil }
             // The file itself counts for one.
             if names.contains(where: { usage[$0, default: 0] > 1 }) { return nil }

@@ -26,10 +26,15 @@ struct SourceText: Sendable {
 
     var name: String { String(path.split(separator: "/").last ?? "") }
 
-    /// `Sources/Relays/Monitor.swift` belongs to `Relays`.
+    /// `Sources/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and what an example has
+    /// in `Examples/todos-web/Sources/TodosWeb` to `TodosWeb`.
     var module: String? {
-        let parts = path.split(separator: "/")
-        return parts.count > 2 ? String(parts[1]) : nil
+        let parts = path.split(separator: "/").dropLast().map(String.init)
+        switch parts.first {
+        case "Benchmarks": return parts[0]
+        case "Examples": return parts.count > 3 ? parts[3] : nil
+        default: return parts.count > 1 ? parts[1] : nil
+        }
     }
 
     private static func lines(of bytes: [UInt8]) -> [String] {

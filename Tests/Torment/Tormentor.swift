@@ -1,8 +1,8 @@
+import Benchmarks
 import Foundation
-import Networking
+import TestSupport
 import Trebuchet
 import TrebuchetCLI
-import TrebuchetTesting
 
 /// A run: chapters of hostile courses drawn from the seed, each followed by a look at the servers.
 final class Tormentor {

@@ -1,4 +1,6 @@
+import Commands
 import Foundation
+import TestSupport
 import Testing
 import TrebuchetTesting
 

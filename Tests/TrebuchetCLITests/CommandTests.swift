@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 import WebSockets
@@ -46,6 +47,18 @@ private final class Deaf: WebSocketHandler {
         let path = try await trebuchet("observe", "--url", server.url, "counter", "observeState", "--path", "count")
         #expect(path.status == 1)
         #expect(path.error.contains("'count' is no JSON Pointer"))
+        await server.stop()
+    }
+
+    @Test("observe --time begins each line with the milliseconds since the first")
+    func time() async throws {
+        let server = try await ServeProcess()
+        let observer = try ChildProcess(
+            ServeProcess.tool, ["observe", "--url", server.url, "counter", "observeState", "--count", "2", "--time"])
+        #expect(await observer.nextLine() == #"0 {"count":0}"#)
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        let line = await observer.finish().output
+        #expect(line.wholeMatch(of: /[1-9]\d* {"count":1}\n/) != nil, "\(line)")
         await server.stop()
     }
 

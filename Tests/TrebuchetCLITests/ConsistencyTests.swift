@@ -1,5 +1,5 @@
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// Short seeds of `scripts/consistency`, which has hundreds of long ones.
 @Suite(.timeLimit(.minutes(5))) struct ConsistencyTests {

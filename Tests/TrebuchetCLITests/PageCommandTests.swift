@@ -1,7 +1,7 @@
 import Foundation
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// What `trebuchet serve` serves over HTTP, asked for by a client that is none of ours.
 @Suite(.timeLimit(.minutes(2))) struct PageCommandTests {

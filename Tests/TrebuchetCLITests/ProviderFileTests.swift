@@ -1,7 +1,7 @@
 import Foundation
+import TestSupport
 import Testing
 import TrebuchetServices
-import TrebuchetTesting
 
 @testable import TrebuchetCLI
 

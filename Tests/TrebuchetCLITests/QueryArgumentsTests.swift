@@ -1,3 +1,4 @@
+import Commands
 import Testing
 import TrebuchetServices
 

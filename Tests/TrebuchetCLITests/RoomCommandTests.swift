@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// The commands of rooms and topics, as processes of their own.
 @Suite(.timeLimit(.minutes(1))) struct RoomCommandTests {

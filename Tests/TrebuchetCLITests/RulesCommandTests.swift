@@ -1,7 +1,7 @@
 import Foundation
+import TestSupport
 import Testing
 import TrebuchetServices
-import TrebuchetTesting
 
 /// Rules from a file, with the executable as a user runs it.
 @Suite(.timeLimit(.minutes(1))) struct RulesCommandTests {

@@ -1,6 +1,6 @@
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// Says who calls.
 @Trebuchet

@@ -1,7 +1,9 @@
 import Foundation
 import Networking
 import ServicesClient
+import TestSupport
 import Testing
+import Transports
 import TrebuchetServices
 import TrebuchetTesting
 

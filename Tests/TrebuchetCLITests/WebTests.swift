@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// The client for the web: what is committed of it is what its source gives, and does what its tests say. They run in Node, some against
 /// the program beside these tests.

@@ -1,7 +1,7 @@
 import Foundation
-import Networking
 import Relays
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

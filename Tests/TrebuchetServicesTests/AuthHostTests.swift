@@ -1,9 +1,10 @@
-import Networking
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 @testable import TrebuchetServices
+import TrebuchetTesting
 
 /// What somebody can do from his own hosts to those who sign in from others: nothing.
 @Suite(.timeLimit(.minutes(1))) struct AuthHostTests {

@@ -1,8 +1,10 @@
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 @testable import TrebuchetServices
 
 /// What the operator of a server is told.

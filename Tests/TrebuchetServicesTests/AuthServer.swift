@@ -1,6 +1,7 @@
 import Networking
 import Relays
 import Synchronization
+import TestSupport
 import Trebuchet
 import TrebuchetTesting
 

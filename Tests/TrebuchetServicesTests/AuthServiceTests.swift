@@ -1,6 +1,7 @@
 import Networking
 import Relays
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

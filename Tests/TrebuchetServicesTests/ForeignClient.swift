@@ -1,4 +1,5 @@
 import Networking
+import Transports
 import TrebuchetWire
 import WebSockets
 

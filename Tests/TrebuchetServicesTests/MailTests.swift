@@ -1,7 +1,10 @@
 import Bytes
 import Foundation
 import Networking
+import Outbound
+import TestSupport
 import Testing
+import Transports
 import TrebuchetTesting
 
 @testable import TrebuchetServices
@@ -75,7 +78,7 @@ import TrebuchetTesting
         ])
     func refusals(_ replies: [String], reason: String) throws {
         var dialogue = SMTPDialogue(try #require(Self.mail))
-        var last = SMTPDialogue.Step.wait
+        var last = LineStep.wait
         for reply in replies { last = dialogue.receive(reply) }
         guard case .fail(let text) = last else {
             Issue.record("\(last)")

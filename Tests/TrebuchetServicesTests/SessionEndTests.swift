@@ -1,4 +1,3 @@
-import Networking
 import Relays
 import SharedState
 import Testing

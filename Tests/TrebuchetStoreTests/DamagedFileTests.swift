@@ -1,8 +1,8 @@
 import CSQLite
 import Glibc
+import Platform
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetStore
 

@@ -1,8 +1,9 @@
 import Glibc
+import Platform
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// The demo actor of `trebuchet serve`, as far as this test calls it.
 @Trebuchet

@@ -1,7 +1,6 @@
 import Testing
 import Trebuchet
 import TrebuchetStore
-import TrebuchetTesting
 
 /// What every store promises.
 @Suite(.timeLimit(.minutes(1))) struct StoreContractTests {

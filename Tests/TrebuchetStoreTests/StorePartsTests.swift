@@ -1,9 +1,9 @@
 import CSQLite
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetStore
 

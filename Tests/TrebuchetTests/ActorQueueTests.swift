@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Calls that wait for an actor to be made.
 @Suite struct ActorQueueTests {

@@ -1,9 +1,11 @@
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What becomes of calls and repeats, by the time that passes; calls are letters.
 @Suite struct AnswerMemoryTests {

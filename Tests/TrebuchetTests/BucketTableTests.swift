@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// The rates of many parties at once; times are in nanoseconds.
 @Suite struct BucketTableTests {

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("What the calls of a connection weigh")
 struct CallLoadTests {

@@ -5,6 +5,8 @@ import TrebuchetTesting
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("Who calls, and what a call that fails says") struct CallPartsTests {
     // MARK: Actors
@@ -98,7 +100,7 @@ import TrebuchetWire
         -> CallFailure
     {
         CallFailure(
-            error, of: "the method", coder: ValueCoder(version: .v3), ErrorDisclosure(showsText: shows, log: log))
+            error, of: "the method", coder: ValueCoder(), ErrorDisclosure(showsText: shows, log: log))
     }
 
     @Test("errors that are for clients go to them; of others they get a number, under which the log has the text")

@@ -4,6 +4,8 @@ import Testing
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("What calls to clients may use")
 struct ClientCallSharesTests {

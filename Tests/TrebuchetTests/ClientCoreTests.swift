@@ -1,10 +1,14 @@
 import Networking
+import Platform
 import Synchronization
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// The calls and streams of a client over links that note what is sent, by a clock that the test turns.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct ClientCoreTests {
@@ -33,7 +37,7 @@ import TrebuchetWire
             var options = TrebuchetClient.Options()
             change(&options)
             reactor = try! Reactor(name: "core")
-            core = ClientCore(reactor: reactor, options: options, peerName: "ws://there:1", isAddressed: true)
+            core = ClientCore(loop: reactor, options: options, peerName: "ws://there:1", isAddressed: true)
         }
 
         func on<Result: Sendable>(_ body: @escaping @Sendable (ClientCore) -> Result) async -> Result {
@@ -244,7 +248,7 @@ import TrebuchetWire
         await rig.turn(by: .seconds(15))
         let third = rig.call("3")
         #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 2 })
-        #expect(await rig.on { $0.reactor.liveTimerCount } == 1)
+        #expect(await rig.on { ($0.loop as! Reactor).liveTimerCount } == 1)
         await rig.turn(by: .seconds(15))
         #expect(await failure(first) == TrebuchetError(.timeout, "n() was not answered before its deadline"))
         #expect(link.all.contains(#"{"type":"cancel","payload":{"callID":"1"}}"#))
@@ -256,7 +260,7 @@ import TrebuchetWire
         #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)
         await rig.turn(by: .seconds(15))
         #expect(await failure(third)?.code == .timeout)
-        #expect(await rig.on { $0.reactor.liveTimerCount } == 0)
+        #expect(await rig.on { ($0.loop as! Reactor).liveTimerCount } == 0)
     }
 
     @Test("a deadline that has passed is told at once; one that has not goes along in milliseconds, rounded up")
@@ -305,7 +309,7 @@ import TrebuchetWire
         #expect(await eventually { link.calls.count == 1 })
         let large = rig.call("2222222222")
         #expect(await eventually { link.calls.count == 2 })
-        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageSizes.Refusal())) }
+        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageRefusal())) }
         #expect(await failure(large)?.code == .invalidArguments)
         #expect(await failure(large)?.message.contains("for which the server has closed the connection") == true)
         #expect(await failure(small)?.code == .unknownOutcome)
@@ -424,7 +428,7 @@ import TrebuchetWire
     func addresses() {
         func core(_ name: String, _ isAddressed: Bool) -> ClientCore {
             ClientCore(
-                reactor: ReactorGroup.client, options: TrebuchetClient.Options(), peerName: name,
+                loop: ReactorGroup.client, options: TrebuchetClient.Options(), peerName: name,
                 isAddressed: isAddressed)
         }
         #expect(core("a", true).reachesSameAddress(as: core("a", true)))

@@ -1,10 +1,14 @@
 import Networking
+import TestSupport
 import Testing
+import Transports
 import TrebuchetTesting
 import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Parts of a client that decide by themselves.
 @Suite("What a client keeps and says") struct ClientPartsTests {

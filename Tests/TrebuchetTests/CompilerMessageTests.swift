@@ -1,6 +1,6 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 /// What the compiler says of an actor that cannot be as it is written.
 @Suite(.timeLimit(.minutes(5))) struct CompilerMessageTests {

@@ -1,9 +1,12 @@
 import Networking
 import Testing
+import Transports
 import TrebuchetTesting
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite struct ConnectionMachineTests {
     typealias Input = ConnectionMachine.Input

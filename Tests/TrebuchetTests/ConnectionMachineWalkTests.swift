@@ -1,8 +1,10 @@
 import Networking
+import Platform
 import Testing
-import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Does what a machine asks for, as a shell would, and checks that it makes sense.
 private struct Walk {

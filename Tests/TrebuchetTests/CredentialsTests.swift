@@ -5,6 +5,8 @@ import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What clients show, and how they are refused.
 @Suite struct CredentialsTests {
@@ -192,7 +194,7 @@ import WebSockets
             #expect(
                 names.name(text) == name && names.name(text, own: first) == name
                     && names.name(text, own: second) == name)
-            #expect(SessionNames.server(of: text) == names.instance)
+            #expect(HandshakeField.server(ofSession: text) == names.instance)
             let parts = text.split(separator: ".").map(String.init)
             for made in [
                 "", "a", parts[0], parts[0] + "." + parts[1], text + ".", text + ".1", "." + text,
@@ -207,6 +209,6 @@ import WebSockets
         // Of a number that has not been given yet, whatever the secret.
         #expect(names.name(names.text(SessionName(number: 1_000, secret: first.secret))) == nil)
         #expect(SessionNames(reactors: 4).name(names.text(first)) == nil)
-        #expect(SessionNames.server(of: nil) == 0 && SessionNames.server(of: "!") == 0)
+        #expect(HandshakeField.server(ofSession: nil) == 0 && HandshakeField.server(ofSession: "!") == 0)
     }
 }

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Answers of calls that ended on another reactor than that of their connection.
 @Suite(.timeLimit(.minutes(1))) struct CrossingAnswersTests {

@@ -1,8 +1,11 @@
+import Platform
 import Synchronization
 import Testing
 
 @testable import Networking
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1))) struct CrossingCallsTests {
     private final class Log: Sendable {
@@ -21,7 +24,7 @@ import Testing
         let reactor = try Reactor(name: "test-crossing")
         let log = Log()
         let (one, other) = (CrossingCalls(on: reactor), CrossingCalls(on: reactor))
-        let begin = ThreadGate()
+        let begin = ThreadSemaphore()
         reactor.execute { begin.wait() }
         let add = { (number: Int) in
             one.add {
@@ -33,7 +36,7 @@ import Testing
         for number in 0..<3 { add(number) }
         for number in 0..<3 { other.add { log.note("other \(number)") } }
         for number in 3..<50 { add(number) }
-        begin.open()
+        begin.signal()
         await withCheckedContinuation { last in one.add { last.resume() } }
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0.hasPrefix("one") } == (0..<50).map { "one \($0)" })

@@ -10,11 +10,11 @@ struct DefaultsTests {
         #expect(serverLimits.wrong == [])
         #expect(serverLimits.compared.count >= 40)
         let reconnectPolicy = try DocumentedDefaults(
-            of: ReconnectPolicy(), in: "Trebuchet/Client/ReconnectPolicy.swift")
+            of: ReconnectPolicy(), in: "TrebuchetClient/ReconnectPolicy.swift")
         #expect(reconnectPolicy.wrong == [])
         #expect(reconnectPolicy.compared.count >= 3)
         let options = try DocumentedDefaults(
-            of: TrebuchetClient.Options(), in: "Trebuchet/Client/TrebuchetClient.swift")
+            of: TrebuchetClient.Options(), in: "TrebuchetClient/TrebuchetClient.swift")
         #expect(options.wrong == [])
         #expect(options.compared.count >= 6)
     }

@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,6 +1,6 @@
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// Errors that are not `Codable`: their text is for the server's log.
 @Suite(.timeLimit(.minutes(1))) struct ErrorDisclosureTests {

@@ -1,6 +1,6 @@
 import Synchronization
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// A store whose writes wait for the test's word, or fail when it says so.
 final class GatedStore: StateStore {

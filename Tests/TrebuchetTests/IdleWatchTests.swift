@@ -2,6 +2,8 @@ import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite struct IdleWatchTests {
     private static let second: UInt64 = 1_000_000_000

@@ -1,7 +1,10 @@
+import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// A connection that the server has sent away, beside the one that has taken its place.
 @Suite(.timeLimit(.minutes(1))) struct LeavingConnectionTests {

@@ -1,6 +1,5 @@
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// Observing an actor in the process it lives in.
 @Suite(.timeLimit(.minutes(1))) struct LocalObservationTests {

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite struct LogLineTests {
     @Test("a line of the log ends, also when one character of it has scalars without end")

@@ -1,6 +1,9 @@
 import Observation
+import TestSupport
 import Testing
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 import TrebuchetTesting
 
 /// A model as an app would have it.

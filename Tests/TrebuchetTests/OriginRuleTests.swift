@@ -4,6 +4,8 @@ import Testing
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Which pages may use a server, as a table of what a browser sends.
 @Suite struct OriginRuleTests {

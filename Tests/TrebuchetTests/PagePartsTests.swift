@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 @testable import WebSockets
 
 /// What pages are made of, without a socket.
@@ -128,6 +130,8 @@ import Testing
             .deletingLastPathComponent()
         for (text, path) in [
             (WebFiles.trebuchet, "Web/dist/trebuchet.js"), (WebFiles.services, "Web/dist/trebuchet-services.js"),
+            (WebFiles.rooms, "Web/dist/trebuchet-rooms.js"), (WebFiles.writes, "Web/dist/trebuchet-writes.js"),
+            (WebFiles.offline, "Web/dist/trebuchet-offline.js"),
             (WebFiles.exact, "Web/dist/trebuchet-exact.js"), (WebFiles.dom, "Web/dist/dom.js"),
             (WebFiles.svelte, "Web/dist/svelte.js"), (WebFiles.start, "Web/start/index.html"),
         ] {

@@ -1,5 +1,4 @@
 import Trebuchet
-import TrebuchetTesting
 
 /// Two states that are kept and one that is not.
 @Trebuchet

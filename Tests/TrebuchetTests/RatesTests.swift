@@ -1,10 +1,13 @@
 import Bytes
 import Networking
+import Platform
 import Synchronization
 import Testing
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// How much may come, and how much is left; times are in nanoseconds.
 @Suite("Rates and shares at their edges") struct RatesTests {
@@ -178,8 +181,8 @@ import WebSockets
     func parties() throws {
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let all = Parties(connection: 7, principal: "ada", host: host)
-        #expect(all.all == [.connection(7), .principal("ada"), .host(host)])
-        #expect(all.beyondConnection == [.principal("ada"), .host(host), .server])
+        #expect(all.all == [.connection(7), .principal("ada"), .host(host.number)])
+        #expect(all.beyondConnection == [.principal("ada"), .host(host.number), .server])
         #expect(Parties(connection: 7, principal: nil, host: nil).all == [.connection(7)])
         #expect(Parties(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)

@@ -1,8 +1,11 @@
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Counts what it is paid, and answers when the test says so.
 @Trebuchet
@@ -37,7 +40,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
 @Suite(.timeLimit(.minutes(1))) struct RepeatedLocalCallsTests {
     private func cut(_ client: TrebuchetClient, _ number: Int) async {
         let core = client.core
-        await core.reactor.perform { core.connection.abandon(number: number, TransportError(.closed, "cut")) }
+        await core.loop.perform { core.connection.abandon(number: number, TransportError(.closed, "cut")) }
     }
 
     private func withTill(
@@ -93,7 +96,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
             let call = Task { try await till.pay("a") }
             await journal.wait(for: "a began")
             let core = client.core
-            await core.reactor.perform { core.connection.goAway(number: 1, reconnectAfter: .zero) }
+            await core.loop.perform { core.connection.goAway(number: 1, reconnectAfter: .zero) }
             // Over the new connection.
             #expect(await eventually { client.connectionState.currentValue == .connected })
             if breaks { await cut(client, 1) }

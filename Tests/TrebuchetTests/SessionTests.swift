@@ -1,11 +1,14 @@
 import Bytes
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What a server answers over a connection that notes it, by a clock that the test turns.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct SessionTests {
@@ -45,12 +48,12 @@ import WebSockets
         let server: TrebuchetServer
         let link = Link()
         let session: Session
+        private let legacy: LegacyLink?
         let journal = Journal()
         private var reactor: Reactor { session.shard.reactor }
 
         init(
-            _ change: (inout ServerLimits) -> Void = { _ in }, version: ProtocolVersion = .v3,
-            largestMessage: Int = .max
+            _ change: (inout ServerLimits) -> Void = { _ in }, isLegacy: Bool = false, largestMessage: Int = .max
         ) async {
             var limits = ServerLimits()
             change(&limits)
@@ -59,9 +62,12 @@ import WebSockets
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
             let (shard, link) = (server.shards[0], link)
-            session = await shard.reactor.perform {
-                Session(
-                    link, name: shard.newSessionName(), version: version, shard: shard, largestMessage: largestMessage)
+            (session, legacy) = await shard.reactor.perform {
+                let legacy = isLegacy ? LegacyLink(over: link) : nil
+                let session = Session(
+                    legacy ?? link, name: shard.newSessionName(), shard: shard, largestMessage: largestMessage,
+                    dates: isLegacy ? .wholeSeconds : .milliseconds)
+                return (session, legacy)
             }
         }
 
@@ -75,10 +81,11 @@ import WebSockets
         /// Sends a message; what is said to it at once.
         @discardableResult
         func receive(_ text: String) async -> [String] {
-            let link = link
-            return await on { session in
+            await on { [self] session in
                 link.texts = []
-                Array(text.utf8).withUnsafeBytes { session.receive($0) }
+                Array(text.utf8).withUnsafeBytes { bytes in
+                    if let legacy { legacy.receive(bytes, for: session) } else { session.receive(bytes) }
+                }
                 return link.texts
             }
         }
@@ -168,7 +175,7 @@ import WebSockets
 
     @Test("a client of an older version is told of them in an answer to no call of its own")
     func malformedOld() async {
-        let rig = await Rig(version: .v2)
+        let rig = await Rig(isLegacy: true)
         let texts = await rig.receive("no JSON")
         #expect(texts.count == 1 && texts.first?.contains("00000000-0000-0000-0000-000000000000") == true)
         // And there are kinds of messages that it does not know.
@@ -421,15 +428,17 @@ import WebSockets
             ])
     }
 
-    @Test("a client of an older version is not asked, and one that was told nothing hears nothing")
+    @Test("a client of an older version is told nothing, but what it had sent is waited for")
     func drainedOld() async {
-        let rig = await Rig(version: .v2)
+        let rig = await Rig(isLegacy: true)
         await rig.on { session in
             session.linkDidHear()
             session.drain(reconnectAfterMilliseconds: 250)
         }
         #expect(await rig.texts == [])
-        #expect(await rig.events == [])
+        #expect(await rig.events == ["asked"])
+        #expect(await rig.on { $0.isLeaving })
+        await rig.on { $0.linkDidHear() }
         #expect(await rig.on { $0.isDraining && !$0.isLeaving })
         let other = await Rig()
         await other.on { $0.linkDidHear() }

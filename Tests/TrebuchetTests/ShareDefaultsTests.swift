@@ -1,15 +1,23 @@
 import Networking
 import Testing
+import TrebuchetWire
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// What one party may have of the whole by default.
 @Suite struct ShareDefaultsTests {
+    @Test("until it has heard others, a client goes by the terms of a server whose settings nobody has changed")
+    func usualTerms() { #expect(ServerTerms.usual == ServerLimits().terms) }
+
     /// The whole, and what a principal and a host may have of it.
     private static let shares: [(String, whole: Int, principal: Int, host: Int)] = {
         let limits = ServerLimits()
-        let host = SocketAddress(literal: "192.0.2.1", port: 1).flatMap { AddressKey($0) }.map { Party.host($0) }!
+        let host = SocketAddress(literal: "192.0.2.1", port: 1).flatMap { AddressKey($0) }.map {
+            Party.host($0.number)
+        }!
         return SharedResource.allCases.map { resource in
             (
                 resource.name, limits.share(of: resource, .server).limit,

@@ -1,5 +1,5 @@
 import Foundation
-import TrebuchetTesting
+import TestSupport
 
 /// The compiler as a user's package would run it, against the modules of this build.
 struct SwiftCompiler {

@@ -1,8 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
-import TrebuchetTesting
 
-/// What Trebuchet has for SwiftUI, type-checked against a module SwiftUI that has its declarations alone: Trebuchet is
+/// What the client has for SwiftUI, type-checked against a module SwiftUI that has its declarations alone: it is
 /// compiled as it would be where SwiftUI exists, and views as an app would have them against the result.
 @Suite(.timeLimit(.minutes(5))) struct SwiftUITests {
     private typealias Outcome = ChildProcess.Outcome
@@ -25,8 +25,8 @@ import TrebuchetTesting
     }
 
     /// The whole module, since its views use what is internal to it. The files in `replaced` stand for those of their names.
-    private func emitTrebuchet(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
-        let sources = compiler.root.appending(path: "Sources/Trebuchet")
+    private func emitClient(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
+        let sources = compiler.root.appending(path: "Sources/TrebuchetClient")
         let paths = try #require(FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String })
         let files = paths.filter { $0.hasSuffix(".swift") }.map { path in
             let file = sources.appending(path: path)
@@ -34,9 +34,17 @@ import TrebuchetTesting
         }
         let features = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
             .flatMap { ["-enable-upcoming-feature", $0] }
-        let path = folder.appending(path: "Trebuchet.swiftmodule").path
+        let path = folder.appending(path: "TrebuchetClient.swiftmodule").path
         return try await swiftc(
-            "Trebuchet", files, in: folder, features + ["-wmo", "-emit-module", "-emit-module-path", path])
+            "TrebuchetClient", files, in: folder, features + ["-wmo", "-emit-module", "-emit-module-path", path])
+    }
+
+    /// The module that apps import, as far as views need it.
+    private func emitUmbrella(in folder: URL) async throws -> Outcome {
+        let file = folder.appending(path: "Exports.swift")
+        try "@_exported import TrebuchetClient\n".write(to: file, atomically: true, encoding: .utf8)
+        let path = folder.appending(path: "Trebuchet.swiftmodule").path
+        return try await swiftc("Trebuchet", [file], in: folder, ["-emit-module", "-emit-module-path", path])
     }
 
     /// Neither errors nor warnings.
@@ -58,7 +66,8 @@ import TrebuchetTesting
     func views() async throws {
         try await withFolder { folder in
             expectSilence(try await emitStub(in: folder))
-            expectSilence(try await emitTrebuchet(in: folder))
+            expectSilence(try await emitClient(in: folder))
+            expectSilence(try await emitUmbrella(in: folder))
             let views = samples.appending(path: "Views.swift")
             expectSilence(try await swiftc("App", [views], in: folder, ["-typecheck"]))
             let broken = try copy(views, replacing: "$state.retry()", with: "$state.repeat()", in: folder)
@@ -72,9 +81,9 @@ import TrebuchetTesting
     func brokenFile() async throws {
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)
-            let file = compiler.root.appending(path: "Sources/Trebuchet/Observed/ObservedActor+SwiftUI.swift")
+            let file = compiler.root.appending(path: "Sources/TrebuchetClient/Observed/ObservedActor+SwiftUI.swift")
             let broken = try copy(file, replacing: "kept.observer.obs", with: "kept.obs", in: folder)
-            let outcome = try await emitTrebuchet(in: folder, replaced: [broken])
+            let outcome = try await emitClient(in: folder, replaced: [broken])
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("has no member 'observesTheSame'"), "\(outcome.output)")
         }

@@ -1,5 +1,5 @@
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// Methods of every shape.
 @Trebuchet

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 @Suite("What a JSON Web Token may say") struct TokenClaimsTests {
     private static let secret = [UInt8](repeating: 7, count: 32)

@@ -1,5 +1,5 @@
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// What an actor of a client may be asked by its server.
 @Trebuchet

@@ -4,7 +4,7 @@ import TrebuchetWire
 
 struct ServerTermsTests {
     private func terms(_ text: String) throws -> ServerTerms {
-        try Array(text.utf8).withUnsafeBytes { try ValueCoder(version: .v3).decode(ServerTerms.self, from: $0) }
+        try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(ServerTerms.self, from: $0) }
     }
 
     @Test("a hello is read as it was written")
@@ -21,7 +21,7 @@ struct ServerTermsTests {
                 try envelope.scan(bytes)
                 #expect(envelope.kind == .hello)
                 #expect(envelope.string(envelope.session, in: bytes) == "a.b.c")
-                let read = try ValueCoder(version: .v3).decode(
+                let read = try ValueCoder().decode(
                     ServerTerms.self, from: envelope.limits.bytes(in: bytes))
                 #expect(read == written)
             }

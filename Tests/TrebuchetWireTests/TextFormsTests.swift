@@ -81,8 +81,8 @@ import Testing
             (0.0006, "1970-01-01T00:00:00.001Z"), (1.25, "1970-01-01T00:00:01.250Z"),
         ] as [(Double, String)])
     func clamped(seconds: Double, text: String) {
-        #expect(DateText.text(Date(timeIntervalSince1970: seconds), hasFraction: true) == text)
-        #expect(DateText.text(Date(timeIntervalSince1970: seconds), hasFraction: false) == text.prefix(19) + "Z")
+        #expect(DateText.text(Date(timeIntervalSince1970: seconds), .milliseconds) == text)
+        #expect(DateText.text(Date(timeIntervalSince1970: seconds), .wholeSeconds) == text.prefix(19) + "Z")
     }
 
     // MARK: Numbers
@@ -129,13 +129,13 @@ import Testing
         ] as [(Double, String)])
     func doubles(value: Double, text: String) throws {
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(value, into: &buffer)
+        try ValueCoder().encode(value, into: &buffer)
         #expect(String(decoding: buffer.bytes, as: UTF8.self) == text)
     }
 
     @Test("simple values are read where they stand, and others refused with what was expected")
     func simpleValues() throws {
-        let coder = ValueCoder(version: .v3)
+        let coder = ValueCoder()
         func read<Value: Decodable>(_ type: Value.Type, _ text: String) -> Value? {
             bytes(text) { try? coder.decode(type, from: $0) }
         }
@@ -305,7 +305,7 @@ import Testing
             ]
             let text = "{" + names.map { "\"\($0)\":\(number)" }.joined(separator: ",") + "}"
             let terms = try Array(text.utf8).withUnsafeBytes {
-                try ValueCoder(version: .v3).decode(ServerTerms.self, from: $0)
+                try ValueCoder().decode(ServerTerms.self, from: $0)
             }
             #expect(
                 [

@@ -7,7 +7,7 @@ import TrebuchetWire
 struct ValueTests {
     @Test("a string without its closing quote is refused", arguments: ["\"ab", "\"", "ab\""])
     func openString(_ text: String) {
-        let coder = ValueCoder(version: .v2)
+        let coder = ValueCoder()
         #expect(throws: ValueError.self) {
             try Array(text.utf8).withUnsafeBytes { try coder.decode(String.self, from: $0) }
         }
@@ -17,7 +17,7 @@ struct ValueTests {
     func dateNotANumber() {
         var buffer = ByteBuffer()
         #expect(throws: EncodingError.self) {
-            try ValueCoder(version: .v3).encode([Date(timeIntervalSince1970: .nan)], into: &buffer)
+            try ValueCoder().encode([Date(timeIntervalSince1970: .nan)], into: &buffer)
         }
     }
 
@@ -25,7 +25,7 @@ struct ValueTests {
         "doubles keep their value",
         arguments: [0, -0.0, 1.5, .leastNonzeroMagnitude, 1e300, 9_007_199_254_740_992, -1, 0.1])
     func doubles(_ value: Double) throws {
-        let coder = ValueCoder(version: .v3)
+        let coder = ValueCoder()
         var buffer = ByteBuffer()
         try coder.encode(value, into: &buffer)
         let back = try coder.decode(Double.self, from: buffer.bytes)

@@ -2,9 +2,10 @@ import Bytes
 import Networking
 import Synchronization
 import TestCertificates
+import TestSupport
 import Testing
-import TrebuchetTesting
 
+import Transports
 @testable import WebSockets
 
 /// A client that sends much and reads late, so that the server's answers wait while its messages come.

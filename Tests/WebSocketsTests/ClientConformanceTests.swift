@@ -1,6 +1,7 @@
 import Networking
 import Testing
 
+import Transports
 @testable import WebSockets
 
 /// What RFC 6455 demands of a client, over a real socket against a server that is written by hand.

@@ -1,6 +1,7 @@
 import Bytes
 import Networking
 
+import Transports
 @testable import WebSockets
 
 /// Sends back what it gets, and does what some texts ask for. What ends is told to `endings`.

@@ -1,7 +1,9 @@
 import Networking
+import Platform
 import Synchronization
 import Testing
 
+import Transports
 @testable import WebSockets
 
 @Suite("Connections that have much to say, beside others", .ownThreads, .timeLimit(.minutes(1)))

@@ -1,5 +1,6 @@
 import Testing
 
+import Transports
 @testable import WebSockets
 
 @Suite("HTTP request heads (RFC 9112 §2–6)")

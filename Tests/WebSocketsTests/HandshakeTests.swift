@@ -1,6 +1,7 @@
 import Networking
 import Testing
 
+import Transports
 @testable import WebSockets
 
 @Suite("Handshake (RFC 6455 §4)")

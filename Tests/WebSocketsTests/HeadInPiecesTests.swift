@@ -1,8 +1,9 @@
 import Glibc
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
+import Transports
 @testable import WebSockets
 
 /// What lies behind a head that comes in pieces is still there when the memory of the pieces has gone.

@@ -1,8 +1,9 @@
 import Bytes
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
+import Transports
 @testable import WebSockets
 
 @Suite("Memory held for peers", .ownThreads, .timeLimit(.minutes(1)))

@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 @testable import WebSockets
 
 @Suite("Keepalive and limits of a connection", .ownThreads)

@@ -3,6 +3,7 @@ import Networking
 import Synchronization
 import Testing
 
+import Transports
 @testable import WebSockets
 
 /// The connection is lost by the write of a close frame: what is gathered is a few bytes short of what leaves at once, and the

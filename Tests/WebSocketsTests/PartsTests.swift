@@ -2,6 +2,7 @@ import Bytes
 import Testing
 
 @testable import Networking
+import Transports
 @testable import WebSockets
 
 /// Parts of the protocol that decide by themselves, at their edges.

@@ -1,10 +1,11 @@
 import Dispatch
 import Networking
 import Synchronization
+import TestSupport
 import Testing
-import TrebuchetTesting
 
 @testable import Bytes
+import Transports
 @testable import WebSockets
 
 /// Pages over real sockets: one request after the other, answers that are larger than what is kept of them, and peers that take

@@ -1,5 +1,6 @@
 import Glibc
 
+import Transports
 @testable import WebSockets
 
 /// A blocking TCP server that writes its bytes by hand: what a foreign or hostile server might send to our client. It

@@ -1,6 +1,6 @@
-import Networking
 import Testing
 
+import Transports
 @testable import WebSockets
 
 /// What RFC 6455 demands of a server and no other test shows, over a real socket with bytes written by hand.

@@ -1,7 +1,7 @@
 import Testing
-import TrebuchetTesting
 
 @testable import Networking
+import Transports
 @testable import WebSockets
 
 /// For whom a proxy speaks, as a table of what comes in `X-Forwarded-For`.

@@ -3,6 +3,7 @@ import Networking
 import Synchronization
 import Testing
 
+import Transports
 @testable import WebSockets
 
 @Suite("WebSocketClient over real sockets", .ownThreads)

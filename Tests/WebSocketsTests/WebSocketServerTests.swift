@@ -1,7 +1,8 @@
 import Networking
+import TestSupport
 import Testing
-import TrebuchetTesting
 
+import Transports
 @testable import WebSockets
 
 @Suite("WebSocketServer over real sockets", .ownThreads)

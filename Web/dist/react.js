@@ -1,2 +1,2 @@
 /* react.js of Trebuchet, MIT License */
-import{useMemo as o,useSyncExternalStore as r}from"react";function c(t,e,n){return o(()=>t.actor(e,n),[t,e,n])}function s(t,e){let n=o(()=>e?t.at(e):t,[t,e]);return r(n.subscribe,n.getSnapshot,n.getSnapshot)}export{c as useActor,s as useActorState};
+import{useMemo as t,useSyncExternalStore as e}from"react";function r(e,r,o){return t(()=>e.actor(r,o),[e,r,o])}function o(r,o){let s=t(()=>o?r.at(o):r,[r,o]);return e(s.subscribe,s.getSnapshot,s.getSnapshot)}export{r as useActor,o as useActorState};

@@ -1,2 +1,2 @@
 /* svelte.js of Trebuchet, MIT License */
-function s(e){return{subscribe(t){let r=()=>t(e.getSnapshot()),o=e.subscribe(r);return r(),o}}}export{s as readable};
+function e(e){return{subscribe(r){let t=()=>r(e.getSnapshot()),s=e.subscribe(t);return t(),s}}}export{e as readable};

@@ -232,6 +232,8 @@ export interface KeptWrite {
     /** The user's id; empty for nobody. */
     readonly account: string;
     readonly commands: object[];
+    /** In place of the commands, where `json` is another than `JSON`: what that has written. */
+    readonly json?: string;
     readonly time: number;
 }
 /** Keeps writes that wait. */
@@ -243,14 +245,14 @@ export interface PendingStore {
         readonly number: number;
     }[]): Promise<void>;
     all(): Promise<KeptWrite[]>;
-    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each. */
+    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each, and again where something could not be kept. */
     claim(secret: string): Promise<boolean>;
     /** Gives up all that was claimed. */
     close(): void;
 }
 /**
  * Keeps writes in IndexedDB, and holds a Web Lock for each secret that is this tab's: the system gives it back when the tab is gone,
- * however that came. Undefined where there are none.
+ * however that came. Undefined where there are none. What does so is trebuchet-offline.js, which is loaded when there is something to do.
  */
 export declare function pendingStore(name: string, database?: any, locks?: any): PendingStore | undefined;
 /** Connects to the services of a server, as `connect` does. Returns at once, and goes on until `close()`. */

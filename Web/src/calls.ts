@@ -28,7 +28,7 @@ interface PendingCall {
     _end(error: TrebuchetError | undefined, value?: unknown): void
 }
 
-const byteCount = (text: string): number => new TextEncoder().encode(text).length
+export const byteCount = (text: string): number => new TextEncoder().encode(text).length
 
 /** The error that the server tells; `method` knows how to read what it threw. */
 export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {

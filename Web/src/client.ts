@@ -22,7 +22,11 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Client
     const calls = new Calls(options, world, coder, nextNumber, streams._beginning)
     const connection = new Connection(address, options, world, coder, {
         _opened: () => streams._opened(),
-        _greeted: (line) => calls._greeted(line),
+        _greeted(line) {
+            calls._greeted(line)
+            // Those that were too large for a server that had not said what it takes.
+            streams._opened()
+        },
         _received(kind, payload, line) {
             if (kind !== "response") streams._received(kind, payload, line)
             else if (!calls._answered(payload)) streams._refused(payload, line)

@@ -21,7 +21,7 @@ export interface Terms {
     messageSize: number
 }
 
-const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnection: 16 << 20, messageSize: 1 << 20 }
+export const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnection: 16 << 20, messageSize: 1 << 20 }
 
 /** One WebSocket. */
 export interface Line {
@@ -89,7 +89,11 @@ export class Connection {
     }
 
     _send(line: Line, kind: string, payload: object): void {
-        this._write(line, this._coder.stringify({ type: kind, payload }))
+        this._write(line, this._text(kind, payload))
+    }
+
+    _text(kind: string, payload: object): string {
+        return this._coder.stringify({ type: kind, payload })
     }
 
     /** A line that has begun to close takes nothing; that it is lost is told by itself. */
@@ -104,6 +108,13 @@ export class Connection {
         this._error = undefined
         this._cancelRetry()
         if (this._line) this._leave(this._line)
+        const { _attempt: attempt } = this
+        if (attempt) {
+            // Its token may be that of who was signed in before.
+            this._attempt = undefined
+            this._world.clearTimeout(this._connectTimer)
+            this._drop(attempt)
+        }
         this._connect()
     }
 
@@ -347,8 +358,9 @@ export class Connection {
     private _wake(kind: string): void {
         this._tell()
         if (!this._world.isVisible()) return
-        if (this._line) this._line._heartbeat._ask(/line/.test(kind))
-        else if (this._retry && !this._isTold) {
+        // Those too that are left to their calls: nothing else would ever tell that one of them is dead.
+        for (const line of [this._line, ...this._leaving]) line?._heartbeat._ask(/line/.test(kind))
+        if (this._retry && !this._isTold) {
             this._cancelRetry()
             this._connect()
         }
@@ -375,6 +387,6 @@ export class Connection {
             retryAt: this._retryAt,
         }
         const names = Object.keys(status) as (keyof Status)[]
-        if (names.some((name) => status[name] !== before[name])) this._status._set(status)
+        if (names.some((name) => status[name] !== before[name])) this._status.set(status)
     }
 }

@@ -3,8 +3,8 @@ import type { JSONCoder } from "./types.js"
 
 /** Whether a text may have a number that a double does not hold: only then is it worth the work. */
 const suspicious = /[\d.]{16}|\d[eE][+-]?\d{3}/
-/** A string, or what stands where a number may stand. */
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+/** Where a string begins or ends, an escape in one, or what may be a number: a pattern for a whole string needs memory for each of its escapes. */
+const token = /"|\\.|-?\d[\d.eE+-]*/g
 const grammar = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** A number's worth, in one form; undefined for what is no number. */
@@ -33,9 +33,10 @@ export const exact: JSONCoder = {
     parse(text) {
         if (!suspicious.test(text)) return JSON.parse(text)
         const mark = markFor(text)
-        let isChanged = false
+        let [isChanged, isInString] = [false, false]
         const marked = text.replace(token, (token) => {
-            const exactly = token[0] === '"' ? undefined : worth(token)
+            if (token === '"') isInString = !isInString
+            const exactly = isInString ? undefined : worth(token)
             if (exactly === undefined || exactly === worth(String(Number(token)))) return token
             isChanged = true
             return `"${mark}${token}"`

@@ -7,3 +7,7 @@ export type {
     Actor, ActorInfo, ActorShape, ActorType, Call, CallError, CallOptions, Client, Codec, ConnectOptions, Events, Filter, JSONCoder,
     MethodInfo, Part, Result, State, Status, Store, StreamInfo, StreamStatus, UntypedActor, UntypedCallOptions,
 } from "./types.js"
+
+// For the bundles beside this one, in place of copies; they are not in its types.
+export { equal, isObject } from "./json.js"
+export { Listeners, report, Value } from "./store.js"

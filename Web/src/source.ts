@@ -64,7 +64,7 @@ export class Source {
         if (this._isEvents) {
             if (sequence !== this._last + 1) return false
             this._last = sequence
-            this._listeners._tell(data)
+            this._listeners.tell(data)
             return true
         }
         let value = data
@@ -81,7 +81,7 @@ export class Source {
         const isNew = value !== this._value
         this._value = value
         this._tell(live)
-        if (isNew) this._listeners._tell(value)
+        if (isNew) this._listeners.tell(value)
         return true
     }
 
@@ -109,11 +109,11 @@ export class Source {
     _failed(error: TrebuchetError): void {
         this._restarted()
         this._tell({ phase: "failed", error })
-        this._ends._tell(error)
+        this._ends.tell(error)
     }
 
     private _tell(status: StreamStatus): void {
         const before = this._status.getSnapshot()
-        if (before.phase !== status.phase || before.error !== status.error) this._status._set(status)
+        if (before.phase !== status.phase || before.error !== status.error) this._status.set(status)
     }
 }

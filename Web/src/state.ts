@@ -44,20 +44,20 @@ export class ObservedState<T> implements State<T> {
     }
 
     subscribe = (listener: () => void): (() => void) => {
-        const end = this._listeners._add(listener)
+        const end = this._listeners.add(listener)
         if (!this._stop) {
             let seen = this.getSnapshot()
             const changed = (): void => {
                 const value = this.getSnapshot()
                 if (Object.is(value, seen)) return
                 seen = value
-                this._listeners._tell()
+                this._listeners.tell()
             }
             this._stop = this._streams._observe(this._source, changed, () => {})
         } else this._streams._begin(this._source)
         return () => {
             end()
-            if (this._listeners._count) return
+            if (this._listeners.size) return
             this._stop?.()
             this._stop = undefined
         }
@@ -71,7 +71,7 @@ export class ObservedState<T> implements State<T> {
         }
         const ends = [
             this.subscribe(take),
-            this._source._ends._add((error) => queue._end(error)),
+            this._source._ends.add((error) => queue._end(error)),
         ]
         queue._stop = () => ends.forEach((end) => end())
         take()

@@ -9,18 +9,18 @@ export function report(error: unknown): void {
 export class Listeners<Values extends unknown[] = []> {
     private _all = new Set<{ _call: (...values: Values) => void }>()
 
-    get _count(): number {
+    get size(): number {
         return this._all.size
     }
 
-    _add(listener: (...values: Values) => void): () => void {
+    add(listener: (...values: Values) => void): () => void {
         // The same function may listen twice.
         const entry = { _call: listener }
         this._all.add(entry)
         return () => void this._all.delete(entry)
     }
 
-    _tell(...values: Values): void {
+    tell(...values: Values): void {
         for (const entry of [...this._all]) {
             // It may have been taken out by one before it.
             if (!this._all.has(entry)) continue
@@ -33,17 +33,19 @@ export class Listeners<Values extends unknown[] = []> {
     }
 }
 
-/** A value with listeners. */
+/** A value with listeners. It has no members of its own besides: the services, where those have other names, extend it. */
 export class Value<T> implements Store<T> {
-    private _listeners = new Listeners()
+    readonly getSnapshot: () => T
+    readonly subscribe: (listener: () => void) => () => void
+    readonly set: (value: T) => void
 
-    constructor(private _value: T) {}
-
-    getSnapshot = (): T => this._value
-    subscribe = (listener: () => void): (() => void) => this._listeners._add(listener)
-
-    _set(value: T): void {
-        this._value = value
-        this._listeners._tell()
+    constructor(value: T) {
+        const listeners = new Listeners()
+        this.getSnapshot = () => value
+        this.subscribe = (listener) => listeners.add(listener)
+        this.set = (next) => {
+            value = next
+            listeners.tell()
+        }
     }
 }

@@ -1,5 +1,5 @@
-import { errorOf } from "./calls.js"
-import type { Connection, Line } from "./connection.js"
+import { byteCount, errorOf } from "./calls.js"
+import { type Connection, type Line, usualTerms } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Source, Target } from "./source.js"
@@ -42,33 +42,42 @@ export class Streams {
 
     /** Asks for it as long as anybody observes it. Gives what ends that. */
     _observe(source: Source, listener: (value: any) => void, failed: (error: TrebuchetError) => void): () => void {
-        const ends = [source._listeners._add(listener), source._ends._add(failed)]
+        const ends = [source._listeners.add(listener), source._ends.add(failed)]
         this._world.clearTimeout(source._timer)
         this._active.add(source)
         this._begin(source)
-        // Not before who observes has what ends it.
-        if (this._connection._isClosed) Promise.resolve().then(() => this._fail(source, this._connection._error!))
         return () => {
             for (const end of ends.splice(0)) end()
-            if (!source._listeners._count) this._later(source, lingering)
+            if (!source._listeners.size) this._later(source, lingering)
         }
     }
 
     /** Asks for it, unless that was done on the line of now. */
     _begin(source: Source): void {
-        const line = this._connection._line
+        const { _line: line, _isClosed: isClosed, _error: error } = this._connection
+        // Not before who observes has what ends it.
+        const fail = (error: TrebuchetError): void => void Promise.resolve().then(() => this._fail(source, error))
+        if (isClosed) fail(error!)
         if (!line || source._line === line) return
+        source._callID = String(this._nextNumber())
+        const text = this._connection._text(...source._request())
+        const size = byteCount(text)
+        if (size > (line._terms ?? usualTerms).messageSize) {
+            source._callID = undefined
+            // Before the server has said what it takes, it is asked for once it has.
+            if (line._terms) fail(new TrebuchetError("invalidArguments", `${source._target.targetIdentifier} makes a message of ${size} bytes`))
+            return
+        }
         source._line = line
         source._hasBegun = false
-        source._callID = String(this._nextNumber())
-        this._connection._send(line, ...source._request())
+        this._connection._write(line, text)
     }
 
     /** Asks for it again, or lets it go when nobody observes it by then. */
     private _later(source: Source, milliseconds: number): void {
         this._world.clearTimeout(source._timer)
         if (this._connection._isClosed) return
-        const look = (): void => (source._listeners._count ? this._begin(source) : this._release(source))
+        const look = (): void => (source._listeners.size ? this._begin(source) : this._release(source))
         source._timer = this._world.setTimeout(look, milliseconds)
     }
 
@@ -91,7 +100,7 @@ export class Streams {
         source._failed(error)
         // What may pass is asked for again; other errors wait for the next connection. Who listens to events is done with them.
         const { code, retryAfter } = error
-        if (source._listeners._count && (code === "rateLimited" || code === "unavailable")) {
+        if (source._listeners.size && (code === "rateLimited" || code === "unavailable")) {
             const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
             this._later(source, wait * (1 + this._world.random()))
         }
@@ -100,7 +109,7 @@ export class Streams {
     // What the connection tells
 
     _opened(): void {
-        for (const source of this._active) if (source._listeners._count) this._begin(source)
+        for (const source of this._active) if (source._listeners.size) this._begin(source)
     }
 
     _lost(line: Line): void {

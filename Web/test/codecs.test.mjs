@@ -126,3 +126,12 @@ test("a number of very many digits is read in no time", { timeout: 20_000 }, () 
     const digits = "1" + "0".repeat(500_000) + "1"
     assert.equal(exact.parse(`[${digits}]`)[0].text, digits)
 })
+
+test("exact: a text with millions of escapes is read", () => {
+    const text = "\n".repeat(9_000_000)
+    const [read, number] = exact.parse(JSON.stringify([text + '"12345678901234567890', 0]).replace(/0\]$/, "12345678901234567890]"))
+    assert.equal(read.length, text.length + 21)
+    assert.equal(String(number), "12345678901234567890")
+    assert.deepEqual(exact.parse('["\\\\",12345678901234567890]').map(String), ["\\", "12345678901234567890"])
+    assert.equal(exact.parse('{"a\\"12345678901234567890":"12345678901234567890"}')['a"12345678901234567890'], "12345678901234567890")
+})

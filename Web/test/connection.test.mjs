@@ -555,3 +555,46 @@ test("addresses", async () => {
     }
     assert.throws(() => connect("nonsense"))
 })
+
+test("asked to while it connects, it asks for a token anew: the one that was given may be somebody else's", async () => {
+    const world = new World()
+    let who = "ada"
+    const client = world.connect({ token: async () => who })
+    await settle()
+    const [first] = world.sockets
+    who = "bob"
+    client.reconnect()
+    await settle()
+    assert.equal(world.sockets.length, 2)
+    assert.ok(first.wasClosed)
+    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.bob"])
+    first.open()
+    assert.deepEqual(first.sent, [])
+    world.socket.greet()
+    assert.equal(phase(client), "live")
+    await world.pass(10_000)
+    assert.equal(phase(client), "live")
+    client.close()
+    assert.equal(world.timers.size, 0)
+})
+
+test("a line that is left to its calls and dies while the page is hidden is found when it is shown", async () => {
+    const world = new World()
+    const client = await world.live()
+    const first = world.socket
+    const call = client.actor("a").call("f()", [], { timeout: 0 })
+    client.reconnect()
+    await settle()
+    world.socket.greet()
+    world.visible = false
+    world.wake()
+    await world.pass(40_000)
+    world.visible = true
+    first.take()
+    world.wake()
+    assert.deepEqual(first.take("hello"), [{}])
+    world.socket.receive("hello", { limits: {} })
+    await world.pass(10_000)
+    await assert.rejects(call, { code: "unknownOutcome" })
+    assert.equal(phase(client), "live")
+})

@@ -429,18 +429,28 @@ test("what nobody wrote without a connection is nobody's, though somebody signs 
     }
 })
 
-withDaemon("what cannot be kept is refused, and too many that wait are", async (make) => {
+withDaemon("what cannot be kept is sent while there is a connection, and else refused; too many that wait are refused", async (make) => {
     const kept = new MemoryPending()
     const ada = make({ pending: kept, pendingWrites: 2 })
     const todos = ada.collection("todos")
     const query = todos.query()
     query.subscribe(() => {})
     await until(query, (items) => items)
-    kept.isFull = true
-    const lost = todos.create({ id: 1 })
-    assert.equal(query.getSnapshot().length, 1)
-    assert.equal(await reasonOf(lost), "unavailable")
-    assert.equal(query.getSnapshot().length, 0)
+    const told = []
+    const report = globalThis.reportError
+    globalThis.reportError = ({ message }) => told.push(message)
+    try {
+        kept.isFull = true
+        for (const id of [0, 1]) assert.equal(await reasonOf(todos.create({ id })), "done")
+        assert.equal(told.length, 1)
+        assert.match(told[0], /it is full/)
+        for (const id of [0, 1]) await reasonOf(todos.delete(id))
+        const away = services("ws://127.0.0.1:1", { WebSocket, pending: kept })
+        assert.equal(await reasonOf(away.collection("todos").create({ id: 1 })), "unavailable")
+        away.close()
+    } finally {
+        globalThis.reportError = report
+    }
     kept.isFull = false
     const results = [2, 3, 4].map((id) => reasonOf(todos.create({ id })))
     assert.deepEqual(await Promise.all(results), ["done", "done", "rateLimited"])
@@ -598,4 +608,31 @@ withDaemon("a renewal that ends when another tab has signed in does not undo tha
     assert.deepEqual(await one.auth.refresh(), guest)
     delete storage.getItem
     assert.deepEqual(await other.auth.refresh(), guest)
+})
+
+test("a write that the server cannot read is refused, and none of those beside it", limits, async () => {
+    const daemon = await Daemon.start()
+    const kept = new MemoryPending()
+    const away = services("ws://127.0.0.1:1", { WebSocket, pending: kept.tab() })
+    let app
+    try {
+        for (let index = 0; index < 40; index++) away.collection("notes").create({ id: "kept" + index, text: index === 17 ? "\ud83d" : "note" })
+        await kept.until(() => kept.writes.size === 40)
+        away.close()
+        const refused = []
+        app = services(daemon.url, { WebSocket, pending: kept.tab(), refused: ({ id, error }) => refused.push([id, error.code]) })
+        await live(app)
+        let deep = {}
+        for (let depth = 0; depth < 60; depth++) deep = { deep }
+        const results = Array.from({ length: 40 }, (_, index) => reasonOf(app.collection("notes").create({ id: "new" + index, text: index % 9 === 5 ? deep : "note" })))
+        const bad = [5, 14, 23, 32]
+        assert.deepEqual(await Promise.all(results), Array.from({ length: 40 }, (_, index) => (bad.includes(index) ? "invalidArguments" : "done")))
+        await kept.until(() => kept.writes.size === 0)
+        assert.equal((await app.collection("notes").get({ limit: 100 })).documents.length, 39 + 36)
+        assert.deepEqual(refused.sort(), ["kept17", ...bad.map((index) => "new" + index)].sort().map((id) => [id, "invalidArguments"]))
+    } finally {
+        away.close()
+        app?.close()
+        await daemon.end()
+    }
 })

@@ -3,8 +3,10 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import v8 from "node:v8"
 import vm from "node:vm"
+import { exact } from "../dist/trebuchet-exact.js"
 import { LiveCollection } from "../.build/services/collection.js"
-import { JoinedRoom } from "../.build/services/room.js"
+import { LiveQuery } from "../.build/services/query.js"
+import { OpenRoom } from "../.build/services/room.js"
 import { until } from "./daemon.mjs"
 import { live, withDaemon } from "./services-world.mjs"
 
@@ -124,8 +126,8 @@ function roomOver(answer, presence) {
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
     const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
-    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { _add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
-    return { room: new JoinedRoom(backend, "chat-lobby", presence, () => {}), called }
+    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
 
 test("who is kept out of a room leaves it at once", async () => {
@@ -133,6 +135,7 @@ test("who is kept out of a room leaves it at once", async () => {
         const { room, called } = roomOver(() => {
             throw Object.assign(new Error(), { code: "application", data: { [reason]: {} } })
         })
+        await room._joined
         await new Promise(setImmediate)
         await room.leave()
         assert.equal(room.status.getSnapshot().phase, "left")
@@ -142,6 +145,7 @@ test("who is kept out of a room leaves it at once", async () => {
 
 test("a presence has what the encoder of its own writes", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
+    await room._joined
     assert.deepEqual(called[0][1][0], { cells: [2n ** 60n], none: undefined })
     assert.equal(room.presence.cells[0], 2n ** 60n)
 })
@@ -149,7 +153,7 @@ test("a presence has what the encoder of its own writes", async () => {
 test("queries that nobody holds are forgotten", async () => {
     v8.setFlagsFromString("--expose-gc")
     const collect = vm.runInNewContext("gc")
-    const collection = new LiveCollection({ _account: "", _options: {}, _changes: { _add() {} } }, "todos")
+    const collection = new LiveCollection({ _account: "", _json: JSON, _options: {}, _changes: { add() {} } }, "todos")
     const held = collection.query({ limit: 1 })
     for (let index = 0; index < 100; index++) {
         collection.query({ where: { title: String(index) } })
@@ -161,4 +165,106 @@ test("queries that nobody holds are forgotten", async () => {
         collect()
     }
     assert.equal(collection.query({ limit: 1 }), held)
+})
+
+const turns = async () => {
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+}
+const unreadable = () => {
+    throw Object.assign(new Error("half of a surrogate pair"), { code: "invalidArguments" })
+}
+
+test("a presence that the server cannot read keeps nobody out, and the next one is shown", async () => {
+    const answer = (target, [presence]) => {
+        if (presence?.v === "bad") unreadable()
+        return { token: "t", session: "s", events: { epoch: "e", last: 0 } }
+    }
+    const { room, called } = roomOver(answer, { v: "bad" })
+    await until(room.status, ({ phase }) => phase === "joined")
+    assert.equal(room.status.getSnapshot().error.code, "invalidArguments")
+    room.set({ v: "good" })
+    await until(room.status, ({ phase, error }) => phase === "joined" && !error)
+    room.set({ v: "bad" })
+    await until(room.status, ({ error }) => error)
+    assert.equal(room.status.getSnapshot().phase, "joined")
+    room.set({ v: "better" })
+    await until(room.status, ({ error }) => !error)
+    assert.deepEqual(called.map(([name, [presence]]) => [name, presence?.v]), [
+        ["join", "bad"], ["join", undefined], ["setPresence", "good"], ["setPresence", "bad"], ["setPresence", "better"],
+    ])
+})
+
+test("a room that could not be joined is left at once, whatever the reason", async () => {
+    for (const code of ["invalidArguments", "actorNotFound", "unauthorized"]) {
+        const { room, called } = roomOver(() => {
+            throw Object.assign(new Error(), { code })
+        })
+        await until(room.status, ({ phase }) => phase === "failed")
+        assert.equal(await codeOf(room.publish("say", 1)), code)
+        await room.leave()
+        assert.equal(room.status.getSnapshot().phase, "left")
+        assert.deepEqual(called.map(([name]) => name), ["join"], code)
+    }
+})
+
+test("what somebody publishes is what it was then, and goes out as nobody else", async () => {
+    let release
+    const gate = new Promise((resolve) => (release = resolve))
+    const published = []
+    const { room, backend } = roomOver(async (target, [, payload]) => {
+        if (target.startsWith("join")) return { token: "t", session: "s", events: { epoch: "e", last: 0 } }
+        await gate
+        return published.push(payload)
+    })
+    await until(room.status, ({ phase }) => phase === "joined")
+    const payload = { x: 1 }
+    const results = [1, 2, 3].map((x) => {
+        payload.x = x
+        return codeOf(room.publish("say", payload))
+    })
+    await turns()
+    assert.equal(room._publishing, 3)
+    backend._account = "bob"
+    results.push(codeOf(room.publish("say", { x: 4 })))
+    release()
+    // The first was sent already.
+    assert.deepEqual(await Promise.all(results), ["done", "unauthenticated", "unauthenticated", "done"])
+    assert.deepEqual(published, [{ x: 1 }, { x: 4 }])
+    assert.equal(room._publishing, 0)
+})
+
+withGuests("who signs out has published before what he wanted to", async (make) => {
+    const [ada, bob] = [await make(), await make()]
+    const theirs = bob.room("chat-lobby")
+    const heard = []
+    theirs.subscribe("say", ({ payload }) => heard.push(payload))
+    const mine = ada.room("chat-lobby", {})
+    for (const room of [mine, theirs]) await until(room.status, ({ phase }) => phase === "joined")
+    const results = Array.from({ length: 50 }, (_, index) => codeOf(mine.publish("say", index)))
+    await ada.auth.signOut()
+    assert.deepEqual(new Set(await Promise.all(results)), new Set(["done"]))
+})
+
+test("what cannot be written as JSON is refused by a promise, and exact numbers are written and kept", async () => {
+    const kept = []
+    const pending = { claim: async () => true, add: async (write) => void kept.push(structuredClone(write)) }
+    const collectionOf = (options, _json) =>
+        new LiveCollection({ _account: "", _json, _options: options, _store: pending, _mine: new Set(), _changes: { add() {} } }, "todos")
+    const plain = collectionOf({}, JSON)
+    assert.equal(await codeOf(plain.update("a", { n: 2n ** 60n })), "invalidArguments")
+    const numbers = collectionOf({ json: exact }, exact)
+    const [number] = exact.parse("[12345678901234567890]")
+    numbers.update("a", { n: 2n ** 60n, number }).catch(() => {})
+    for (const end = Date.now() + 20_000; !kept.length; await new Promise(setImmediate)) assert.ok(Date.now() < end)
+    assert.match(kept[0].json, /"n":1152921504606846976,"number":12345678901234567890/)
+})
+
+test("pages grow to what the server shows at most, and no further", () => {
+    const backend = { _account: "", _line: 1, _isLive: false }
+    const query = new LiveQuery({ _backend: backend, _pending: [] }, { conditions: [], order: [], limit: 9_990 })
+    for (const limit of [10_000, 10_000]) {
+        query._result = { revision: 1, hasMore: true, documents: Array.from({ length: query._query.limit }, (_, id) => ({ id: String(id), fields: {} })) }
+        query.more()
+        assert.equal(query._query.limit, limit)
+    }
 })

@@ -2,13 +2,15 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { commands, perform } from "../.build/services/commands.js"
+import { exact } from "../dist/trebuchet-exact.js"
 import { Cursor } from "../.build/services/cursor.js"
 import { overlay, Uncertain } from "../.build/services/overlay.js"
 import { PendingWrites } from "../.build/services/pending.js"
 import { Position } from "../.build/services/position.js"
 import { matches, precedes, wireQuery } from "../.build/services/queries.js"
+import { batchOf } from "../.build/services/sent.js"
 import { delayAfter, pauseAfter, reasonOf } from "../.build/services/refusals.js"
-import { comparePlaces, isSame, merged } from "../.build/services/values.js"
+import { comparePlaces, copied, isSame, merged } from "../.build/services/values.js"
 
 const document = (id, fields = {}, more = {}) => ({ id, fields: { id, ...fields }, created: 1, revision: 1, createdAt: 5, updatedAt: 5, ...more })
 const { create, update, merge, increment, link, unlink, expire, delete: remove, check } = commands((command) => command)
@@ -179,14 +181,15 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     const writes = new PendingWrites("mine")
     const all = Array.from({ length: 40 }, () => writes._add([check("a")], 0))
     assert.deepEqual(all.map(({ number }) => number), Array.from({ length: 40 }, (_, index) => index + 1))
-    assert.equal(writes._batch().length, 32)
-    assert.deepEqual(writes._batch(), writes._batch())
+    assert.equal(batchOf(writes).length, 32)
+    assert.deepEqual(batchOf(writes), batchOf(writes))
+    assert.deepEqual(batchOf(writes, 1), [all[0]])
     all[3].isBeingKept = true
-    assert.equal(writes._batch().length, 3)
+    assert.equal(batchOf(writes).length, 3)
     for (const number of [1, 2]) writes._settle("mine", { number, revision: number })
     assert.equal(writes._settle("mine", { number: 3, revision: 2, error: { notFound: { id: "a" } } }), all[2])
     assert.equal(writes._settle("mine", { number: 3, revision: 2 }), undefined)
-    assert.deepEqual(writes._batch(), [])
+    assert.deepEqual(batchOf(writes), [])
     assert.equal(writes._all.length, 39)
     writes._forget(1)
     assert.deepEqual(writes._all.slice(0, 2), [all[1], all[3]])
@@ -195,11 +198,11 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     writes._forget(Infinity)
     assert.deepEqual([writes._all.length, writes._all[0]], [37, all[3]])
     // Those of a tab that is gone come first, and not together with one's own.
-    writes._adopt([{ secret: "theirs", number: 8, commands: [], time: 0 }, { secret: "theirs", number: 7, commands: [], time: 0 }])
-    assert.deepEqual(writes._batch().map(({ secret, number }) => secret + number), ["theirs7", "theirs8"])
+    writes._all.unshift({ secret: "theirs", number: 7, commands: [], time: 0 }, { secret: "theirs", number: 8, commands: [], time: 0 })
+    assert.deepEqual(batchOf(writes).map(({ secret, number }) => secret + number), ["theirs7", "theirs8"])
     const large = new PendingWrites("large")
     for (let index = 0; index < 3; index++) large._add([update("a", { text: "x".repeat(200_000) })], 0)
-    assert.equal(large._batch().length, 1)
+    assert.equal(batchOf(large).length, 1)
     const done = new PendingWrites("done")
     for (let number = 1; number <= 1003; number++) done._settle("done", { ...done._add([], 0), revision: 5000 + number })
     done._forget(10)
@@ -276,4 +279,46 @@ test("what may pass is repeated after its time, and the rest is for good", () =>
     assert.equal(pauseAfter({ code: "unauthenticated" }, 2, ""), undefined)
     assert.deepEqual([0, 1, 6, 7, 99].map(delayAfter), [100, 200, 6400, 10_000, 10_000])
     assert.equal(reasonOf(application({ closed: {} })), "closed")
+})
+
+test("a condition is what JSON makes of it, and none is left out", () => {
+    const due = new Date(5000)
+    const wire = (where) => JSON.parse(JSON.stringify(wireQuery({ where }))).conditions
+    const equal = (value) => [{ field: "due", comparison: "equal", value }]
+    assert.deepEqual(wire({ due }), equal(due.toISOString()))
+    assert.deepEqual(wire({ due: undefined }), equal(null))
+    assert.deepEqual(wire({ due: ["a"] }), equal(["a"]))
+    assert.deepEqual(wire({ due: { greater: due, less: undefined } }), [
+        { field: "due", comparison: "greater", value: due.toISOString() }, { field: "due", comparison: "less", value: null },
+    ])
+    const number = exact.parse("[12345678901234567890]")[0]
+    assert.deepEqual(wireQuery({ where: { due: number } }).conditions, equal(number))
+})
+
+test("numbers that a double cannot hold are numbers", () => {
+    const [large, larger] = exact.parse("[12345678901234567890,12345678901234577891]")
+    const a = document("a", { n: large })
+    assert.ok(comparePlaces(large, larger) < 0 && comparePlaces(large, 1) > 0 && comparePlaces(large, "") < 0)
+    assert.ok(matches(a, wireQuery({ where: { n: { greater: 5 } } }).conditions))
+    assert.equal(perform(update("a", { m: large }), a, 2, 9).fields.m, large)
+    assert.equal(perform(create({ id: "b", m: [large] }), undefined, 2, 9).fields.m[0], large)
+    assert.deepEqual(merged({ a: large, b: 2n }, { c: larger }), { a: large, b: 2n, c: larger })
+    assert.deepEqual(merged({ a: { b: 1 } }, { a: 5n }), { a: 5n })
+})
+
+test("a copy is what JSON makes of it, and numbers keep their digits", () => {
+    const number = exact.parse("[12345678901234567890]")[0]
+    const value = { at: new Date(5), all: [{ n: 2n ** 60n }], number, own: { toJSON: () => ({ at: new Date(6) }) } }
+    const copy = copied(value)
+    assert.deepEqual(copy, { at: new Date(5).toISOString(), all: [{ n: 2n ** 60n }], number, own: { at: new Date(6).toISOString() } })
+    assert.notEqual(copy.all[0], value.all[0])
+    assert.equal(copy.number, number)
+})
+
+test("a document that is made here has its creator", () => {
+    const result = { revision: 5, hasMore: false, documents: [] }
+    const shown = (where, account) => overlay(result, wireQuery({ where }), [write(1, create({ id: "a" }), { account })], 5).length
+    assert.equal(shown({ $creator: "ada" }, "ada"), 1)
+    assert.equal(shown({ $creator: "ada" }, "bob"), 0)
+    assert.equal(shown({ $creator: null }, ""), 1)
 })

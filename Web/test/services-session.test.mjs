@@ -10,6 +10,8 @@ class Server {
     good = new Map()
     gate = Promise.resolve()
     asked = 0
+    ended = []
+    reconnects = 0
 
     close() {
         this.gate = new Promise((resolve) => (this.open = resolve))
@@ -21,7 +23,10 @@ class Server {
     }
     async call(target, [token]) {
         if (target.startsWith("signIn(")) return this.grant(token)
-        if (target === "signOut(_:)") return void this.good.delete(token)
+        if (target === "signOut(_:)") {
+            this.ended.push(this.good.get(token))
+            return void this.good.delete(token)
+        }
         assert.equal(target, "refresh(_:)")
         this.asked++
         const id = this.good.get(token)
@@ -32,7 +37,7 @@ class Server {
         return grant
     }
     tab(storage) {
-        const client = { actor: () => ({ call: (...args) => this.call(...args) }), status: { getSnapshot: () => ({}) }, reconnect() {} }
+        const client = { actor: () => ({ call: (...args) => this.call(...args) }), status: { getSnapshot: () => ({}) }, reconnect: () => void this.reconnects++ }
         const owner = { client, _anonymous: () => client, _leave() {}, _sent: async () => {}, _accountChanged() {} }
         return new Session(owner, { storage }, "key")
     }
@@ -165,3 +170,68 @@ test("a sign-in that the storage does not take is one all the same, until the si
         tab._keepAgain()
         assert.equal(storage.all.size, 0)
     }))
+
+test("a tab is who has signed in in another one, from the next connection on", async () => {
+    const [server, storage] = [new Server(), new MemoryStorage()]
+    const [one, other] = [server.tab(storage), server.tab(storage)]
+    await one.signInWithToken("x")
+    await other.signInWithToken("y")
+    const before = server.reconnects
+    one._look({ key: "another" })
+    assert.equal(server.reconnects, before)
+    one._look({ key: "key" })
+    assert.equal(server.reconnects, before + 1)
+    await one._token()
+    assert.equal(nameOf(one), "y")
+    assert.equal(userIn(storage), "y")
+    // All is cleared: no key.
+    storage.all.clear()
+    one._look({ key: null })
+    assert.equal(await one._token(), undefined)
+    assert.equal(nameOf(one), undefined)
+})
+
+test("who signs out in a tab that shows somebody else than the storage ends nothing of that one", async () => {
+    const [server, storage] = [new Server(), new MemoryStorage()]
+    const [one, other] = [server.tab(storage), server.tab(storage)]
+    await one.signInWithToken("x")
+    await other.signInWithToken("y")
+    await one.signOut()
+    assert.deepEqual(server.ended, [])
+    assert.equal(userIn(storage), "y")
+    await one._token()
+    assert.equal(nameOf(one), "y")
+})
+
+test("a storage that may not be read keeps nothing, and ends nothing", () =>
+    withFull(async (storage) => {
+        storage.isFull = true
+        storage.getItem = () => {
+            throw new Error("SecurityError")
+        }
+        const tab = new Server().tab(storage)
+        assert.equal(tab.getSnapshot().phase, "signedOut")
+        await tab.signInWithToken("x")
+        assert.equal((await tab.refresh()).id, "x")
+    }))
+
+test("two attempts that ask for a token at once have the same one", async () => {
+    const server = new Server()
+    const tab = server.tab(new MemoryStorage())
+    await tab.signInWithToken("x")
+    assert.deepEqual(await Promise.all([tab._token(), tab._token()]), ["access1", "access1"])
+    assert.equal(server.asked, 0)
+})
+
+test("what is no session in the storage is none", async () => {
+    for (const text of ["{not json", "{}", "null", "5", '{"token":5,"user":{"id":"x"}}', '{"token":"x","user":{}}', '{"token":"x"}']) {
+        const [server, storage] = [new Server(), new MemoryStorage()]
+        storage.setItem("key", text)
+        const tab = server.tab(storage)
+        assert.equal(tab.getSnapshot().phase, "signedOut")
+        tab._look({ key: "key" })
+        assert.equal(await tab._token(), undefined)
+        await tab.signInWithToken("x")
+        assert.equal(userIn(storage), "x")
+    }
+})

@@ -558,3 +558,33 @@ test("an event that cannot be read ends its listeners, and is not left out", asy
     for (const number of [1, 2, 3]) data(world.socket, number, number)
     assert.deepEqual([seen, errors], [[1], ["internal"]])
 })
+
+test("a stream whose request is larger than the server takes fails, and ends no connection", async () => {
+    const world = new World()
+    const client = await world.live({}, { messageSize: 2 << 20 })
+    const filter = (bytes) => client.actor("todos").state().filter({ where: { path: "/x", op: "eq", value: "x".repeat(bytes) } })
+    const [fits, tooLarge] = [filter(1.5 * (1 << 20)), filter(2 << 20)]
+    for (const state of [fits, tooLarge]) state.subscribe(() => {})
+    await settle()
+    const look = () => assert.deepEqual([fits, tooLarge].map(({ status }) => status.getSnapshot().error?.code), [undefined, "invalidArguments"])
+    look()
+    assert.equal(world.socket.take("invocation").length, 1)
+    // Also on a new connection, before the server has said what it takes.
+    client.reconnect()
+    await settle()
+    world.socket.open()
+    assert.equal(world.socket.take("invocation").length, 0)
+    world.socket.receive("hello", { limits: { messageSize: 2 << 20 } })
+    await settle()
+    assert.equal(world.socket.take("invocation").length, 1)
+    look()
+})
+
+test("who iterates over a state of a closed client is told, also where somebody observes it already", async () => {
+    const world = new World()
+    const client = await world.live()
+    const state = client.actor("todos").state()
+    state.subscribe(() => {})
+    client.close()
+    for (let turn = 0; turn < 2; turn++) await assert.rejects(state[Symbol.asyncIterator]().next(), { code: "unavailable" })
+})

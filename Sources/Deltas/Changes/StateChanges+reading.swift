@@ -31,7 +31,7 @@ extension StateChanges {
             guard !bytes.isEmpty else { throw StateChangesError("a '\(kind)' has no value") }
             do {
                 return try bytes.withUnsafeBytes {
-                    try (StateChanges.coder ?? ValueCoder(version: .v3)).decode(type, from: $0)
+                    try (StateChanges.coder ?? ValueCoder()).decode(type, from: $0)
                 }
             } catch {
                 throw StateChangesError("\(error)")

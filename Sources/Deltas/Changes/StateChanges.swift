@@ -97,7 +97,7 @@ public struct StateChanges: Sendable {
         let offset = bytes.count
         do {
             var buffer = ByteBuffer()
-            try (Self.coder ?? ValueCoder(version: .v3)).encode(value, into: &buffer)
+            try (Self.coder ?? ValueCoder()).encode(value, into: &buffer)
             bytes.append(contentsOf: buffer.bytes)
         } catch {
             // The error will be that of the whole value, which is sent now.

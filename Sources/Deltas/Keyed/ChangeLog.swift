@@ -2,7 +2,7 @@
 ///
 /// Elements are noted by their ids and read when the changes are taken: each is written at most once however often it was
 /// changed, and the log holds no copy that would make the next change in place copy the element.
-struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Element.ID: Sendable {
+package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Element.ID: Sendable {
     enum Step: Sendable {
         case add(id: Element.ID, index: Int)
         /// Was removed later; what comes between counts on its place.

@@ -1,6 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 internal import Synchronization
+package import Transports
 
 /// Certificates, keys and rules that many connections share.
 ///

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Transports
 
 /// Errors of OpenSSL as ours, with its text.
 enum TLSFailure {

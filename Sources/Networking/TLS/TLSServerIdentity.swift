@@ -1,4 +1,5 @@
 internal import Synchronization
+package import Transports
 
 /// A server's certificates, which may be read anew while it runs.
 package final class TLSServerIdentity: Sendable {

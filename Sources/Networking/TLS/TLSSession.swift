@@ -1,6 +1,7 @@
 internal import Bytes
 internal import COpenSSL
 internal import Glibc
+internal import Transports
 
 /// Buffers that the TLS connections of a reactor use in turn.
 final class TLSBuffers {

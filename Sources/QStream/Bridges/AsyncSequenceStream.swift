@@ -39,7 +39,8 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
     ///
     /// It does not keep the relay alive.
     public init(_ relay: StateRelay<Value>) {
-        let (value, later) = relay.currentAndLater()
+        let (value, version) = relay.current
+        let later = relay.stream(after: version)
         self.init(Outlet(value)) { outlet in
             for await value in later { await outlet.emitAlone(value) }
         }

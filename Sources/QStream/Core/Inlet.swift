@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 
 /// One who is attached to an outlet.

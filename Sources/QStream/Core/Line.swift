@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 
 /// Tasks that pass one at a time, in the order in which they came: what keeps values in order.

@@ -1,3 +1,5 @@
+internal import Relays
+
 /// How many values wait in front of something that is busy.
 public enum BufferingPolicy: Sendable, Hashable {
     /// As many as come.

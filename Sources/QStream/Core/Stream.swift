@@ -1,3 +1,5 @@
+@_exported public import class Relays.AsyncBinarySemaphore
+
 /// A wire that carries the values of one thing over time: anything that can be tapped, transformed and combined.
 ///
 /// Every operator keeps its newest value, so that ``currentValue()`` answers at each point of a chain. Streams have no

@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 
 /// Everything that one sent value causes, down to the last subscriber.

@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 
 /// Values handed from one task to another, one at a time: whoever pushes waits until the value has been taken.

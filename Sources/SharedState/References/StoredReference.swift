@@ -4,13 +4,11 @@ internal import Synchronization
 
 /// A value with its key: loads, subscribes, saves, and tells who reads it of changes.
 ///
-/// Two locks. `turn` is held while a caller changes its copy of the value; `contents` only to look or to store, and
-/// while it is held no code of others runs: values are released, observers told and keys called afterwards.
+/// Three locks. `turn` is held while a caller changes its copy of the value, so that versions come in the order of turns;
+/// `contents` and that of `newest`, always in this order, only to look or to store, and while they are held no code of others
+/// runs: values are released, observers told and keys called afterwards.
 final class StoredReference<Value: Sendable>: MutableReference, Observable {
     private struct Contents: Sendable {
-        var value: Value
-        /// Counts the changes of the value.
-        var version: UInt64 = 0
         var loads = Attempts()
         var saves = Attempts()
         var saveQueue = SaveQueue()
@@ -25,9 +23,10 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
     let key: (any SharedReaderKey<Value>)?
     private let id: SendableKey?
     private let store: SharedStore
-    private let contents: Mutex<Contents>
+    private let contents = Mutex(Contents())
     private let turn = Turn()
-    private let newest: StateRelay<SharedUpdates<Value>.Version>
+    /// The value.
+    private let newest: StateRelay<Value>
     private let registrar = ObservationRegistrar()
 
     /// A reference without a key: the value alone.
@@ -38,8 +37,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
         self.key = key
         self.id = id
         self.store = store
-        contents = Mutex(Contents(value: value))
-        newest = StateRelay(SharedUpdates.Version(value: value, number: 0))
+        newest = StateRelay(value)
     }
 
     deinit {
@@ -53,7 +51,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     var value: Value {
         registrar.access(self, keyPath: \.value)
-        return contents.withLock { $0.value }
+        return newest.currentValue
     }
 
     var isLoading: Bool {
@@ -80,33 +78,25 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         let (result, replaced) = try turn.take {
-            var copy = contents.withLock { $0.value }
+            var copy = newest.currentValue
             let result = try body(&copy)
             return (result, exchange(copy))
         }
-        publish(replaced)
+        tell(replaced)
         if saves, key is any SharedKey<Value> { save(.didSet) }
         return result
     }
 
-    /// What a change leaves to do once its turn is over.
-    private struct Exchange {
-        let old: Value
-        let new: SharedUpdates<Value>.Version
-    }
-
-    private func exchange(_ value: Value) -> Exchange {
-        contents.withLock { contents in
-            let old = contents.value
-            contents.value = value
-            contents.version += 1
-            return Exchange(old: old, new: SharedUpdates.Version(value: value, number: contents.version))
+    /// Returns the value that was there, to be released once the turn is over.
+    private func exchange(_ value: Value) -> Value {
+        newest.update { newest in
+            defer { newest = value }
+            return newest
         }
     }
 
-    private func publish(_ exchange: Exchange) {
-        // Two threads may come here in the other order than they had their turns.
-        let replaced = newest.update { $0.advance(to: exchange.new) }
+    /// Tells observers of a change whose turn is over.
+    private func tell(_ replaced: Value) {
         _ = replaced
         registrar.withMutation(of: self, keyPath: \.value) {}
     }
@@ -126,7 +116,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
         _ context: LoadContext<Value>, whenDone: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
         guard let key else { return whenDone(.success(())) }
-        let (number, version) = contents.withLock { ($0.loads.begin(), $0.version) }
+        let (number, version) = contents.withLock { ($0.loads.begin(), newest.version) }
         registrar.withMutation(of: self, keyPath: \.progress) {}
         let continuation = LoadContinuation<Value> { [weak self] result in
             self?.endLoad(number, begunAt: version, result)
@@ -137,16 +127,16 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     /// A load does not undo what was set or sent after it began: what it read may be older.
     private func endLoad(_ number: UInt64, begunAt version: UInt64, _ result: Result<Value?, any Error>) {
-        let exchange: Exchange? = turn.take {
+        let replaced: Value? = turn.take {
             let isWanted = contents.withLock { contents in
                 guard contents.loads.end(number) else { return false }
                 contents.loadError = result.failure
-                return contents.version == version
+                return newest.version == version
             }
             guard isWanted, case .success(let value) = result else { return nil }
             return self.exchange(value ?? initialValue)
         }
-        if let exchange { publish(exchange) }
+        if let replaced { tell(replaced) }
         registrar.withMutation(of: self, keyPath: \.progress) {}
     }
 
@@ -202,7 +192,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     private func nextSave() -> (SaveQueue.Save, UInt64, Value)? {
         contents.withLock { contents in
-            contents.saveQueue.next().map { ($0, contents.saves.begin(), contents.value) }
+            contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
         }
     }
 

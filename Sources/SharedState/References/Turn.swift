@@ -1,10 +1,5 @@
+internal import Platform
 internal import Synchronization
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// The right to change a value: one thread has it at a time.
 ///
@@ -15,7 +10,7 @@ struct Turn: ~Copyable, Sendable {
     private let holder = Atomic<UInt>(0)
 
     func take<Output, Failure: Error>(_ body: () throws(Failure) -> Output) throws(Failure) -> Output {
-        let thread = Self.currentThread
+        let thread = currentThread
         precondition(
             holder.load(ordering: .relaxed) != thread,
             "a shared value is changed by the code that is changing it: "
@@ -28,13 +23,5 @@ struct Turn: ~Copyable, Sendable {
         }
         // Set by the closure, which the lock calls once. It may not return it: an output need not be Sendable.
         return try result!.get()
-    }
-
-    private static var currentThread: UInt {
-        #if canImport(Darwin)
-            UInt(bitPattern: pthread_self())
-        #else
-            pthread_self()
-        #endif
     }
 }

@@ -1,3 +1,6 @@
+// `IdentifiedArray` and `IdentifiedArrayOf`.
+@_exported public import IdentifiedArrays
+
 extension Reducer {
     /// Runs a child for the element that an action names, before the reducer itself.
     ///
@@ -9,7 +12,9 @@ extension Reducer {
         @ReducerBuilder<ElementState, ElementAction> element child: () -> Child,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
-    ) -> ForEachReducer<Self, ID, Child> where Child.State == ElementState, Child.Action == ElementAction {
+    ) -> ForEachReducer<Self, ID, Child>
+    where Child.State == ElementState, Child.Action == ElementAction, ElementState: Identifiable, ElementState.ID == ID
+    {
         ForEachReducer(
             parent: self, elements: elements, action: AnyCasePath(action), child: child(),
             location: CodeLocation(fileID, filePath, line, column))
@@ -17,7 +22,8 @@ extension Reducer {
 }
 
 /// A parent and a child for each element of a collection; made by `forEach`.
-public struct ForEachReducer<Parent: Reducer, ID: Hashable & Sendable, Child: Reducer>: Reducer {
+public struct ForEachReducer<Parent: Reducer, ID: Hashable & Sendable, Child: Reducer>: Reducer
+where Child.State: Identifiable, Child.State.ID == ID {
     public typealias Body = Never
     let parent: Parent
     let elements: any WritableKeyPath<Parent.State, IdentifiedArray<ID, Child.State>> & Sendable

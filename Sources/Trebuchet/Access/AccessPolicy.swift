@@ -1,3 +1,4 @@
+internal import Platform
 public import WebSockets
 
 /// Why a client may not come in.

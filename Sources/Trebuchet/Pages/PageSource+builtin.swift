@@ -1,11 +1,14 @@
 internal import WebSockets
 
 extension PageSource {
-    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, with `/trebuchet-exact.js`, `/dom.js` and `/svelte.js`, as
-    /// they belong to this version of the server: a page imports them as modules, without a build.
+    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, with `/trebuchet-rooms.js`, `/trebuchet-writes.js`
+    /// and `/trebuchet-offline.js`, which the latter loads when it needs them, `/trebuchet-exact.js`, `/dom.js` and `/svelte.js`, as they belong to this version of
+    /// the server: a page imports them as modules, without a build.
     public static var clientLibrary: PageSource {
         let files = [
             ("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services),
+            ("/trebuchet-rooms.js", WebFiles.rooms), ("/trebuchet-writes.js", WebFiles.writes),
+            ("/trebuchet-offline.js", WebFiles.offline),
             ("/trebuchet-exact.js", WebFiles.exact), ("/dom.js", WebFiles.dom), ("/svelte.js", WebFiles.svelte),
         ]
         return PageSource(

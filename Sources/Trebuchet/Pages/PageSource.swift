@@ -1,6 +1,6 @@
 internal import Glibc
-public import Networking
-public import WebSockets
+internal import Networking
+internal import WebSockets
 
 /// Where pages of a server come from: a folder, the memory, or what comes with the server.
 public struct PageSource: Sendable {

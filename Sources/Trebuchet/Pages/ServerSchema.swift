@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Networking
 internal import WebSockets
 
 #if canImport(FoundationEssentials)
@@ -7,37 +6,6 @@ internal import WebSockets
 #else
     internal import Foundation
 #endif
-
-/// A type of actors as its dispatch table knows it.
-struct ActorTypeDescription: Encodable, Sendable {
-    struct Method: Encodable, Sendable {
-        /// `addTodo(title:)`
-        let target: String
-        let arguments: Int
-        let isIdempotent: Bool
-        let isGeneric: Bool
-
-        private enum CodingKeys: String, CodingKey {
-            case target, arguments
-            case isIdempotent = "idempotent"
-            case isGeneric = "generic"
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(target, forKey: .target)
-            try container.encode(arguments, forKey: .arguments)
-            // What says nothing is left out.
-            if isIdempotent { try container.encode(true, forKey: .isIdempotent) }
-            if isGeneric { try container.encode(true, forKey: .isGeneric) }
-        }
-    }
-
-    let type: String
-    let methods: [Method]
-    var states: [String]
-    var events: [String]
-}
 
 /// What a server hosts: `{"actors":{"todos":"Demo.TodoList"},"types":[…]}`.
 struct ServerSchema: Encodable {

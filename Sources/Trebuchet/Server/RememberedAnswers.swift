@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import Synchronization
 
 /// The answers of `@Idempotent` calls that a server keeps: a memory for each of its reactors, of the connections that live

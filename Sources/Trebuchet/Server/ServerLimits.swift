@@ -164,12 +164,6 @@ public struct ServerLimits: Sendable {
 
     private static let quarterOfMemory = MachineMemory.bytes / 4
 
-    /// `messageSize` where values are in base64.
-    var messageSizeInBase64: Int {
-        let (sum, overflow) = messageSize.addingReportingOverflow(messageSize / 3 + 4)
-        return overflow ? messageSize : sum
-    }
-
     var hasRates: Bool {
         callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty
     }

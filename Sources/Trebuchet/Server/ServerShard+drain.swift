@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import WebSockets
 
 extension ServerShard {

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// What a server keeps on one reactor: its sessions there, the actors they have called, and the memory that every call
@@ -8,6 +9,7 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: touched on its reactor alone.
 final class ServerShard: @unchecked Sendable {
     let states: ReactorShard
+    let reactor: Reactor
     let parts: ServerParts
     var willForgetAnswers = false
     /// The number of its reactor.
@@ -49,10 +51,11 @@ final class ServerShard: @unchecked Sendable {
     var outgoing: [(reactor: Reactor, answers: [@Sendable () -> Void])] = []
     var hasOutgoing = false
 
-    init(states: ReactorShard, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
+    init(states: ReactorShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
         self.index = index
         self.parts = parts
         self.states = states
+        self.reactor = reactor
         isGuarded = parts.limits.hasRates
         self.system = system
         reply.initialize(to: ByteBuffer())
@@ -63,7 +66,6 @@ final class ServerShard: @unchecked Sendable {
         reply.deallocate()
     }
 
-    var reactor: Reactor { states.reactor }
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
     var answers: RememberedAnswers { parts.answers }

@@ -1,17 +1,20 @@
 internal import Bytes
 internal import Networking
+internal import Platform
+internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
 /// One client's connection, as the server sees it: calls come in, answers and streams go out.
 ///
 /// `@unchecked Sendable`: everything runs on the shard's reactor.
-final class Session: @unchecked Sendable {
+final class Session: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
     let name: SessionName
     /// What carries its messages; one that does nothing once the connection is gone.
     private(set) var link: any MessageLink
-    let version: ProtocolVersion
+    /// How dates are written in what is sent.
+    let dates: DateForm
     private(set) var isOpen = true
     private var departure = Departure.none
     /// Whether nothing is begun any more: else a client that goes on calling would hold up the end of its server.
@@ -68,14 +71,14 @@ final class Session: @unchecked Sendable {
     var isLeaving: Bool { departure == .told }
 
     init(
-        _ link: any MessageLink, name: SessionName, version: ProtocolVersion, shard: ServerShard,
-        caller: Caller? = nil, stake: Stake? = nil, largestMessage: Int = .max
+        _ link: any MessageLink, name: SessionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
+        largestMessage: Int = .max, dates: DateForm = .milliseconds
     ) {
         self.name = name
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
         self.caller = caller
         self.link = link
-        self.version = version
+        self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
         seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
@@ -127,15 +130,15 @@ final class Session: @unchecked Sendable {
 
     private func handleRare(_ message: borrowing Message) throws(EnvelopeError) {
         switch message.kind {
-        case .hello where version == .v3: try greet(message)
-        case .response where version == .v3: try takeAnswer(message)
-        case .goAway where version == .v3: clientLeaves()
+        case .hello: try greet(message)
+        case .response: try takeAnswer(message)
+        case .goAway: clientLeaves()
         default: throw EnvelopeError("a client does not send \(message.kind) messages")
         }
     }
 
     /// Answers a message that makes no sense.
-    private func refuse(_ error: EnvelopeError) {
+    func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
@@ -149,14 +152,8 @@ final class Session: @unchecked Sendable {
 
     /// Says what is wrong where no call or stream is known to which it could be said.
     func tell(_ code: ErrorCode, _ message: String) {
-        guard version != .v3 else {
-            return link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
-        }
-        // The older versions have no kind for it: an answer to no call of theirs, whose identifiers are UUIDs.
-        fail(Self.noCall, TrebuchetError(.invalidArguments, message))
+        link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
     }
-
-    private static let noCall = Array("00000000-0000-0000-0000-000000000000".utf8)
 
     /// Tells the client what its connection is called and what may be sent over it. The first time is free.
     private func greet(_ message: borrowing Message) throws(EnvelopeError) {
@@ -254,11 +251,11 @@ final class Session: @unchecked Sendable {
     @inline(__always)
     func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) {
         if let result {
-            let count = EnvelopeWriter.responseCount(callID: callID.count, result: result.count, version: version)
+            let count = EnvelopeWriter.responseCount(callID: callID.count, result: result.count)
             guard count <= largestMessage else { return fail(callID, tooLarge("the result", count)) }
         }
         if shard.states.hasMarked { catchUpStreams() }
-        link.send { EnvelopeWriter.response(callID: callID, result: result, version: version, into: &$0) }
+        link.send { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
     }
 
     /// What is said instead of a message that the client would end the connection for.
@@ -283,12 +280,12 @@ final class Session: @unchecked Sendable {
         link.send {
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
-                retryAfterMilliseconds: failure.retryAfterMilliseconds, version: version, into: &$0)
+                retryAfterMilliseconds: failure.retryAfterMilliseconds, into: &$0)
         }
     }
 
     func failure(_ error: any Error, of what: String) -> CallFailure {
-        CallFailure(error, of: what, coder: shard.states.coder(for: version), shard.parts.disclosure)
+        CallFailure(error, of: what, coder: shard.states.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
     }
 
@@ -340,14 +337,12 @@ final class Session: @unchecked Sendable {
     /// Tells the client to go to another server, and ends the streams.
     func drain(reconnectAfterMilliseconds: Int) {
         guard !isDraining else { return }
-        departure = version == .v3 ? .told : .heard
-        if version == .v3 {
-            link.send {
-                EnvelopeWriter.goAway(
-                    reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
-            }
-            link.askWhetherHeard()
+        departure = .told
+        link.send {
+            EnvelopeWriter.goAway(
+                reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
         }
+        link.askWhetherHeard()
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
     }
 

@@ -11,9 +11,6 @@ struct SessionName: Hashable {
 
 /// Gives connections their names, and reads them in messages.
 final class SessionNames: Sendable {
-    /// The field of the server's answer in the handshake that carries the name.
-    static let header = "Trebuchet-Session"
-
     /// Of this server, since it was made: another one, or the same program started again, has another.
     let instance = UInt64.random(in: 1 ... .max)
     private let reactors: UInt64
@@ -40,11 +37,6 @@ final class SessionNames: Sendable {
     /// As it stands in messages: at most 41 characters.
     func text(_ name: SessionName) -> String {
         [instance, name.number, name.secret].map { String($0, radix: 36) }.joined(separator: ".")
-    }
-
-    /// The `instance` of the server that has given a name; 0 when it is none of our servers.
-    static func server(of text: String?) -> UInt64 {
-        text?.split(separator: ".").first.flatMap { UInt64($0, radix: 36) } ?? 0
     }
 
     /// Nil when it is not a name that this server has given.

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// Tells of signals to the process, one reader for all who listen.

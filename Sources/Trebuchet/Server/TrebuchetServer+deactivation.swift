@@ -24,7 +24,7 @@ extension TrebuchetServer {
                 guard life.close() else { return false }
                 finish(actor, true)
                 if let record = parts.directory.record(ActorName(name)), record.actor === actor {
-                    record.home?.server?.didLetGo(record)
+                    record.home?.serverShard?.didLetGo(record)
                 }
                 return true
             }
@@ -64,10 +64,10 @@ extension TrebuchetServer {
         let (records, leaving) = parts.directory.onDemand
         await withTaskGroup(of: Void.self) { group in
             for record in records where record.hasDeactivation && !record.life.isGone {
-                let reactor = record.home?.reactor ?? shards[0].reactor
+                let loop = record.home?.reactor ?? shards[0].reactor
                 group.addTask { [parts] in
                     do {
-                        try await TimeLimit.run(ServerShard.deactivation, on: reactor) { try await record.deactivate() }
+                        try await TimeLimit.run(ServerShard.deactivation, on: loop) { try await record.deactivate() }
                     } catch {
                         parts.log("the server ends, and the deactivate() of actor '\(record.name)' failed: \(error)")
                     }

@@ -1,5 +1,6 @@
 internal import Distributed
 internal import Synchronization
+internal import TrebuchetActors
 
 /// What services ask of the server that hosts them.
 extension TrebuchetServer {

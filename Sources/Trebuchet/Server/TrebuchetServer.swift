@@ -1,8 +1,10 @@
 internal import Bytes
 public import Distributed
-public import Networking
+internal import Networking
 internal import Relays
 internal import Synchronization
+internal import Transports
+internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
@@ -71,7 +73,7 @@ public final class TrebuchetServer: Sendable {
         self.transport = transport
         self.access = access
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
-        let system = TrebuchetActorSystem(reactors: group.reactors)
+        let system = TrebuchetActorSystem(loops: group.reactors)
         let parts = ServerParts(
             reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
         system.serve(parts.directory, as: parts.answers.names.instance)
@@ -85,10 +87,11 @@ public final class TrebuchetServer: Sendable {
         self.claim = claim
         actorSystem = system
         self.parts = parts
-        shards = system.shards.enumerated().map { index, states in
+        shards = zip(system.shards, group.reactors).enumerated().map { index, place in
+            let (states, reactor) = place
             states.memory = parts.memory
             states.resumeTime = limits.resumeTime
-            return ServerShard(states: states, index: index, parts: parts, system: system)
+            return ServerShard(states: states, on: reactor, index: index, parts: parts, system: system)
         }
         for shard in shards {
             shard.siblings = shards
@@ -365,16 +368,15 @@ public final class TrebuchetServer: Sendable {
 
     // MARK: Clients in this process
 
-    func connectLocally(_ core: ClientCore, attempt: Int) async throws {
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         if state.withLock({ if case .stopping = $0 { true } else { false } }) {
             throw TransportError(.closed, "the server was shut down")
         }
         var caller: Caller?
         if !access.isOpen {
             // As if it came over the network, but from no origin and no address.
-            let headers = try await core.options.requestHeaders
             do {
-                caller = try await access.caller(HTTPRequestHead(target: "/", headers: headers), from: nil)
+                caller = try await access.caller(HTTPRequestHead(target: "/", headers: request.headers), from: nil)
             } catch {
                 // As a client at the other end of a socket would hear of it.
                 let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
@@ -385,9 +387,9 @@ public final class TrebuchetServer: Sendable {
         }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
-        let connection = LocalConnection(shard, core: core, number: attempt)
+        let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
         await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
-        await core.reactor.perform { core.connection.opened(connection.clientEnd, number: attempt) }
+        await receiver.loop.perform { receiver.opened(connection.clientEnd) }
     }
 
     // MARK: Looking inside

@@ -61,12 +61,12 @@ enum WebSocketSessions {
                     }
                 }
                 let session = WebSocketSession(
-                    shard, name, version: upgrade.subprotocol == nil ? .v1 : .v3, caller: caller, stake: stake,
-                    largestMessage: upgrade.request.headers[MessageSizes.header].flatMap { Int($0) } ?? .max)
+                    shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, stake: stake,
+                    largestMessage: upgrade.request.headers[HandshakeField.messageSize].flatMap { Int($0) } ?? .max)
                 guard upgrade.subprotocol != nil else {
-                    return .accept(session, messageBytes: limits.messageSizeInBase64)
+                    return .accept(session, messageBytes: LegacyLink.largestMessage(within: limits))
                 }
-                return .accept(session, headers: [SessionNames.header: shard.answers.names.text(name)])
+                return .accept(session, headers: [HandshakeField.session: shard.answers.names.text(name)])
             })
     }
 }
@@ -75,25 +75,23 @@ enum WebSocketSessions {
 private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// In the ping that asks whether the client has heard.
     private static let question = Array("heard".utf8)
-    /// Existing clients of versions 1 and 2 close on a frame over 16 KiB.
-    private static let legacyFragmentBytes = 8 << 10
 
     /// What its session is made of, until it is.
     private final class Pending {
         let shard: ServerShard
         let name: SessionName
-        let version: ProtocolVersion
+        let isLegacy: Bool
         let caller: Caller?
         let stake: Stake?
         let largestMessage: Int
 
         init(
-            _ shard: ServerShard, _ name: SessionName, _ version: ProtocolVersion, _ caller: Caller?, _ stake: Stake?,
+            _ shard: ServerShard, _ name: SessionName, _ isLegacy: Bool, _ caller: Caller?, _ stake: Stake?,
             _ largestMessage: Int
         ) {
             self.shard = shard
             self.name = name
-            self.version = version
+            self.isLegacy = isLegacy
             self.caller = caller
             self.stake = stake
             self.largestMessage = largestMessage
@@ -104,14 +102,16 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
     private var socket: Unmanaged<WebSocket>!
     private var session: Session!
+    /// Stands between the two of a client of version 1 or 2.
+    private var legacy: LegacyLink?
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
     init(
-        _ shard: ServerShard, _ name: SessionName, version: ProtocolVersion, caller: Caller?, stake: Stake?,
+        _ shard: ServerShard, _ name: SessionName, isLegacy: Bool, caller: Caller?, stake: Stake?,
         largestMessage: Int
     ) {
-        pending = Pending(shard, name, version, caller, stake, largestMessage)
+        pending = Pending(shard, name, isLegacy, caller, stake, largestMessage)
     }
 
     // MARK: WebSocketHandler
@@ -120,14 +120,24 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         self.socket = .passUnretained(socket)
         guard let made = pending else { return }
         pending = nil
-        if made.version != .v3 { socket.fragmentBytes = Self.legacyFragmentBytes }
+        guard made.isLegacy else {
+            session = Session(
+                self, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
+                largestMessage: made.largestMessage)
+            return
+        }
+        socket.fragmentBytes = LegacyLink.fragmentBytes
+        let legacy = LegacyLink(over: self)
+        self.legacy = legacy
         session = Session(
-            self, name: made.name, version: made.version, shard: made.shard, caller: made.caller, stake: made.stake,
-            largestMessage: made.largestMessage)
+            legacy, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
+            largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits),
+            dates: .wholeSeconds)
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         self.opcode = opcode
+        if let legacy { return legacy.receive(UnsafeRawBufferPointer(message), for: session) }
         // It is let go of when the socket has closed, which no handler is told inside of another call.
         Unmanaged.passUnretained(session)._withUnsafeGuaranteedRef { $0.receive(UnsafeRawBufferPointer(message)) }
     }
@@ -141,6 +151,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
         session.linkDidClose()
         session = nil
+        legacy = nil
     }
 
     // MARK: MessageLink

@@ -1,3 +1,4 @@
+import Commands
 import Bytes
 import Trebuchet
 import TrebuchetServices

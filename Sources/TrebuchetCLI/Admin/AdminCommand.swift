@@ -1,3 +1,4 @@
+import Commands
 import TrebuchetServices
 
 /// `trebuchet admin`: looks after a running server, over a Unix socket beside its data.

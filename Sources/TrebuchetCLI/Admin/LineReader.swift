@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 import Synchronization
 
 /// The lines of a file or of standard input, as bytes. It does not go on waiting for them when it is told to end.

@@ -1,3 +1,4 @@
+import Commands
 import Bytes
 @preconcurrency import Glibc
 import SharedState
@@ -74,7 +75,7 @@ enum AccountCommand {
 
     private static func line(_ session: SessionInfo) throws -> String {
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(session, into: &buffer)
+        try ValueCoder().encode(session, into: &buffer)
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 

@@ -1,3 +1,4 @@
+import Commands
 import TrebuchetServices
 
 /// A document of any collection.

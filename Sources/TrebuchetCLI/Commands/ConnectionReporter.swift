@@ -1,3 +1,4 @@
+import Commands
 import Trebuchet
 
 /// Says on standard error when the connection of a command is gone and when it is back, each once.

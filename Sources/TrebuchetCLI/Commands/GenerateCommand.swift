@@ -1,3 +1,4 @@
+import Commands
 @preconcurrency import Glibc
 
 /// `trebuchet generate`: starts `trebuchet-generate`, which reads Swift sources with a toolchain's libraries; a server has

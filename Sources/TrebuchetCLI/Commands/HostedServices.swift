@@ -1,3 +1,4 @@
+import Commands
 @preconcurrency import Glibc
 import Trebuchet
 import TrebuchetServices

@@ -1,3 +1,4 @@
+import Commands
 import Bytes
 import TrebuchetServices
 import TrebuchetWire
@@ -7,7 +8,7 @@ enum JSONArgument {
     static func value(_ text: String) throws(UsageError) -> JSONValue {
         do {
             return try Array(text.utf8).withUnsafeBytes {
-                try ValueCoder(version: .v3).decode(JSONValue.self, from: $0)
+                try ValueCoder().decode(JSONValue.self, from: $0)
             }
         } catch {
             throw UsageError("argument \(text) is not JSON; a text needs its quotes: '\"\(text)\"'")

@@ -1,3 +1,4 @@
+import Commands
 import Trebuchet
 import TrebuchetWire
 
@@ -11,6 +12,7 @@ enum ObserveCommand {
         options: RemoteURL.options + [
             RemoteURL.token,
             OptionSpec("--count", "N", "end after N updates"),
+            OptionSpec("--time", nil, "begin each line with the milliseconds since the first"),
             OptionSpec("--path", "POINTER", "only the part of the state at a JSON pointer, as /todos/0"),
             OptionSpec("--at-most-every", "MS", "no more than one update in so many milliseconds"),
             OptionSpec("--filter", "JSON", "a filter as it goes over the wire; --path and --at-most-every come on top"),
@@ -31,11 +33,15 @@ enum ObserveCommand {
         let reporting = ConnectionReporter.follow(client, of: "observe")
         defer { reporting.cancel() }
         var seen = 0
+        var first: ContinuousClock.Instant?
         let values = client.observe(
             actor: arguments.operands[0], stream: arguments.operands[1], filter: filter == StreamFilter() ? nil : filter
         )
         for try await value in values {
-            print(String(decoding: value, as: UTF8.self))
+            let now = ContinuousClock.now
+            let elapsed = Int((now - (first ?? now)) / .milliseconds(1))
+            first = first ?? now
+            print((arguments.has("--time") ? "\(elapsed) " : "") + String(decoding: value, as: UTF8.self))
             seen += 1
             if seen == count { break }
         }

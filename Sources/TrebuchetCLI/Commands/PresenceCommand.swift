@@ -1,4 +1,5 @@
-import Networking
+import Commands
+import Platform
 import SharedState
 import Trebuchet
 import TrebuchetServices

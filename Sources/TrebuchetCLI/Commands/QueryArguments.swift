@@ -1,3 +1,4 @@
+import Commands
 import TrebuchetServices
 
 /// The options of commands that read a collection.

@@ -1,3 +1,4 @@
+import Commands
 import Trebuchet
 
 /// Says on standard error when a room is joined and what is wrong with it, each once.

@@ -1,3 +1,5 @@
+import Benchmarks
+import Commands
 import Glibc
 import Trebuchet
 import TrebuchetServices

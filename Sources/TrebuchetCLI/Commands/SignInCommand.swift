@@ -1,3 +1,4 @@
+import Commands
 @preconcurrency import Glibc
 import SharedState
 import Trebuchet

@@ -1,3 +1,4 @@
+import Commands
 import SharedState
 import Trebuchet
 import TrebuchetServices

@@ -1,3 +1,4 @@
+import Commands
 import Synchronization
 import Trebuchet
 import TrebuchetServices

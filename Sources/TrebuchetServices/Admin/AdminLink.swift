@@ -1,6 +1,6 @@
 internal import Bytes
 internal import Glibc
-internal import Networking
+internal import Platform
 internal import Synchronization
 internal import TrebuchetWire
 
@@ -76,7 +76,7 @@ package final class AdminLink: Sendable {
     package func next<Message: Decodable & Sendable>(_ type: Message.Type) async throws -> Message? {
         guard let line = try await onThread({ () throws(Broken) in try self.line() }) else { return nil }
         do {
-            return try line.withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+            return try line.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
         } catch {
             throw Broken("this is no message: \(error)")
         }
@@ -109,7 +109,7 @@ package final class AdminLink: Sendable {
     /// Puts a message behind those that wait; sends them when they are many.
     package func write(_ message: some Encodable) async throws {
         var line = ByteBuffer()
-        try ValueCoder(version: .v3).encode(message, into: &line)
+        try ValueCoder().encode(message, into: &line)
         line.append(UInt8(ascii: "\n"))
         guard line.bytes.count <= Self.longestLine else {
             throw Broken("a line has more than \(Self.longestLine) bytes")

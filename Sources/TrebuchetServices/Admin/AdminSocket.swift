@@ -1,5 +1,6 @@
+internal import CEpoll
 internal import Glibc
-internal import Networking
+internal import Platform
 internal import Synchronization
 public import Trebuchet
 
@@ -73,7 +74,7 @@ public final class AdminSocket: Sendable {
 
     private func acceptAll() {
         while true {
-            let descriptor = acceptBlocking(file.descriptor)
+            let descriptor = gnu_accept4(file.descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
             if descriptor >= 0 {
                 admit(AdminLink(descriptor, idleTime: Self.idleTime))
                 continue

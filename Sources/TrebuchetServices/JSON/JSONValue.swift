@@ -108,12 +108,12 @@ extension JSONValue {
     /// The value that this JSON is. Throws when it is not one of that type.
     public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let same = self as? Value { return same }
-        return try json.withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+        return try json.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
 
     private static func bytes(of value: some Encodable) throws -> [UInt8] {
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(value, into: &buffer)
+        try ValueCoder().encode(value, into: &buffer)
         return Array(buffer.bytes)
     }
 }

@@ -9,7 +9,7 @@ struct EventHistory: Sendable {
     private let maximumBytes: Int
     private var bytes = 0
 
-    init(maximumEvents: Int, maximumBytes: Int, epoch: String = RoomSecret.make()) {
+    init(maximumEvents: Int, maximumBytes: Int, epoch: String = Secret.make()) {
         self.maximumEvents = maximumEvents
         self.maximumBytes = maximumBytes
         self.epoch = epoch

@@ -11,13 +11,14 @@ public struct StreamCondition: Sendable, Hashable {
     let comparison: Comparison
     /// JSON; nil where none is needed.
     let value: [UInt8]?
-    /// Whether the condition holds for what is no number, and numbers are compared as a `Double` tells them. For filters of
-    /// version 2; not written on the wire.
+    /// Whether the condition holds for what is no number, and numbers are compared as a `Double` tells them. Filters of version 2
+    /// mean it so; `"numbersAlone":true` on the wire.
     private(set) var comparesNumbersAlone = false
 
-    init(comparison: Comparison, value: [UInt8]?) {
+    init(comparison: Comparison, value: [UInt8]?, comparesNumbersAlone: Bool = false) {
         self.comparison = comparison
         self.value = value
+        self.comparesNumbersAlone = comparesNumbersAlone
     }
 
     var ofNumbersAlone: Self {

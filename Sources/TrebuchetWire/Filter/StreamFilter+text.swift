@@ -32,6 +32,7 @@ extension StreamFilter {
                 buffer.append(#","value":"# as StaticString)
                 buffer.append(value)
             }
+            if condition.test.comparesNumbersAlone { buffer.append(#","numbersAlone":true"# as StaticString) }
             buffer.append(0x7D)
         }
         if isFirst { buffer.append(0x7B) }
@@ -49,7 +50,7 @@ extension StreamFilter {
             if name.says("path") {
                 path = try Self.pointer(&cursor)
             } else if name.says("distinct") {
-                isDistinct = try Self.flag(&cursor)
+                isDistinct = try Self.flag("distinct", &cursor)
             } else if name.says("minIntervalMilliseconds") {
                 minimumIntervalMilliseconds = try Self.interval(&cursor)
             } else if name.says("where") {
@@ -61,10 +62,12 @@ extension StreamFilter {
         try cursor.expectEnd()
     }
 
-    private static func flag(_ cursor: inout JSONCursor) throws(EnvelopeError) -> Bool {
+    fileprivate static func flag(
+        _ name: StaticString, _ cursor: inout JSONCursor
+    ) throws(EnvelopeError) -> Bool {
         let value = cursor.bytes(try cursor.value())
         guard value.equals("true") || value.equals("false") else {
-            throw EnvelopeError("'distinct' of a filter must be true or false")
+            throw EnvelopeError("'\(name)' of a filter must be true or false")
         }
         return value.equals("true")
     }
@@ -94,6 +97,7 @@ extension StreamFilter.Condition {
         var path: String?
         var comparison: StreamCondition.Comparison?
         var value: [UInt8]?
+        var isOfNumbersAlone = false
         var isFirst = true
         try cursor.expect(0x7B)
         while let range = try cursor.name(&isFirst) {
@@ -107,6 +111,8 @@ extension StreamFilter.Condition {
                 guard comparison != nil else { throw EnvelopeError("a filter has no 'op' '\(text)'") }
             } else if name.says("value") {
                 value = Array(cursor.bytes(try cursor.value(depth: 2)))
+            } else if name.says("numbersAlone") {
+                isOfNumbersAlone = try StreamFilter.flag("numbersAlone", &cursor)
             } else {
                 throw EnvelopeError("'where' of a filter has no member '\(name.text)'")
             }
@@ -119,8 +125,11 @@ extension StreamFilter.Condition {
             }
         } else {
             value = nil
+            isOfNumbersAlone = false
         }
-        self.init(path: path, test: StreamCondition(comparison: comparison, value: value))
+        self.init(
+            path: path,
+            test: StreamCondition(comparison: comparison, value: value, comparesNumbersAlone: isOfNumbersAlone))
     }
 }
 

@@ -1,5 +1,3 @@
-internal import Networking
-
 /// What both sides agreed on for permessage-deflate (RFC 7692 §7.1).
 package struct CompressionAgreement: Equatable, Sendable {
     package var serverNoContextTakeover = false

@@ -1,3 +1,5 @@
+internal import Transports
+
 /// One extension with its parameters, as an element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
 struct WebSocketExtension: Equatable {
     struct Parameter: Equatable {

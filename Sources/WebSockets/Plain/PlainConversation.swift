@@ -1,5 +1,7 @@
 internal import Bytes
 internal import Networking
+internal import Platform
+internal import Transports
 
 /// What a connection says and is told after it has asked for a page: answers that are larger than what is kept of them, and
 /// requests one after the other. It begins with the first page, so that those who come for a WebSocket have none of it.
@@ -37,7 +39,7 @@ final class PlainConversation: InLine {
     private var offset = 0
     /// Whether a piece is being read.
     private var isReading = false
-    private var patience: Timer?
+    private var patience: LoopTimer?
     private var acknowledged: UInt64 = 0
 
     init(_ upgrade: ServerUpgrade, _ channel: ByteChannel, _ configuration: ServerConfiguration) {

@@ -1,4 +1,5 @@
-package import Networking
+internal import Networking
+package import Transports
 
 /// A request that asks for no WebSocket: a GET or a HEAD.
 package struct PlainRequest: Sendable {

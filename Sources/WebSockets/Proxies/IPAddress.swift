@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Networking
 
 /// An address without a port, in 128 bits: one of IPv4 as IPv6 maps it (RFC 4291 §2.5.5.2), so that both ways to write it are
 /// equal.

@@ -1,4 +1,5 @@
-package import Networking
+internal import Networking
+package import Transports
 
 /// The proxies that are believed when they say in `X-Forwarded-For` for whom they speak. Pure.
 package struct TrustedProxies: Sendable {

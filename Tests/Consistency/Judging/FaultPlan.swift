@@ -1,3 +1,4 @@
+import Platform
 import TrebuchetTesting
 
 /// When processes end in a seed, and which.

@@ -1,5 +1,6 @@
 import Foundation
-import Networking
+import Platform
+import TestSupport
 import Trebuchet
 import TrebuchetTesting
 

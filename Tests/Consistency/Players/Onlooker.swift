@@ -1,5 +1,5 @@
+import Platform
 import Trebuchet
-import TrebuchetTesting
 
 /// Looks in on the game that a player does not play, for a moment, again and again: so streams begin and end while connections do.
 struct Onlooker {

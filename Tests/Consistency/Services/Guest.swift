@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Networking
+import Platform
 import SharedState
 import Trebuchet
 import TrebuchetServices

@@ -1,7 +1,10 @@
 import Foundation
 import Glibc
 import Networking
+import Platform
 import ServicesPython
+import TestSupport
+import Transports
 import TrebuchetTesting
 
 /// One seed with services: two guests in Swift and one in Python, each over a line of its own that fails, a server that is killed; what

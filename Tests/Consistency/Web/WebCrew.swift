@@ -1,6 +1,9 @@
 import Foundation
 import Networking
+import Platform
 import Synchronization
+import TestSupport
+import Transports
 import TrebuchetTesting
 
 /// `Consistency play-web SEED PORT FIRST COUNT CALLS`: what a crew does, but that its clients are those of Web/dist/trebuchet.js in a

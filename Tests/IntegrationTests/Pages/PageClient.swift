@@ -1,7 +1,9 @@
 import Foundation
 import Glibc
 import Networking
+import Platform
 import Testing
+import Transports
 
 /// One connection over which pages are asked for, and what came of it.
 final class PageClient: Sendable {

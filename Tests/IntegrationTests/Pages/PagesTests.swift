@@ -1,10 +1,13 @@
 import Foundation
 import Glibc
 import Networking
+import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// Pages of a server, from a folder and from memory, over real sockets.
 @Suite(.timeLimit(.minutes(1))) struct PagesTests {

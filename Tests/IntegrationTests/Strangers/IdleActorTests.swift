@@ -1,5 +1,6 @@
 import CAllocationCount
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,7 +1,7 @@
 import CAllocationCount
 import Dispatch
+import TestSupport
 import Trebuchet
-import TrebuchetTesting
 
 /// Methods that tell where they run, and what a factory made.
 @Trebuchet

@@ -1,5 +1,6 @@
 import Networking
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

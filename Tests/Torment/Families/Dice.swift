@@ -1,4 +1,4 @@
-import TrebuchetTesting
+import Platform
 
 /// Chance, the same for the same seed.
 struct Dice {

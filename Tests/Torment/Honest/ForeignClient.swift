@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 import TestCertificates
-import TrebuchetTesting
+import TestSupport
 
 /// An honest client that is none of ours: Python's `websockets`, and the JSON of the protocol typed by hand.
 final class ForeignClient: HonestClient {

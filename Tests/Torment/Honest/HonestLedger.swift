@@ -1,5 +1,5 @@
 import Synchronization
-import TrebuchetCLI
+import Benchmarks
 
 /// What honest clients found, and how long their calls took.
 final class HonestLedger: Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
-import Networking
+import Platform
 import Synchronization
-import TrebuchetTesting
+import TestSupport
 
 /// An honest browser: over a connection that is kept, it asks for pages one after the other and compares what comes with what is
 /// there.

@@ -1,7 +1,7 @@
 import Synchronization
+import TestSupport
 import Trebuchet
 import TrebuchetCLI
-import TrebuchetTesting
 
 /// An honest client made of ours: calls, `@Idempotent` calls, a state, events, filters and actors on demand.
 final class SwiftClient: HonestClient {

@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 
 /// Does what a course says, on the thread that calls it.
 final class CourseRunner {

@@ -1,5 +1,5 @@
 import Glibc
-import Networking
+import Platform
 import Synchronization
 
 /// The threads that run the courses of hostile clients.

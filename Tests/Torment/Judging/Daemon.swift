@@ -1,8 +1,8 @@
 import Foundation
 import TestCertificates
+import TestSupport
 import Trebuchet
 import TrebuchetCLI
-import TrebuchetTesting
 
 /// The server that is tormented, in a process of its own.
 final class Daemon: Sendable {

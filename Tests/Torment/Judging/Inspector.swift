@@ -1,7 +1,7 @@
 import Foundation
+import TestSupport
 import Trebuchet
 import TrebuchetCLI
-import TrebuchetTesting
 
 /// Looks at a server when its clients are quiet, and when they have gone. It asks again and again until all is as it should
 /// be, and finds something when that takes too long.

@@ -1,6 +1,5 @@
-import Networking
 import Synchronization
-import TrebuchetTesting
+import TestSupport
 
 /// Tries whether a schedule shows a finding, with servers of its own, and looks for a smaller one that does.
 final class Laboratory {

@@ -1,4 +1,4 @@
-import TrebuchetTesting
+import TestSupport
 
 /// The servers of a run: the plain one, and with `--tls` one more.
 struct Siege: Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 import Glibc
-import Networking
 import TestCertificates
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import TestCertificates
-import TrebuchetTesting
+import TestSupport
 
 /// A real nginx with a configuration from the page, in a folder of its own.
 final class NginxProcess {

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 /// The authority of one's own in Docs/Tasks.md, made with the commands that stand there.
 @Suite(.timeLimit(.minutes(1))) struct OwnAuthorityTests {

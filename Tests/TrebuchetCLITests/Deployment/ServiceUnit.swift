@@ -1,5 +1,5 @@
 import Foundation
-import TrebuchetTesting
+import TestSupport
 
 /// The unit of the page, as far as a test does what systemd does with it.
 struct ServiceUnit {

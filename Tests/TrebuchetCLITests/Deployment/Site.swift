@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import TestCertificates
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,5 +1,6 @@
 import Foundation
 import Relays
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Testing
 import TrebuchetTesting
 import TrebuchetWire
@@ -204,7 +205,7 @@ import TrebuchetWire
     @Test("a document without the times of its writes, as older servers sent it, has none")
     func older() throws {
         let text = Array(#"{"id":"a","fields":{"id":"a"},"created":7,"revision":9}"#.utf8)
-        let document = try text.withUnsafeBytes { try ValueCoder(version: .v3).decode(Document.self, from: $0) }
+        let document = try text.withUnsafeBytes { try ValueCoder().decode(Document.self, from: $0) }
         let times: [Int] = [document.created, document.revision, document.createdAt, document.updatedAt]
         #expect(times == [7, 9, 0, 0])
     }
@@ -220,7 +221,7 @@ import TrebuchetWire
                         id: "i\u{1}", fields: fields, creator: creator, created: 7, revision: 1_000, createdAt: 0,
                         updatedAt: -5, expiresAt: expiresAt)
                     #expect(document.encodedByteCount == (try document.json()).count + 1)
-                    let coder = ValueCoder(version: .v3)
+                    let coder = ValueCoder()
                     let decoded = try document.json().withUnsafeBytes { try coder.decode(Document.self, from: $0) }
                     #expect(decoded == document)
                     #expect(try JSONValue(encoding: [document]).json.count <= document.encodedByteCount + 2)

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import SharedState
 import Testing
 import Trebuchet

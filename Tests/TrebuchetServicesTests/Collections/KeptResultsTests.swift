@@ -2,9 +2,9 @@ import Foundation
 import Relays
 import SharedState
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

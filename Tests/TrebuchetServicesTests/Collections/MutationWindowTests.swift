@@ -37,14 +37,14 @@ import TrebuchetWire
         var window = MutationWindow()
         window.remember(MutationOutcome(number: 1, revision: 4), of: DocumentMutation(number: 1, command: .add("a")))
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(window, into: &buffer)
-        let again = try ValueCoder(version: .v3).decode(MutationWindow.self, from: buffer.bytes)
+        try ValueCoder().encode(window, into: &buffer)
+        let again = try ValueCoder().decode(MutationWindow.self, from: buffer.bytes)
         #expect(again == window)
         #expect(again.outcome(of: DocumentMutation(number: 1, command: .add("a")))?.error == nil)
         #expect(again.outcome(of: DocumentMutation(number: 1, command: .add("b")))?.error == .numberReused)
         let old = #"{"last":1,"outcomes":[{"number":1,"revision":4}]}"#
         let before = try Array(old.utf8).withUnsafeBytes {
-            try ValueCoder(version: .v3).decode(MutationWindow.self, from: $0)
+            try ValueCoder().decode(MutationWindow.self, from: $0)
         }
         #expect(before.outcome(of: DocumentMutation(number: 1, command: .add("b")))?.revision == 4)
     }

@@ -120,7 +120,7 @@ import TrebuchetWire
     func nested() throws {
         let row = String(repeating: "[", count: 60) + String(repeating: "]", count: 60)
         let text = Array(("[" + Array(repeating: row, count: 16_000).joined(separator: ",") + "]").utf8)
-        let value = try text.withUnsafeBytes { try ValueCoder(version: .v3).decode(JSONValue.self, from: $0) }
+        let value = try text.withUnsafeBytes { try ValueCoder().decode(JSONValue.self, from: $0) }
         #expect(value.byteCount == text.count)
         #expect(value.depth == 61)
     }

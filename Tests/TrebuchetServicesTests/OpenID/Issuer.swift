@@ -2,7 +2,8 @@ import Bytes
 import Networking
 import Relays
 import Synchronization
-import TrebuchetTesting
+import TestSupport
+import Transports
 
 /// An issuer on this machine: an HTTP server that answers what a test wants.
 final class Issuer: Sendable {

@@ -2,6 +2,8 @@ import COpenSSL
 import Foundation
 
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 
 /// A key pair of an issuer, made by OpenSSL when a test asks for it.
 ///

@@ -1,7 +1,7 @@
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 
@@ -122,7 +122,7 @@ import TrebuchetTesting
             try await bob.update { $0.isTyping = true }
             try await ada.update { $0.name = "Ada again" }
             await wait(for: bob) { $0.peers.first?.data.name == "Ada again" }
-            #expect(ada.wrappedValue.peers.first?.data.isTyping == true)
+            await wait(for: ada) { $0.peers.first?.data.isTyping == true }
             #expect(!ada.wrappedValue.isError)
         }
     }

@@ -2,7 +2,6 @@ import Relays
 import SharedState
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

@@ -1,9 +1,12 @@
 import Synchronization
+import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Networking
 @testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(1))) struct RoomRestTests {

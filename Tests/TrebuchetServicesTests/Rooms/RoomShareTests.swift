@@ -1,7 +1,7 @@
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

@@ -1,4 +1,5 @@
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -1,5 +1,6 @@
 import Relays
 import SharedState
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

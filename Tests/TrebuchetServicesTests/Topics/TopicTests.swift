@@ -1,5 +1,6 @@
 import SharedState
 import Synchronization
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting

@@ -40,7 +40,9 @@ import TrebuchetWire
         arguments: [
             (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "no JSON Pointer"),
             (#"{"path":"/~2"}"#, "no JSON Pointer"), (#"{"path":7}"#, "must be a string"),
-            (#"{"distinct":1}"#, "true or false"), (#"{"minIntervalMilliseconds":0}"#, "from 1 to 3600000"),
+            (#"{"distinct":1}"#, "true or false"),
+            (#"{"where":{"path":"/a","op":"gt","value":1,"numbersAlone":1}}"#, "'numbersAlone' of a filter must be"),
+            (#"{"minIntervalMilliseconds":0}"#, "from 1 to 3600000"),
             (#"{"minIntervalMilliseconds":1e3}"#, "from 1 to"), (#"{"minIntervalMilliseconds":3600001}"#, "from 1 to"),
             (#"{"where":{"path":"/a"}}"#, "needs 'path' and 'op'"),
             (#"{"where":{"path":"/a","op":"like","value":1}}"#, "no 'op' 'like'"),
@@ -185,6 +187,7 @@ import TrebuchetWire
         let more = comparison.map { #","comparison":"\#($0)""# } ?? ""
         let text = #"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"9"\#(more)}}"#
         let filter = try #require(try Array(text.utf8).withUnsafeBytes { try StreamFilter.legacy($0) })
+        #expect(try read(self.text(filter)) == filter, "version 3 can say the same")
         var evaluation = FilterEvaluation(filter)
         func counts(_ state: String) -> Bool {
             var parts = FilterParts()

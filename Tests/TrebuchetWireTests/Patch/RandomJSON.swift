@@ -1,4 +1,4 @@
-import TrebuchetTesting
+import Platform
 
 /// Values, changes and patches by chance, the same for the same seed.
 struct RandomJSON: RandomNumberGenerator {

@@ -1,8 +1,9 @@
 import Bytes
 import Networking
+import Platform
 import Testing
-import TrebuchetTesting
 
+import Transports
 @testable import WebSockets
 
 /// permessage-deflate over real sockets, both roles.

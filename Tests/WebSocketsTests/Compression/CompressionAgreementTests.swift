@@ -1,5 +1,6 @@
 import Testing
 
+import Transports
 @testable import WebSockets
 
 /// The negotiation of permessage-deflate (RFC 7692 §5, §7.1), as tables.

@@ -1,6 +1,6 @@
 import Bytes
+import Platform
 import Testing
-import TrebuchetTesting
 
 @testable import WebSockets
 

@@ -1,6 +1,5 @@
-import { report, Value } from "../store.js"
 import { reasonOf } from "./refusals.js"
-import type { Client } from "./trebuchet.js"
+import { type Client, report, Value } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
 
 interface Grant {
@@ -10,7 +9,9 @@ interface Grant {
     accessSeconds: number
 }
 
+/** Those that are a call and no more. */
 const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
+/** Those whose answer signs in. */
 const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
 
 /** What is kept of a session. */
@@ -31,8 +32,7 @@ export interface SessionOwner {
 }
 
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
-export class Session {
-    private _value: Value<SignIn>
+export class Session extends Value<SignIn> {
     /** The session, while it is kept in memory alone: there is no storage, or it took nothing and has `_old` still. */
     private _memory: string | null = null
     private _old: string | null = null
@@ -40,20 +40,18 @@ export class Session {
     private _goodUntil = 0
     /** The access token that was shown to connect last, and whether that has come to a connection. */
     private _wasShown = false
+    private _turn = 0
     private _renewal: Promise<User | undefined> | undefined
 
     constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
-        // Those that are a call and no more, and those whose answer signs in.
+        super({ phase: "signedOut" })
         for (const [name, target] of Object.entries(plain)) (this as any)[name] = (...args: unknown[]) => this._call(target, args)
         for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
         const user = this._kept?.user
-        this._value = new Value<SignIn>(user ? { phase: "loading", user } : { phase: "signedOut" })
+        if (user) this.set({ phase: "loading", user })
         // Another tab may have signed in.
         ;(globalThis as any).addEventListener?.("storage", this._look)
     }
-
-    subscribe = (listener: () => void): (() => void) => this._value.subscribe(listener)
-    getSnapshot = (): SignIn => this._value.getSnapshot()
 
     /** Whose writes are made now: the user's id, or nothing. */
     get _account(): string {
@@ -63,23 +61,21 @@ export class Session {
     async signOut(): Promise<void> {
         const kept = this._kept
         if (!kept) return
+        // Another tab has signed in as somebody else, whose session is not meant: this one follows.
+        if (kept.user.id !== this._account) return this._follow()
         await this._owner._sent(true)
         // A call that was lost may have been done: asked again, the server says so.
-        for (let isOver = false; !isOver; ) {
-            await this._call("signOut(_:)", [kept.token]).then(
-                () => (isOver = true),
-                (error) => {
-                    isOver = reasonOf(error) === "sessionEnded"
-                    if (!isOver && error.code !== "unknownOutcome") throw error
-                }
-            )
-        }
+        const end = (): Promise<void> =>
+            this._call("signOut(_:)", [kept.token]).catch((error) => {
+                if (error.code === "unknownOutcome") return end()
+                if (reasonOf(error) !== "sessionEnded") throw error
+            })
+        await end()
         await this._exclusively(() => {
             // Somebody else may have signed in meanwhile in another tab, who is taken with the next connection.
             if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
-            else this._access = undefined
+            this._follow()
         })
-        this._owner.client.reconnect()
     }
 
     refresh(): Promise<User | undefined> {
@@ -87,18 +83,20 @@ export class Session {
     }
 
     private _call(target: string, args: unknown[]): Promise<any> {
-        // What is left out is null.
-        const all = Array.from({ length: target.split(":").length - 1 }, (_, index) => args[index])
-        return this._owner.client.actor("auth").call(target, all)
+        // As many as it has: what is left out is null.
+        args.length = target.split(":").length - 1
+        return this._owner.client.actor("auth").call(target, args)
     }
 
     private async _signIn(target: string, args: unknown[]): Promise<User> {
         await this._owner._sent()
         const grant = await this._call(target, args)
         // Behind a renewal that is under way. Not earlier: the call may need a connection, which may need a renewal.
-        await this._exclusively(() => this._take(grant))
-        // What was opened as somebody else is opened anew over another connection.
-        this._owner.client.reconnect()
+        await this._exclusively(() => {
+            this._take(grant)
+            // What was opened as somebody else is opened anew over another connection.
+            this._owner.client.reconnect()
+        })
         return grant.user
     }
 
@@ -106,13 +104,15 @@ export class Session {
 
     /** The token for a new connection. */
     _token = async (): Promise<string | undefined> => {
+        const turn = ++this._turn
         // Whoever makes the client has it after this.
         await null
         const { status } = this._owner.client
         // It came to no connection, or to the end of one: the server may not know it any more, which a browser does not tell.
         if (this._wasShown || status.getSnapshot().error?.code === "unauthenticated") this._access = undefined
         if (!this._access || Date.now() > this._goodUntil) await this.refresh()
-        this._wasShown = !!this._access
+        // Else it is asked for anew, for another attempt.
+        if (turn === this._turn) this._wasShown = !!this._access
         return this._access
     }
 
@@ -151,7 +151,14 @@ export class Session {
     }
 
     private _look = (event: any): void => {
-        if (event.key === this._key && (this._kept?.user.id ?? "") !== this._account) this._owner.client.reconnect()
+        // No key: all was cleared.
+        if ((event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
+    }
+
+    /** The next connection is that of who is kept; the token here may be somebody else's. */
+    private _follow(): void {
+        this._access = undefined
+        this._owner.client.reconnect()
     }
 
     _close(): void {
@@ -160,20 +167,31 @@ export class Session {
 
     // What is known
 
-    private get _kept(): Kept | undefined {
+    private get _kept(): Kept | null {
         const stored = this._stored
         // What another tab has stored since is newer.
         const text = (stored === this._old && this._memory) || stored
-        return text ? JSON.parse(text) : undefined
+        try {
+            const kept = JSON.parse(text!)
+            return typeof kept.token === "string" && typeof kept.user.id === "string" ? kept : null
+        } catch {
+            // Nothing is kept, or something else than a session.
+            return null
+        }
     }
 
     private get _stored(): string | null {
-        return this._options.storage?.getItem(this._key) ?? null
+        try {
+            return this._options.storage!.getItem(this._key)
+        } catch {
+            // There is none, or it may not be read.
+            return null
+        }
     }
 
-    private _keep(kept: Kept | undefined): void {
+    private _keep(kept: Kept | null): void {
         const { storage } = this._options
-        const text = kept ? JSON.stringify(kept) : null
+        const text = kept && JSON.stringify(kept)
         this._memory = text
         this._old = this._stored
         if (!storage) return
@@ -203,13 +221,13 @@ export class Session {
 
     private _forget(ended?: string): void {
         this._access = undefined
-        this._keep(undefined)
+        this._keep(null)
         this._show({ phase: "signedOut", ...(ended && { ended }) })
     }
 
     private _show(value: SignIn): void {
         const before = this._account
-        this._value._set(value)
+        this.set(value)
         if (this._account !== before) this._owner._accountChanged(before)
     }
 }

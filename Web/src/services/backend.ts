@@ -1,19 +1,14 @@
-import { Listeners } from "../store.js"
 import { Session } from "./auth.js"
 import { LiveCollection } from "./collection.js"
 import { pendingStore } from "./kept.js"
-import { failure } from "./refusals.js"
-import { JoinedRoom } from "./room.js"
-import { Client, connect } from "./trebuchet.js"
+import { failure, wait } from "./refusals.js"
+import { isWaiting } from "./pending.js"
+import { OpenRoom } from "./room.js"
+import { type Client, connect, type JSONCoder, Listeners } from "./trebuchet.js"
 import type { Auth, PendingStore, Services, ServicesOptions } from "./types.js"
 
 /** Milliseconds between two looks for writes of tabs that are gone. */
 const adoptEvery = 30_000
-
-export const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-/** 24 random bytes as text: nobody guesses them. */
-export const secret = (): string => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))))
 
 /** A server of the services: one connection, who is signed in there, and what uses it. */
 export class Backend implements Services {
@@ -25,16 +20,18 @@ export class Backend implements Services {
     _isClosed = false
     /** Called when a connection is there, and when it is lost. */
     readonly _changes = new Listeners()
-    readonly _store: PendingStore | null
+    readonly _store: PendingStore | null | undefined
+    readonly _json: JSONCoder
     private _session: Session
-    private _rooms = new Map<string, JoinedRoom>()
+    private _rooms = new Map<string, OpenRoom>()
     private _collections = new Map<string, LiveCollection>()
     private _adopting: Promise<void> | undefined
     private _timer: any
 
     constructor(private _url: string, readonly _options: ServicesOptions) {
-        const key = _options.storageKey ?? "trebuchet:" + _url
-        this._store = _options.pending === undefined ? pendingStore(key) ?? null : _options.pending
+        const { storageKey: key = "trebuchet:" + _url, pending = pendingStore(key) } = _options
+        this._store = pending
+        this._json = _options.json ?? JSON
         this._session = new Session(this, _options, key)
         // It has the methods that it makes of tables.
         this.auth = this._session as unknown as Auth
@@ -48,7 +45,7 @@ export class Backend implements Services {
                 this._session._connected()
                 this._adopt()
             }
-            this._changes._tell()
+            this._changes.tell()
         })
         const look = (): void => {
             this._timer = setTimeout(look, adoptEvery)
@@ -66,7 +63,7 @@ export class Backend implements Services {
     room(name: string, presence?: any): any {
         const known = this._rooms.get(name)
         if (known && presence !== undefined) known.set(presence)
-        const room = known ?? new JoinedRoom(this, name, presence ?? null, () => this._rooms.delete(name))
+        const room = known ?? new OpenRoom(this, name, presence ?? null, () => this._rooms.delete(name))
         this._rooms.set(name, room)
         return room
     }
@@ -89,13 +86,13 @@ export class Backend implements Services {
         for (const client of [this.client, ...this._others]) client.close()
         for (const collection of this._collections.values()) collection._close()
         this._store?.close()
-        this._changes._tell()
+        this._changes.tell()
     }
 
     // For the session
 
     _anonymous(): Client {
-        const client = connect(this._url, { ...this._options })
+        const client = connect(this._url, this._options)
         this._others.add(client)
         return client
     }
@@ -106,16 +103,21 @@ export class Backend implements Services {
     }
 
     async _sent(isLeaving = false): Promise<void> {
-        const isWaiting = (): boolean => [...this._collections.values()].some(({ _isWaiting }) => _isWaiting)
+        const areWaiting = (): boolean =>
+            [...this._collections.values()].some(({ _pending }) => _pending.some(isWaiting)) ||
+            // What nobody has published does not hold up a sign-in: the room may be waiting for that.
+            (!!this._account && [...this._rooms.values()].some(({ _publishing }) => _publishing))
         // So long over a connection, and for one.
-        for (let [left, patience] = [30_000, 10_000]; left > 0 && (isWaiting() || (isLeaving && !this._isLive)); ) {
+        for (let [left, patience] = [30_000, 10_000]; left > 0 && (areWaiting() || (isLeaving && !this._isLive)); ) {
             if (this._isLive) left -= 20
-            else if (this._isClosed || (patience -= 20) < 0) throw failure("unavailable", "there is no connection")
+            else if (this._isClosed || (patience -= 20) < 0) throw failure("unavailable", "no connection")
             await wait(20)
         }
     }
 
     _accountChanged(before: string): void {
+        // Before anything is done as somebody else.
+        this.client.reconnect()
         for (const collection of this._collections.values()) collection._accountChanged(before)
     }
 
@@ -124,16 +126,8 @@ export class Backend implements Services {
         this._session._keepAgain()
         const store = this._store
         if (!store || this._adopting) return
-        const adopt = async (): Promise<void> => {
-            for (const secret of new Set((await store.all()).map(({ secret }) => secret))) {
-                if (this._mine.has(secret) || !(await store.claim(secret))) continue
-                this._mine.add(secret)
-                // Read again: their tab may have sent some in the meantime.
-                const left = (await store.all()).filter((write) => write.secret === secret)
-                if (left[0]) this.collection(left[0].collection)._adopt(left)
-            }
-        }
-        this._adopting = adopt()
+        this._adopting = import("./trebuchet-offline.js")
+            .then(({ adopt }) => adopt(this, store))
             .catch(() => {})
             .finally(() => (this._adopting = undefined))
     }

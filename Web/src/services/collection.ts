@@ -1,12 +1,12 @@
-import { Listeners } from "../store.js"
-import { Backend, secret, wait } from "./backend.js"
+import type { Backend } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
-import { Outcome, PendingWrite, PendingWrites } from "./pending.js"
+import { PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
-import { failure, pauseAfter, reasonOf } from "./refusals.js"
-import { Client, TrebuchetError } from "./trebuchet.js"
-import type { KeptWrite, Page, Pages, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
+import { closed, failure, wait } from "./refusals.js"
+import { secret } from "./secret.js"
+import { type Client, Listeners, report, type TrebuchetError } from "./trebuchet.js"
+import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
 const largestWrite = 256 << 10
@@ -24,24 +24,28 @@ export class LiveCollection {
     private _refusals = new Listeners<[RefusedWrite]>()
     private _writes = new Map<string, PendingWrites>()
     /** Accounts whose writes are being sent. */
-    private _sending = new Map<string, Promise<void>>()
+    private _sending = new Set<string>()
+    /** That something cannot be kept. */
+    private _wasTold = false
 
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
         const { refused } = _backend._options
-        if (refused) this._refusals._add(refused)
-        _backend._changes._add(() => this._sendAll())
+        if (refused) this._refusals.add(refused)
+        _backend._changes.add(() => this._sendAll())
     }
 
     // What is read
 
     query(options: QueryOptions = {}): Query<any> {
-        const wire = wireQuery(options)
-        return this._live(wire, JSON.stringify(wire))
+        const { _json: json } = this._backend
+        const key = json.stringify(wireQuery(options))
+        return this._live(json.parse(key) as WireQuery, key)
     }
 
     pages(options: QueryOptions = {}): Pages<any> {
-        const wire = wireQuery({ limit: 20, ...options })
+        const { _json: json } = this._backend
+        const wire = json.parse(json.stringify(wireQuery({ limit: 20, ...options }))) as WireQuery
         return this._live(wire, wire)
     }
 
@@ -92,45 +96,57 @@ export class LiveCollection {
         if (!writes) {
             writes = new PendingWrites(secret())
             this._backend._mine.add(writes._secret)
-            // Before the first write is kept: nobody else sends it then.
-            writes._claimed = this._backend._store?.claim(writes._secret)
             this._writes.set(account, writes)
         }
         return writes
     }
 
     private _write(commands: Command[]): Promise<void> {
-        const { _account: account, _store: store, _options: options, _isClosed: isClosed } = this._backend
-        const text = JSON.stringify(commands)
+        const { _account: account, _store: store, _options: options, _json: json, _isClosed: isClosed } = this._backend
         const writes = this._of(account)
         const { pendingWrites = 1000 } = options
         const done = new Promise<void>((resolve, reject) => {
-            const refuse = (code: string, message: string): void => reject(failure(code, message))
-            if (isClosed) return refuse("unavailable", "the services were closed")
-            if (text.length > largestWrite) return refuse("invalidArguments", `a write has ${largestWrite} bytes at most, and this one ${text.length}`)
-            if (writes._waiting.length >= pendingWrites) return refuse("rateLimited", pendingWrites + " writes wait already (pendingWrites)")
+            if (isClosed) throw closed()
+            let text: string
+            try {
+                text = json.stringify(commands)
+            } catch (error) {
+                throw failure("invalidArguments", String(error))
+            }
+            if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
+            if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.
-            const write = writes._add(JSON.parse(text), Date.now())
+            const write = writes._add(json.parse(text) as Command[], Date.now(), account)
+            if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
             write._end = (error) => (error ? reject(error) : resolve())
-            if (store) this._keep(store, write, account)
         })
         done.catch(() => {})
         this._changed()
         return done
     }
 
-    /** Not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was. */
-    private async _keep(store: NonNullable<Backend["_store"]>, write: PendingWrite, account: string): Promise<void> {
-        const { secret, number, commands, time } = write
+    /**
+     * It is not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was.
+     * Where nothing can be kept it is sent all the same while there is a connection, which is told once.
+     */
+    private async _keep(store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
         write.isBeingKept = true
         try {
-            await this._of(account)._claimed
-            await store.add({ secret, number, commands, time, account, collection: this._name })
-            write.isBeingKept = false
+            // Before the first is kept: nobody else sends it then.
+            await (writes._claimed ??= store.claim(writes._secret))
+            await store.add(kept)
         } catch (error) {
-            this._of(account)._remove(write)
-            this._refused(write, failure("unavailable", "it cannot be kept: " + error))
+            writes._claimed = undefined
+            const problem = failure("unavailable", "it cannot be kept: " + error)
+            if (!this._isTurnOf(kept.account)) {
+                writes._remove(write)
+                this._refused(write, problem)
+            } else if (!this._wasTold) {
+                this._wasTold = true
+                report(problem)
+            }
         }
+        write.isBeingKept = false
         this._changed()
     }
 
@@ -140,22 +156,22 @@ export class LiveCollection {
     }
 
     /** Takes over what another tab, that is gone, has left. */
-    _adopt(left: KeptWrite[]): void {
-        const writes = left.map(({ secret, number, commands, time }) => ({ secret, number, commands: commands as Command[], time, wasSent: true }))
-        this._of(left[0]!.account)._adopt(writes)
+    _adopt(account: string, left: PendingWrite[]): void {
+        // They were made before.
+        this._of(account)._all.unshift(...left)
         this._changed()
     }
 
-    private _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
+    _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
         const { commands, _end: end } = write
         end?.(error)
         // What the app's own throws stops nobody.
-        this._refusals._tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
+        this._refusals.tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
     }
 
     /** What waits of the account of before waits until it is signed in again, and nobody for it; what nobody wrote is sent all the same. */
     _accountChanged(before: string): void {
-        if (before) this._giveUp(before, failure("unauthenticated", "signed out; the write waits until its account is signed in again"))
+        if (before) this._giveUp(before, failure("unauthenticated", "signed out"))
         this._forgetSeen()
         // Those too that nobody observes: what somebody else has read is shown to nobody.
         for (const query of this._queries.values()) query.deref()?._show()
@@ -163,7 +179,7 @@ export class LiveCollection {
     }
 
     _close(): void {
-        for (const account of this._writes.keys()) this._giveUp(account, failure("unavailable", "the services were closed"))
+        for (const account of this._writes.keys()) this._giveUp(account, closed())
     }
 
     private _giveUp(account: string, error: TrebuchetError): void {
@@ -175,87 +191,25 @@ export class LiveCollection {
 
     // Sending
 
-    /** Whether anything waits of who is signed in. */
-    get _isWaiting(): boolean {
-        return this._pending.some(({ revision }) => revision === undefined)
-    }
-
     private _sendAll(): void {
-        for (const account of this._writes.keys()) {
-            const first = this._of(account)._waiting[0]
+        for (const [account, writes] of this._writes) {
+            const first = writes._waiting[0]
             if (!first || first.isBeingKept || this._sending.has(account) || !this._isTurnOf(account)) continue
-            const sending = this._send(account).finally(() => {
-                this._sending.delete(account)
-                // There may be more by now, or it may be the turn of this account again.
-                this._sendAll()
-            })
-            this._sending.set(account, sending)
+            this._sending.add(account)
+            import("./trebuchet-writes.js")
+                .then(({ send }) => send(this, account, writes))
+                // Not again and again without a pause.
+                .catch(() => wait(1000))
+                .then(() => {
+                    this._sending.delete(account)
+                    // There may be more by now, or it may be the turn of this account again.
+                    this._sendAll()
+                })
         }
     }
 
     /** Writes are sent as who made them, those of nobody over a connection of nobody. */
-    private _isTurnOf(account: string): boolean {
+    _isTurnOf(account: string): boolean {
         return this._backend._isLive && (!account || account === this._backend._account)
-    }
-
-    /** In order, a batch at a time, each until it is answered. */
-    private async _send(account: string): Promise<void> {
-        const { _backend: backend } = this
-        const writes = this._of(account)
-        let own: Client | undefined
-        try {
-            for (let failures = 0; this._isTurnOf(account); ) {
-                const batch = writes._batch()
-                if (!batch.length) return
-                for (const write of batch) write.wasSent = true
-                if (account !== backend._account) own ??= backend._anonymous()
-                const client = own ?? backend.client
-                const line = backend._line
-                const { secret } = batch[0]!
-                const mutations = batch.map(({ number, commands }) => ({ number, commands }))
-                let outcomes: Outcome[]
-                let problem: TrebuchetError | undefined
-                try {
-                    outcomes = await this._call("commit(_:from:as:)", [mutations, secret, account], own ? 30_000 : 0, client)
-                    failures = 0
-                } catch (error: any) {
-                    const pause = pauseAfter(error, failures++, account)
-                    if (pause !== undefined) {
-                        await wait(pause)
-                        // The connection is another one's: of another tab's session, or from before.
-                        if (reasonOf(error) === "otherAccount" && this._isTurnOf(account) && !own) backend.client.reconnect()
-                        continue
-                    }
-                    problem = error
-                    outcomes = batch.map(({ number }) => ({ number, revision: 0, error: {} }))
-                }
-                // Queries have their numbers for one connection.
-                if (!own && line === backend._line) this._tell(outcomes)
-                await this._settle(writes, secret, outcomes, problem)
-            }
-        } finally {
-            if (own) backend._leave(own)
-        }
-    }
-
-    private _tell(outcomes: Outcome[]): void {
-        const through = Math.max(...outcomes.map(({ revision }) => revision))
-        const { shown = {} } = outcomes.at(-1) ?? {}
-        for (const query of this._open) query._isTold(shown, through)
-    }
-
-    private async _settle(writes: PendingWrites, secret: string, outcomes: Outcome[], problem: TrebuchetError | undefined): Promise<void> {
-        const settled = outcomes.map((outcome) => ({ ...outcome, _write: writes._settle(secret, outcome) }))
-        this._forgetSeen()
-        this._show()
-        for (const { error, index, _write: write } of settled) {
-            if (!write) continue
-            if (error) {
-                const text = "refused: " + JSON.stringify(error)
-                this._refused(write, problem ?? new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error), index)
-            } else write._end?.()
-        }
-        // Before the next are sent: the server remembers so many outcomes and no more. What stays is sent again, and not done again.
-        await this._backend._store?.remove(outcomes.map(({ number }) => ({ secret, number }))).catch(() => {})
     }
 }

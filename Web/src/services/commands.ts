@@ -1,5 +1,5 @@
 import type { Document, Writes } from "./types.js"
-import { isSame, merged } from "./values.js"
+import { copied, isSame, merged, withoutNull } from "./values.js"
 
 /** A command, as it goes over the wire: an object with one member, its kind. */
 export type Command = Record<string, any>
@@ -29,39 +29,40 @@ export const idOf = (command: Command): string => Object.values(command)[0].id
  * What is there after a command, as the server does it: undefined for no document. Throws when it cannot be done. Pure.
  *
  * @param number stands for the number of the write that the server will give it.
+ * @param creator who makes it; nobody when it is empty.
  */
-export function perform(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
+export function perform(command: Command, document: Document | undefined, number: number, time: number, creator?: string): Document | undefined {
     const kind = Object.keys(command)[0]!
-    const { id, fields = {}, field, target, by, if: values = {}, ifRevision = null, ifAbsent, expiresIn } = command[kind]
+    const { id, fields = {}, field, target, by, if: values = {}, ifRevision, ifAbsent, expiresIn } = command[kind]
     const need = (condition: unknown): void => {
         if (!condition) throw kind
     }
     need(!ifAbsent || !document)
-    need(ifRevision === null || ifRevision === document?.revision)
+    need((ifRevision ?? document?.revision) === document?.revision)
     for (const name of Object.keys(values)) need(document && isSame(document.fields[name], values[name]))
 
     // The server's time is the time here until the server has set it.
-    const set = JSON.parse(JSON.stringify(fields), (_, value) => (isSame(value, { $serverTime: true }) ? time : value))
+    const set = copied(fields, (value) => (isSame(value, { $serverTime: true }) ? time : value))
     const written = { revision: number, updatedAt: time }
     const end = expiresIn && { expiresAt: time + expiresIn * 1000 }
     if (kind === "create") {
         need(!document)
-        return { id, fields: set, created: number, createdAt: time, ...written, ...end }
+        return { id, fields: set, ...(creator && { creator }), created: number, createdAt: time, ...written, ...end }
     }
     if (kind === "delete") return undefined
     need(document)
     const { fields: old, expiresAt, ...rest } = document!
     const change = (fields: any): Document => ({ ...document!, fields, ...written })
-    const present = old[field] ?? undefined
-    if (kind === "update") return change(Object.fromEntries(Object.entries({ ...old, ...set }).filter(([, value]) => value !== null)))
+    if (kind === "update") return change(withoutNull({ ...old, ...set }))
     if (kind === "merge") return change(merged(old, set))
     if (kind === "expire") return { ...rest, fields: old, ...written, ...end }
     if (kind === "increment") {
-        need(/^[nu]/.test(typeof present))
-        return change({ ...old, [field]: (present ?? 0) + by })
+        const count = old[field] ?? 0
+        need(typeof count === "number")
+        return change({ ...old, [field]: count + by })
     }
     if (/link/.test(kind)) {
-        const targets = present ?? []
+        const targets = old[field] ?? []
         need(Array.isArray(targets))
         const others = targets.filter((each: unknown) => !isSame(each, target))
         if ((others.length < targets.length) === (kind === "unlink")) return change({ ...old, [field]: kind === "link" ? [...targets, target] : others })

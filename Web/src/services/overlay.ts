@@ -1,5 +1,5 @@
 import { Command, idOf, perform } from "./commands.js"
-import type { PendingWrite } from "./pending.js"
+import { isWaiting, type PendingWrite } from "./pending.js"
 import { matches, precedes, WireQuery } from "./queries.js"
 import type { Document } from "./types.js"
 
@@ -22,10 +22,10 @@ const byID = (documents: readonly Document[] = []): Documents => new Map(documen
 /** What a command made last, and of what: with many writes that wait, each is done once and not for each that follows. */
 const made = new WeakMap<Command, [before: Document | undefined, number: number, after: Document | undefined]>()
 
-function performOnce(command: Command, document: Document | undefined, number: number, time: number): Document | undefined {
+function performOnce(command: Command, document: Document | undefined, number: number, { time, account }: PendingWrite): Document | undefined {
     const last = made.get(command)
     if (last && last[0] === document && last[1] === number) return last[2]
-    const after = perform(command, document, number, time)
+    const after = perform(command, document, number, time, account)
     made.set(command, [document, number, after])
     return after
 }
@@ -40,7 +40,7 @@ function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (co
                 const id = idOf(command)
                 if (isLeftOut(command, write)) continue
                 const before = [changed, touched].find((each) => each.has(id)) ?? documents
-                changed.set(id, performOnce(command, before.get(id), createdHere + place, write.time))
+                changed.set(id, performOnce(command, before.get(id), createdHere + place, write))
             }
         } catch {
             return
@@ -50,7 +50,7 @@ function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (co
     return touched
 }
 
-const isUncertain = ({ wasSent, revision }: PendingWrite): unknown => wasSent && revision === undefined
+const isUncertain = (write: PendingWrite): unknown => write.wasSent && isWaiting(write)
 
 /**
  * Documents as they were before writes were sent that add to them, as an increment does, and have no answer yet. A result that comes
@@ -92,7 +92,7 @@ export function overlay(result: WireResult, query: WireQuery, writes: PendingWri
     const touched = performAll(
         writes.filter(({ revision = Infinity }) => revision > seen),
         new Map([...known, ...kept]),
-        (command, { revision }) => revision !== undefined && kept.has(idOf(command))
+        (command, write) => !isWaiting(write) && kept.has(idOf(command))
     )
     if (!touched.size) return documents
     const { order, limit, after } = query

@@ -6,6 +6,8 @@ export interface PendingWrite {
     /** Of the tab that has made it: with the number it tells the server which write this is. */
     readonly secret: string
     readonly number: number
+    /** The user's id; empty for nobody. */
+    readonly account: string
     readonly commands: Command[]
     /** When it was made, in milliseconds since 1970 by the clock here. */
     readonly time: number
@@ -30,9 +32,8 @@ export interface Outcome {
 
 /** Writes that are done and wait to be seen; the first of more are not shown any more. */
 const doneLimit = 1000
-/** What the server takes at once. */
-const batchLimit = 32
-const batchBytes = 256 << 10
+/** Whether the server has not answered it. */
+export const isWaiting = ({ revision }: PendingWrite): boolean => revision === undefined
 
 /** The writes of an account to a collection, in the order in which they are done: those of tabs that are gone, and then one's own. Pure. */
 export class PendingWrites {
@@ -43,30 +44,14 @@ export class PendingWrites {
 
     constructor(readonly _secret: string) {}
 
-    _add(commands: Command[], time: number): PendingWrite {
-        const write = { secret: this._secret, number: ++this._last, commands, time }
+    _add(commands: Command[], time: number, account: string): PendingWrite {
+        const write = { secret: this._secret, number: ++this._last, account, commands, time }
         this._all.push(write)
         return write
     }
 
-    /** Takes those of another tab, which is gone: they were made before. */
-    _adopt(writes: PendingWrite[]): void {
-        this._all.unshift(...writes.sort((a, b) => a.number - b.number))
-    }
-
     get _waiting(): PendingWrite[] {
-        return this._all.filter(({ revision }) => revision === undefined)
-    }
-
-    /** What is to be sent next: the first that are not answered, those that were sent before too, all of one tab. */
-    _batch(): PendingWrite[] {
-        const waiting = this._waiting
-        let bytes = 0
-        const end = waiting.findIndex((write, index) => {
-            bytes += JSON.stringify(write.commands).length
-            return write.isBeingKept || write.secret !== waiting[0]!.secret || index === batchLimit || (index && bytes > batchBytes)
-        })
-        return end < 0 ? waiting : waiting.slice(0, end)
+        return this._all.filter(isWaiting)
     }
 
     /** Notes an answer. A write that was refused is forgotten. Gives the write. */
@@ -83,9 +68,8 @@ export class PendingWrites {
 
     /** Forgets what all results show: they are at this write, or behind it. */
     _forget(seen: number): void {
-        const isDone = ({ revision }: PendingWrite): boolean => revision !== undefined
-        this._all = this._all.filter((each) => !isDone(each) || each.revision! > seen)
-        let excess = this._all.filter(isDone).length - doneLimit
-        this._all = this._all.filter((each) => !isDone(each) || excess-- <= 0)
+        this._all = this._all.filter((each) => isWaiting(each) || each.revision! > seen)
+        let excess = this._all.length - this._waiting.length - doneLimit
+        this._all = this._all.filter((each) => isWaiting(each) || excess-- <= 0)
     }
 }

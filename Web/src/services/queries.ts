@@ -1,6 +1,5 @@
-import { isObject } from "../json.js"
 import type { Document, QueryOptions, Where } from "./types.js"
-import { areComparable, comparePlaces, compareTexts, isSame } from "./values.js"
+import { comparePlaces, compareTexts, isRecord, isSame, kindOf } from "./values.js"
 
 /** A condition, as it goes over the wire. */
 export type Condition = { field: string; comparison: string; value: unknown } | { any: Condition[][] }
@@ -17,8 +16,9 @@ export interface WireQuery {
 function conditionsOf(where: Where = {}): Condition[] {
     return Object.entries(where).flatMap(([field, test]: [string, any]): Condition[] => {
         if (field === "$any") return [{ any: test.map(conditionsOf) }]
-        if (!isObject(test)) return [{ field, comparison: "equal", value: test }]
-        return Object.entries(test).map(([comparison, value]) => ({ field, comparison, value }))
+        // What is undefined is null, as in a document: left out, it would let all match.
+        if (!isRecord(test)) return [{ field, comparison: "equal", value: test ?? null }]
+        return Object.entries(test as object).map(([comparison, value]) => ({ field, comparison, value: value ?? null }))
     })
 }
 
@@ -37,7 +37,7 @@ function valueAt(document: any, path: string): any {
     const names = path.match(/(\\.|[^.\\])+/gs) ?? [path]
     return names.reduce((value, name) => {
         const own = name.replace(/\\(.)/gs, "$1")
-        return isObject(value) && !Array.isArray(value) && Object.hasOwn(value, own) ? value[own] : undefined
+        return isRecord(value) && Object.hasOwn(value, own) ? value[own] : undefined
     }, document.fields)
 }
 
@@ -49,7 +49,9 @@ function holds(document: Document, condition: Condition): boolean {
     if (comparison === "in") return value.some((each: unknown) => isSame(present, each))
     if (comparison === "prefix") return typeof present === "string" && present.startsWith(value)
     if (/qual$/.test(comparison) && comparison.length < 9) return isSame(present, value) === (comparison === "equal")
-    if (!areComparable(present, value)) return false
+    // Numbers with numbers, and texts with texts.
+    const kind = kindOf(present)
+    if (kind !== kindOf(value) || (kind !== 2 && kind !== 3)) return false
     const order = comparePlaces(present, value)
     return order ? order < 0 === (comparison[0] === "l") : /E/.test(comparison)
 }

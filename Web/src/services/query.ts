@@ -1,18 +1,21 @@
-import { Listeners } from "../store.js"
-import { wait } from "./backend.js"
+import type { Backend } from "./backend.js"
 import type { LiveCollection } from "./collection.js"
 import { overlay, Uncertain, WireResult } from "./overlay.js"
+import { isWaiting } from "./pending.js"
 import { Position } from "./position.js"
 import type { WireQuery } from "./queries.js"
-import { pauseAfter } from "./refusals.js"
-import { Followed } from "./followed.js"
+import { pauseAfter, wait } from "./refusals.js"
+import { follow } from "./followed.js"
 import { Shown } from "./shown.js"
 import type { Document, Pages, QueryStatus } from "./types.js"
-import type { TrebuchetError } from "./trebuchet.js"
+import { Listeners, type State, type TrebuchetError } from "./trebuchet.js"
 import { isSame } from "./values.js"
 
 /** Milliseconds that a query stays open when nobody observes it any more: a view that is made anew takes it over. */
 const lingering = 100
+
+/** Documents that the server shows at once. */
+const largestLimit = 10_000
 
 /** Follows the result of a query, and shows it with the writes that are not in it yet. */
 export class LiveQuery implements Pages<any> {
@@ -29,7 +32,8 @@ export class LiveQuery implements Pages<any> {
     private _asked = 0
     private _number: number | undefined
     private _view: string | undefined
-    private _followed: Followed<WireResult> | undefined
+    private _state: State<WireResult> | undefined
+    private _unfollow: () => void = () => {}
     /** Grows with each reason to look anew: what was begun for an older one is given up. */
     private _turn = 0
     private _failures = 0
@@ -39,30 +43,33 @@ export class LiveQuery implements Pages<any> {
     private _account: string
     readonly status = new Shown<QueryStatus>({ phase: "waiting", hasMore: false, pending: 0 })
     private _page: number
+    private _backend: Backend
 
     constructor(private _collection: LiveCollection, private _query: WireQuery) {
-        this._account = _collection._backend._account
+        this._backend = _collection._backend
+        this._account = this._backend._account
         this._page = _query.limit!
     }
 
     more(): void {
         const { _result: result, _query: query } = this
-        if (!result?.hasMore || result.documents.length < query.limit!) return
+        const { limit = 0 } = query
+        if (!result?.hasMore || result.documents.length < limit || limit >= largestLimit) return
         this._close()
-        this._query = { ...query, limit: query.limit! + this._page }
+        this._query = { ...query, limit: Math.min(limit + this._page, largestLimit) }
         this._look()
     }
 
     getSnapshot = (): readonly any[] | undefined => (this._isOthers ? undefined : this._items)
 
     subscribe = (listener: () => void): (() => void) => {
-        const end = this._listeners._add(listener)
+        const end = this._listeners.add(listener)
         clearTimeout(this._timer)
         if (!this._end) this._start()
         return () => {
             end()
             clearTimeout(this._timer)
-            if (!this._listeners._count) this._timer = setTimeout(() => this._stop(), lingering)
+            if (!this._listeners.size) this._timer = setTimeout(() => this._stop(), lingering)
         }
     }
 
@@ -72,7 +79,12 @@ export class LiveQuery implements Pages<any> {
 
     /** What somebody else has read is shown to nobody, also where it was not looked after since. */
     private get _isOthers(): boolean {
-        return !!this._account && this._account !== this._collection._backend._account
+        return !!this._account && this._account !== this._backend._account
+    }
+
+    /** Whether it is open on the connection of now. */
+    private get _isOpen(): boolean {
+        return this._line === this._backend._line
     }
 
     /** The last write of the server that it shows. */
@@ -82,7 +94,7 @@ export class LiveQuery implements Pages<any> {
 
     /** The last answer of a write: by the numbers of queries, which results show what was done. */
     _isTold(shown: Record<string, number>, through: number): void {
-        const mine = this._line === this._collection._backend._line ? shown[String(this._number)] : undefined
+        const mine = this._isOpen ? shown[this._number!] : undefined
         if (mine !== undefined) this._position._isTold(mine, through)
     }
 
@@ -91,7 +103,7 @@ export class LiveQuery implements Pages<any> {
     private _start(): void {
         const { _collection: collection } = this
         collection._open.add(this)
-        this._end = collection._backend._changes._add(() => this._look())
+        this._end = this._backend._changes.add(() => this._look())
         this._look()
     }
 
@@ -101,7 +113,7 @@ export class LiveQuery implements Pages<any> {
         this._end?.()
         this._end = undefined
         collection._open.delete(this)
-        this._followed?._end()
+        this._unfollow()
         this._view = undefined
         this._close()
         collection._forgetSeen()
@@ -111,16 +123,16 @@ export class LiveQuery implements Pages<any> {
     private _close(): void {
         const { _collection: collection } = this
         // Also one whose opening is under way: calls keep their order.
-        if (this._asked && this._asked === collection._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
+        if (this._asked && this._asked === this._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
         this._asked = this._line = 0
     }
 
     /** Opens it on the connection of now, if it is not. */
     private async _look(): Promise<void> {
-        const { _backend: backend } = this._collection
+        const { _backend: backend } = this
         const turn = ++this._turn
         this._show()
-        while (turn === this._turn && backend._isLive && this._line !== backend._line) {
+        while (turn === this._turn && backend._isLive && !this._isOpen) {
             const line = (this._asked = backend._line)
             let pause
             try {
@@ -142,17 +154,12 @@ export class LiveQuery implements Pages<any> {
         this._error = undefined
         if (view !== this._view) {
             this._position._begin()
-            this._followed?._end()
             this._view = view
-            this._followed = new Followed<WireResult>(
-                this._collection._backend.client.actor(view).state("observeResult"),
-                (result) => this._came(result),
-                (error) => this._lost(error),
-                () => this._show()
-            )
+            this._state = this._backend.client.actor(view).state("observeResult")
         }
         this._position._isTold(shown, revision)
-        this._followed?._begin()
+        this._unfollow()
+        this._unfollow = follow(this._state!, (result) => this._came(result), (error) => this._lost(error), () => this._show())
         this._collection._forgetSeen()
         this._show()
     }
@@ -171,7 +178,7 @@ export class LiveQuery implements Pages<any> {
     /** The view has gone, or who may see it has changed. */
     private async _lost(error: TrebuchetError): Promise<void> {
         // Before it is open on the connection, its opening begins the stream anew.
-        if (this._line !== this._collection._backend._line) return
+        if (!this._isOpen) return
         const turn = ++this._turn
         this._line = 0
         if (this._failures++) await wait(pauseAfter(error, this._failures) ?? 100 * this._failures)
@@ -187,8 +194,8 @@ export class LiveQuery implements Pages<any> {
     // Showing
 
     _show(): void {
-        const { _pending: pending, _backend: backend } = this._collection
-        const { _account: account } = backend
+        const { _pending: pending } = this._collection
+        const { _account: account } = this._backend
         if (account !== this._account) {
             // What somebody else has read goes. What nobody in particular has read stays until there is more.
             if (this._account) {
@@ -209,15 +216,14 @@ export class LiveQuery implements Pages<any> {
             })
         )
         const items = result && [...this._shown.values()].map(({ fields }) => fields)
-        const isNew = !items || items.length !== before?.length || items.some((each, index) => each !== before[index])
-        if (isNew) this._items = items
+        if (items?.length !== before?.length || items?.some((each, index) => each !== before![index])) this._items = items
         this.status._show({
-            phase: error ? "failed" : !result ? "waiting" : this._line === backend._line && this._followed?._isLive ? "live" : "stale",
+            phase: error ? "failed" : !result ? "waiting" : this._isOpen && this._state?.status.getSnapshot().phase === "live" ? "live" : "stale",
             hasMore: !!result?.hasMore,
-            pending: pending.filter(({ revision }) => revision === undefined).length,
+            pending: pending.filter(isWaiting).length,
             error,
             count: result?.count,
         } as QueryStatus)
-        if (isNew && items !== before) this._listeners._tell()
+        if (this._items !== before) this._listeners.tell()
     }
 }

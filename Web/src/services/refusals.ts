@@ -1,12 +1,14 @@
-import { isObject } from "../json.js"
+import { isObject } from "./trebuchet.js"
 import { TrebuchetError } from "./trebuchet.js"
 
 /** Reasons for which a service refuses now what it may take later; and codes of answers, and of calls without one, behind which the same call may be made again. */
 const passing =
-    /^(rateLimited|storeFailed|closed|otherAccount|roomClosed|roomFull|serverFull|tooManySessions|alreadyJoined|kicked|timeout|internal|unavailable|cancelled|unknownOutcome|unauthenticated)$/
+    /^(rateLimited|storeFailed|closed|otherAccount|timeout|internal|unavailable|cancelled|unknownOutcome|unauthenticated)$/
 
 /** Why a service has refused: the name of the case of its error. */
 export const reasonOf = ({ code, data }: any): string | undefined => (code === "application" && isObject(data) ? Object.keys(data)[0] : undefined)
+
+export const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** Milliseconds to wait after so many failures in a row: from 100, doubling to 10,000. */
 export const delayAfter = (failures: number): number => Math.min(100 * 2 ** failures, 10_000)
@@ -18,5 +20,7 @@ export function pauseAfter(error: any, failures: number, isSignedIn: unknown = t
     if (!passing.test(reason ?? error.code) || (error.code === "unauthenticated" && !isSignedIn)) return undefined
     return (reason && error.data[reason].retryAfterMilliseconds) ?? error.retryAfter ?? delayAfter(failures)
 }
+
+export const closed = (): TrebuchetError => failure("unavailable", "the services were closed")
 
 export const failure = (code: string, message: string): TrebuchetError => new TrebuchetError(code, message)

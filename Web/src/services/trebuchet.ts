@@ -1,2 +1,3 @@
-// What the services build on: in their bundle it is the file beside them, which an app has anyway.
-export * from "../index.js"
+// What the services take of trebuchet.js, which their bundle imports: an app has it anyway.
+export { connect, equal, isObject, Listeners, report, TrebuchetError, Value } from "../index.js"
+export type { Client, JSONCoder, State } from "../index.js"

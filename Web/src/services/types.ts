@@ -253,6 +253,8 @@ export interface KeptWrite {
     /** The user's id; empty for nobody. */
     readonly account: string
     readonly commands: object[]
+    /** In place of the commands, where `json` is another than `JSON`: what that has written. */
+    readonly json?: string
     readonly time: number
 }
 
@@ -262,7 +264,7 @@ export interface PendingStore {
     add(write: KeptWrite): Promise<void>
     remove(writes: readonly { readonly secret: string; readonly number: number }[]): Promise<void>
     all(): Promise<KeptWrite[]>
-    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each. */
+    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each, and again where something could not be kept. */
     claim(secret: string): Promise<boolean>
     /** Gives up all that was claimed. */
     close(): void

@@ -2,7 +2,7 @@ internal import Distributed
 internal import Synchronization
 
 /// The actors that a server has exposed, by name, and those that it makes on demand.
-final class ActorDirectory: Sendable {
+final class ActorDirectory: ActorHost, Sendable {
     /// Makes the record of an actor for a name.
     typealias Factory = @Sendable (String) async throws -> ActorRecord
 
@@ -61,7 +61,7 @@ final class ActorDirectory: Sendable {
             contents.loading[name] = nil
             return contents.records.removeValue(forKey: name)
         }
-        removed?.stake?.giveBack()
+        removed?.giveBackStake()
     }
 
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
@@ -177,4 +177,8 @@ final class ActorDirectory: Sendable {
     var count: Int { contents.withLock { $0.records.count } }
     /// Actors that are being made or loaded.
     var activatingCount: Int { contents.withLock { $0.activating.count } }
+}
+
+extension ActorDirectory {
+    func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor { try HostingClient.reference(to: name) }
 }

@@ -1,13 +1,6 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
-
-/// When actors that were made on demand go.
-struct IdlePolicy: Sendable {
-    /// Without calls and streams.
-    let time: Duration
-    /// Also when a state has changed that no store keeps.
-    let discards: Bool
-}
 
 /// The actors of one reactor that go when nobody uses them.
 ///

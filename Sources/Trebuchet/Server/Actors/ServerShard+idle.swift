@@ -85,7 +85,7 @@ extension ServerShard {
                 if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
                 (actor.id as? TrebuchetActorID).map { system?.setPersistedStates(nil, of: $0) }
             }
-            record.stake?.giveBack()
+            record.giveBackStake()
         }
     }
 }

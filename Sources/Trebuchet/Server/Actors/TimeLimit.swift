@@ -1,17 +1,18 @@
 internal import Networking
 internal import Synchronization
+internal import Transports
 
 /// Waits for something no longer than for a time.
 enum TimeLimit {
     /// Runs `work`. When it takes longer, its task is cancelled and nobody waits for it any more: this throws `timeout` then.
     static func run(
-        _ limit: Duration, on reactor: Reactor, _ work: @escaping @Sendable () async throws -> Void
+        _ limit: Duration, on loop: any EventLoop, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {
         try await withCheckedThrowingContinuation { continuation in
             let race = Race(continuation)
-            reactor.holdTime()
+            loop.holdTime()
             let task = Task {
-                defer { reactor.releaseTime() }
+                defer { loop.releaseTime() }
                 do {
                     try await work()
                     race.end(.success(()))
@@ -19,22 +20,22 @@ enum TimeLimit {
                     race.end(.failure(error))
                 }
             }
-            reactor.execute {
+            loop.execute {
                 guard !race.hasEnded else { return }
-                let timer = reactor.schedule(after: limit) {
+                let timer = loop.schedule(after: limit) {
                     task.cancel()
                     race.end(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
                 }
                 let end = TimerEnd(timer)
-                race.whenEnded { reactor.execute { end.timer.cancel() } }
+                race.whenEnded { loop.execute { end.timer.cancel() } }
             }
         }
     }
 
     /// `@unchecked Sendable`: the timer is used on its reactor alone.
     private final class TimerEnd: @unchecked Sendable {
-        let timer: Networking.Timer
-        init(_ timer: Networking.Timer) { self.timer = timer }
+        let timer: LoopTimer
+        init(_ timer: LoopTimer) { self.timer = timer }
     }
 
     /// The first of two ends counts.

@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
 
 /// The calls of one session to actors of another reactor. Over there they run in their order, for a share of each turn, as if the

@@ -1,11 +1,13 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
+internal import Transports
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
 /// `@unchecked Sendable`: what can change is touched on the session's reactor alone, `crossing` is set before the call goes to
-/// another one, and so is `run`; the rest is behind a lock.
-final class RunningCall: @unchecked Sendable {
+/// another one, and so is `run`; the rest is constant.
+final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
     /// By the clock of its session's reactor, in nanoseconds.
     let deadline: UInt64
@@ -15,7 +17,7 @@ final class RunningCall: @unchecked Sendable {
     var machineDeadline: UInt64 { deadline &- timeAhead }
     /// Of the message, which are held as long as the call is under way.
     let byteCount: Int
-    var timer: Timer?
+    var timer: LoopTimer?
     private(set) var isAnswered = false
     /// The call of an `@Idempotent` method that this one waits for; it outlives the connection.
     var run: RunningCall?
@@ -32,12 +34,7 @@ final class RunningCall: @unchecked Sendable {
     var waiter: ActorWaiter?
     /// Called when it is cancelled while it waits there: nothing else would end it.
     var didStopWaiting: (() -> Void)?
-    private let state = Mutex(State())
-
-    private struct State {
-        var task: Task<Void, Never>?
-        var isCancelled = false
-    }
+    private let task = Mutex(TaskState())
 
     init(callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int) {
         timeAhead = reactor.timeAhead
@@ -60,17 +57,10 @@ final class RunningCall: @unchecked Sendable {
         let home: ReactorShard?
     }
 
-    /// The task that runs the call; cancelled at once when the call was cancelled before it began.
-    func run(in task: Task<Void, Never>) {
-        let isCancelled = state.withLock { state in
-            state.task = task
-            return state.isCancelled
-        }
-        if isCancelled { task.cancel() }
-    }
+    func run(in task: Task<Void, Never>) { self.task.fill(task) }
 
     /// Whether nobody waits for it any more. From anywhere.
-    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    var isCancelled: Bool { task.isCancelled }
 
     /// Notes that it has its answer; false when it had one.
     func end() -> Bool {
@@ -90,28 +80,20 @@ final class RunningCall: @unchecked Sendable {
             let waited = run.waiter != nil
             run.stopWaiting()
             if waited { run.didStopWaiting?() }
-            run.cancelTask()
+            run.task.cancel()
         }
-        cancelTask()
+        task.cancel()
     }
 
     /// Nobody is there any more whom it could be answered.
     func abandon() {
         timer?.cancel()
         stopWaiting()
-        if run == nil { cancelTask() }
+        if run == nil { task.cancel() }
     }
 
     private func stopWaiting() {
         waiter?.leave()
         waiter = nil
-    }
-
-    private func cancelTask() {
-        let task = state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
     }
 }

@@ -1,18 +1,18 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 internal import TrebuchetWire
 
 extension ServerShard {
     /// Calls a synchronous method of an actor that lives on this reactor. The result lies in `reply`.
     @inline(__always)
     func callInPlace(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ version: ProtocolVersion
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws {
-        let coder = states.coder(for: version)
+        let coder = states.coder(writing: dates)
         reactor.note(method.label)
         reply.pointee.reset(keepingAtMost: Self.keptReply)
-        var arguments = CallArguments(
-            message: message.bytes, envelope: message.envelope, coder: coder, version: version)
+        var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
         var result = CallReply(reply, coder: coder)
         try record.call(method, &arguments, &result)
     }
@@ -20,7 +20,7 @@ extension ServerShard {
     /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
     /// been done.
     func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ version: ProtocolVersion,
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         let life = record.life
@@ -32,12 +32,12 @@ extension ServerShard {
         do {
             switch method {
             case .table(let method) where method.runsInPlace && record.home === states && life.starting == 0:
-                try callInPlace(record, method, message, version)
+                try callInPlace(record, method, message, dates)
                 completion(.success(CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
-                CallTask.start(record, try states.operation(record, method, message, version), call, completion)
+                CallTask.start(record, try states.operation(record, method, message, dates), call, completion)
             case .program(let method):
-                let decoder = states.decoder(message, version)
+                let decoder = states.decoder(message, dates)
                 CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
             }
         } catch {
@@ -53,7 +53,7 @@ extension ServerShard {
     /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
     func deliver(from home: ReactorShard?, _ answer: @escaping @Sendable () -> Void) {
         // Nothing of this shard may be looked at there.
-        guard let home, home.reactor.isCurrent, let there = home.server else { return reactor.execute(answer) }
+        guard let home, home.reactor.isCurrent, let there = home.serverShard else { return reactor.execute(answer) }
         there.add(answer, for: reactor)
     }
 
@@ -88,53 +88,4 @@ extension ServerShard: EndOfTurn {
     }
 
     private static let answersAtOnce = 64
-}
-
-/// Starts the task of a call.
-enum CallTask {
-    /// Runs `operation`; `completion` is called on the actor's reactor, or on the thread of the pool where it ends.
-    static func start(
-        _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: RunningCall,
-        _ completion: @escaping CallCompletion
-    ) {
-        let deadline = call.machineDeadline
-        let task: Task<Void, Never>
-        // `immediate`: the task reaches the queue of the executor before this returns, so calls keep their order. It has no
-        // executor of its own: what the actor awaits that is not on the reactor runs on the pool.
-        if let home = record.home {
-            record.life.starting += 1
-            let isolation = home.isolation
-            task = Task.immediate { await isolation.run(operation, until: deadline, completion) }
-        } else {
-            task = Task.immediate { completion(await outcome(of: operation, until: deadline, isolation: nil)) }
-        }
-        call.run(in: task)
-    }
-
-    static func outcome(
-        of operation: @escaping CallOperation, until deadline: UInt64, isolation: isolated (any Actor)?
-    ) async -> CallOutcome {
-        do {
-            return .success(
-                try await Deadline.$current.withValue(deadline) { try await operation(isolation) })
-        } catch {
-            return .failure(error)
-        }
-    }
-}
-
-/// The isolation of a reactor, for what belongs to no actor of the app: what it awaits on actors of the reactor changes no
-/// executor.
-actor ReactorIsolation {
-    private nonisolated let reactor: Reactor
-
-    init(_ reactor: Reactor) { self.reactor = reactor }
-
-    nonisolated var unownedExecutor: UnownedSerialExecutor { reactor.asUnownedSerialExecutor() }
-
-    func run(
-        _ operation: @escaping CallOperation, until deadline: UInt64, _ completion: @escaping CallCompletion
-    ) async {
-        completion(await CallTask.outcome(of: operation, until: deadline, isolation: self))
-    }
 }

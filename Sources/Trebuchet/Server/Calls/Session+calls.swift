@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// The way of a call, the same for all: it was scanned; then what its name leads to, and what its target means there; whether
@@ -98,7 +99,7 @@ extension Session {
         let callID = message.callID
         record.life.wasCalled = true
         do {
-            try asCaller(hosting) { try shard.callInPlace(record, method, message, version) }
+            try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
             return fail(callID, error)
         }
@@ -159,10 +160,10 @@ extension Session {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
-        let version = version
+        let dates = dates
         guard let home = record.home, home !== shard.states else {
             return asCaller(hosting) {
-                if !shard.run(method, of: record, message, version, call, completion) {
+                if !shard.run(method, of: record, message, dates, call, completion) {
                     wait(for: record.name, method, KeptMessage(message), call, completion)
                 }
             }
@@ -179,7 +180,7 @@ extension Session {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = session.asCaller(hosting) {
-                kept.withMessage { there.run(method, of: record, $0, version, call, completion) }
+                kept.withMessage { there.run(method, of: record, $0, dates, call, completion) }
             }
             guard !isThere else { return }
             // It has been let go meanwhile. This reactor hears of that before what is sent now.
@@ -213,13 +214,5 @@ extension Session {
             : "\(method.name) takes \(method.generics) generic substitution(s), got "
                 + "\(envelope.pointee.genericSubstitutions.count)"
         fail(message.callID, TrebuchetError(.invalidArguments, text))
-    }
-}
-
-extension String {
-    /// Calls `body` with the UTF-8 bytes.
-    func withContiguousBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        var copy = self
-        return try copy.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
     }
 }

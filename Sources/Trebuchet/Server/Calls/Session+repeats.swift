@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// Calls of `@Idempotent` methods whose answers are kept. They run at most once: the connection that they came over may end,
@@ -189,7 +190,7 @@ extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else { return }
-        let coder = states.coder(for: .v3)
+        let coder = states.coder
         let answer: RememberedAnswers.Memory.Answer
         do {
             reply.pointee.reset(keepingAtMost: ServerShard.keptReply)

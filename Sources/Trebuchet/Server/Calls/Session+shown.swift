@@ -1,4 +1,5 @@
 internal import Networking
+internal import Transports
 
 /// Streams that a client has asked for and does not have yet: answers go behind them, of calls that it repeats and of those that ran
 /// where the streams come from.
@@ -82,7 +83,7 @@ extension ServerShard {
 /// An answer that waits for streams. On its shard's reactor.
 final class AnswerBehindStreams {
     private let actor: ActorName?
-    var timer: Timer?
+    var timer: LoopTimer?
     private let done: () -> Void
     private(set) var isOver = false
 

@@ -1,12 +1,7 @@
 internal import Bytes
 internal import Networking
+internal import TrebuchetActors
 internal import TrebuchetWire
-
-#if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-#else
-    internal import Foundation
-#endif
 
 /// A stream that is to begin.
 struct StreamRequest: Sendable {
@@ -43,7 +38,7 @@ extension Session {
             let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, stake: try stake(filtered: hasFilter(message)))
+                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
             begin(request, of: record, message)
         } catch {
             fail(message, error)
@@ -81,45 +76,31 @@ extension Session {
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [],
-                filter: try filter(in: message), seen: seen, stake: try stake(filtered: hasFilter(message)))
+                filter: try filter(in: message), seen: seen,
+                stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
             begin(request, of: record, message)
         } catch {
             fail(message, error)
         }
     }
 
-    /// What the client calls the stream that it takes up again: older ones know it by that, and others that leave out the `callID`.
+    /// What the client calls the stream that it takes up again, if it leaves out the `callID`.
     private func ownName(in message: borrowing Message) -> [UInt8]? {
         let envelope = message.envelope
-        guard version != .v3 || envelope.pointee.callID.isAbsent else { return nil }
-        return Array(message.bytes(envelope.pointee.streamID))
+        return envelope.pointee.callID.isAbsent ? Array(message.bytes(envelope.pointee.streamID)) : nil
     }
 
     /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
     func fail(_ message: borrowing Message, _ error: any Error) {
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
-        guard version != .v3, TargetNames.isStream(message.target) else { return fail(message.callID, error) }
-        let name = AskedStream(actor: ActorName(message.actorName), target: message.target, resumed: nil)
-        refuse(name, Array(message.callID), error)
+        fail(message.callID, error)
     }
 
     private func refuse(_ request: StreamRequest, _ error: any Error) { refuse(request.name, request.callID, error) }
 
     /// Says that a stream does not begin, or does not go on.
     func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
-        guard isOpen else { return }
-        if let streamID = name.resumed { return failStream(streamID, error) }
-        guard version != .v3 else { return fail(callID, error) }
-        // Who waits for a stream reads the kinds of streams alone in these versions.
-        let streamID = nextStreamID()
-        link.send { buffer in
-            callID.withUnsafeBytes {
-                EnvelopeWriter.streamStart(
-                    streamID: streamID, callID: $0, actorID: String(name.actor.text.prefix(ActorName.longest)),
-                    target: String(name.target.prefix(ActorName.longest)), epoch: "", version: version, into: &buffer)
-            }
-        }
-        failStream(streamID, error)
+        if let streamID = name.resumed { failStream(streamID, error) } else { fail(callID, error) }
     }
 
     private func failStream(_ streamID: [UInt8], _ error: any Error) {
@@ -128,25 +109,17 @@ extension Session {
         link.send {
             EnvelopeWriter.streamError(
                 streamID: streamID, message: failure.message, code: failure.code,
-                retryAfterMilliseconds: failure.retryAfterMilliseconds, version: version, into: &$0)
+                retryAfterMilliseconds: failure.retryAfterMilliseconds, into: &$0)
         }
-    }
-
-    private func hasFilter(_ message: borrowing Message) -> Bool {
-        version == .v3 ? !message.envelope.pointee.filter.isAbsent : !message.envelope.pointee.streamFilter.isAbsent
     }
 
     /// What the message asks for of the stream; nil for all of it.
     private func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
         let envelope = message.envelope
         do throws(EnvelopeError) {
-            if version == .v3 {
-                guard !envelope.pointee.filter.isAbsent else { return nil }
-                let filter = try StreamFilter(message.bytes(envelope.pointee.filter))
-                return filter == StreamFilter() ? nil : filter
-            }
-            guard !envelope.pointee.streamFilter.isAbsent else { return nil }
-            return try StreamFilter.legacy(message.bytes(envelope.pointee.streamFilter))
+            guard !envelope.pointee.filter.isAbsent else { return nil }
+            let filter = try StreamFilter(message.bytes(envelope.pointee.filter))
+            return filter == StreamFilter() ? nil : filter
         } catch {
             throw TrebuchetError(.invalidArguments, error.message)
         }
@@ -217,12 +190,14 @@ extension Session {
 
     /// A source as a filter shows it. In the isolation of the state's actor.
     private func view(of source: any AnyStateSource, through filter: StreamFilter?) throws -> any AnyStateSource {
-        guard let filter else { return source }
+        guard filter != nil || dates != .milliseconds else { return source }
         guard let filterable = source as? any FilterableSource else {
-            throw TrebuchetError(.invalidArguments, "this stream takes no filter")
+            let text = filter == nil ? "clients of versions 1 and 2 get no events" : "this stream takes no filter"
+            throw TrebuchetError(.invalidArguments, text)
         }
         return try filterable.filtered(
-            filter, version, clock: source.home?.reactor ?? shard.reactor, terms: FilterTerms(shard.limits, parties))
+            filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
+            terms: FilterTerms(shard.limits, parties))
     }
 
     private func subscribe(
@@ -261,16 +236,16 @@ extension Session {
             request.callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
                     streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    sequence: position, version: version, into: &buffer)
+                    sequence: position, into: &buffer)
             }
         }
         if let seen, position != nil, seen.epoch != source.epoch {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
-        shard.states.subscribe(to: source, version: version) { node in
+        shard.states.subscribe(to: source) { node in
             let subscription = StreamSubscription(
-                streamID: streamID, node: node, session: self, isFiltered: request.stake.isFiltered)
+                streamID: streamID, node: node, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()
             if let position { subscription.sent = position }
             if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
@@ -287,7 +262,7 @@ extension Session {
     private func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
-            let streamID = Array((version == .v3 ? "s\(streamCount)" : UUID().uuidString).utf8)
+            let streamID = Array("s\(streamCount)".utf8)
             if streams[streamID] == nil, !beginning.contains(streamID) { return streamID }
         }
     }
@@ -331,9 +306,9 @@ extension Session {
         link.send {
             if let error {
                 EnvelopeWriter.streamError(
-                    streamID: streamID, message: error.message, code: error.code.wire, version: version, into: &$0)
+                    streamID: streamID, message: error.message, code: error.code.wire, into: &$0)
             } else {
-                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, version: version, into: &$0)
+                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, into: &$0)
             }
         }
     }

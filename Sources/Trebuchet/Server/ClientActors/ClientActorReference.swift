@@ -2,7 +2,7 @@ internal import Distributed
 
 /// A server's reference to an actor that lives in a client, the same for all who have it: it counts in the client's share as
 /// long as somebody does.
-final class ClientActorReference: Sendable, CustomStringConvertible {
+final class ClientActorReference: ClientActor {
     let client: HostingClient
     /// As the client knows it.
     let name: ActorName
@@ -40,12 +40,8 @@ final class ClientActorReference: Sendable, CustomStringConvertible {
             throw clients.errors.typed(error, thrownBy: type)
         }
     }
-}
 
-extension TrebuchetActorID {
-    /// Decodes what an actor has answered: references in it are to actors of the same client.
     func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard case .client(let reference) = route else { return try body() }
-        return try HostingClient.$current.withValue(reference.client, operation: body)
+        try HostingClient.$current.withValue(client, operation: body)
     }
 }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Synchronization
+internal import TrebuchetClient
 internal import TrebuchetWire
 
 /// A call of the server's to an actor that lives in a client.

@@ -1,5 +1,7 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
+internal import Transports
 internal import TrebuchetWire
 
 /// A client that has handed over references to actors of its own: what the server knows of it, over all of its connections. It is
@@ -41,9 +43,9 @@ final class HostingClient: @unchecked Sendable {
     private var calls: [UInt64: ClientCall] = [:]
     /// Those that are not sent, in their order; some may have ended.
     private var waiting: [UInt64] = []
-    private var sweep: Timer?
+    private var sweep: LoopTimer?
     private var sweepAt = UInt64.max
-    private var grace: Timer?
+    private var grace: LoopTimer?
     private var hasEnded = false
 
     init(_ key: HostingClients.Key, _ number: UInt64, _ clients: HostingClients, _ parties: Parties, _ reactor: Reactor)
@@ -59,15 +61,8 @@ final class HostingClient: @unchecked Sendable {
     // MARK: References
 
     /// A reference that stands in a message which is being decoded.
-    static func reference(
-        to name: String, for system: TrebuchetActorSystem?
-    ) throws(TrebuchetError) -> ClientActorReference {
-        guard let client = current, let system, system.serverNumber != 0 else {
-            throw TrebuchetError(
-                .invalidArguments,
-                "a reference to an actor that lives in a client is taken of that client alone, in a call, after a hello that says "
-                    + "who it is")
-        }
+    static func reference(to name: String) throws(TrebuchetError) -> ClientActorReference {
+        guard let client = current else { throw TrebuchetActorID.notTaken }
         guard (1...ActorName.longest).contains(name.utf8.count) else {
             throw TrebuchetError(.invalidArguments, "the name of an actor has 1 to \(ActorName.longest) bytes")
         }

@@ -1,4 +1,3 @@
-internal import Networking
 internal import Synchronization
 internal import WebSockets
 
@@ -14,27 +13,6 @@ enum SharedResource: Int, CaseIterable, Sendable {
         case .filters: "streams with a filter"
         case .actorsOnDemand: "actors made on demand"
         case .clientActors: "references to actors that live in clients"
-        }
-    }
-}
-
-/// Who uses something.
-enum Party: Hashable, Sendable {
-    case server
-    case connection(UInt64)
-    /// One that has handed over references to actors of its own, over all of its connections.
-    case client(UInt64)
-    case principal(String)
-    case host(AddressKey)
-
-    /// For errors.
-    var name: String {
-        switch self {
-        case .server: "the server has"
-        case .connection: "this connection has"
-        case .client: "this client has"
-        case .principal(let id): "'\(id)' has"
-        case .host: "this host has"
         }
     }
 }
@@ -55,7 +33,7 @@ struct Parties: Sendable {
     private var wider: [Party] {
         var wider: [Party] = []
         if let principal { wider.append(.principal(principal)) }
-        if let host { wider.append(.host(host)) }
+        if let host { wider.append(.host(host.number)) }
         return wider
     }
 }

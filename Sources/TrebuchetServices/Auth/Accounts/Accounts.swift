@@ -1,5 +1,4 @@
-internal import Networking
-internal import QStream
+internal import Relays
 public import Trebuchet
 
 #if canImport(FoundationEssentials)

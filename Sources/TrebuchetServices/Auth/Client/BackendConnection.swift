@@ -1,6 +1,6 @@
-public import Networking
 internal import Relays
 public import SharedState
+public import Transports
 internal import Trebuchet
 
 /// How a backend stands with its server, and who it is there.

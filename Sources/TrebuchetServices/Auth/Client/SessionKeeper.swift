@@ -1,4 +1,3 @@
-internal import QStream
 internal import Relays
 internal import Synchronization
 internal import Trebuchet

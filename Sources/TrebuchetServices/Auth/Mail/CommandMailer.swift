@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Synchronization
 
 #if canImport(Glibc)

@@ -1,14 +1,7 @@
-/// The client's side of SMTP (RFC 5321) for one mail. Pure: replies go in line by line, what to send comes out.
-struct SMTPDialogue {
-    enum Step: Equatable {
-        /// The reply goes on.
-        case wait
-        case send(String)
-        /// The server has taken the mail; this ends the dialogue.
-        case finish(String)
-        case fail(String)
-    }
+internal import Outbound
 
+/// The client's side of SMTP (RFC 5321) for one mail. Pure: replies go in line by line, what to send comes out.
+struct SMTPDialogue: LineDialogue {
     private enum State { case greeting, hello, sender, recipient, data, message, over }
 
     private static let longestReply = 100
@@ -20,7 +13,7 @@ struct SMTPDialogue {
     init(_ mail: MailMessage) { self.mail = mail }
 
     /// Takes one line of a reply, without its end.
-    mutating func receive(_ line: String) -> Step {
+    mutating func receive(_ line: String) -> LineStep {
         let bytes = Array(line.utf8.prefix(4))
         guard bytes.count >= 3, let code = Int(String(decoding: bytes[..<3], as: UTF8.self)),
             (200...599).contains(code)
@@ -42,7 +35,7 @@ struct SMTPDialogue {
         }
     }
 
-    private mutating func next() -> Step {
+    private mutating func next() -> LineStep {
         switch state {
         case .greeting:
             state = .hello
@@ -65,7 +58,7 @@ struct SMTPDialogue {
         }
     }
 
-    private mutating func fail(_ reason: String) -> Step {
+    private mutating func fail(_ reason: String) -> LineStep {
         state = .over
         return .fail(reason)
     }

@@ -1,3 +1,5 @@
+internal import Outbound
+
 /// Who signs ID tokens that sign somebody in here (OpenID Connect Core 1.0).
 ///
 ///     let accounts = try await Accounts(mailer: mailer, providers: [.google(clientID: "…"), .apple(clientID: "…")])

@@ -1,3 +1,4 @@
+internal import Outbound
 internal import Trebuchet
 
 #if canImport(FoundationEssentials)
@@ -69,7 +70,7 @@ actor ProviderKeys {
         do {
             let reply = try await Self.get(try await address())
             let keys = try SigningKey.all(in: reply.body)
-            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.headers.list("Cache-Control")), at: now())
+            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.list("Cache-Control")), at: now())
         } catch {
             cache.failed(at: now())
             report("the keys of provider '\(provider.name)' cannot be had: \(error)")

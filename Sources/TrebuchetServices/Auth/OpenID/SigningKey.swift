@@ -1,3 +1,4 @@
+internal import Outbound
 internal import Trebuchet
 internal import TrebuchetWire
 

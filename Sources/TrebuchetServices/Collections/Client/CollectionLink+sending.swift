@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Relays
 internal import Synchronization
 internal import Trebuchet
@@ -7,7 +7,9 @@ internal import Trebuchet
 /// sent again is not done again; and whose it is, so that nothing is done as somebody else.
 extension CollectionLink {
     /// How long to wait after so many failures in a row.
-    static func delay(after failures: Int) -> Duration { .milliseconds(min(20 << min(failures, 10), 2_000)) }
+    static func delay(after failures: Int) -> Duration {
+        Backoff(first: .milliseconds(20), limit: .seconds(2)).delay(afterFailures: failures + 1)
+    }
 
     func actor() throws -> DocumentCollection {
         try client.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")

@@ -1,4 +1,3 @@
-internal import Networking
 internal import Relays
 internal import Synchronization
 internal import Trebuchet
@@ -26,8 +25,8 @@ final class CollectionLink: Sendable {
     let client: TrebuchetClient
     let session: SessionKeeper
     let results: KeptResults?
-    /// Counts answers.
-    let answers: StateRelay<UInt64>
+    /// Its version grows with each answer.
+    let answers: StateRelay<Void>
     private let file: @Sendable (CollectionAccount) -> PendingWritesFile?
     /// Held while a file is written, so that an older content never replaces a newer one.
     private let saving = Mutex(())
@@ -35,7 +34,7 @@ final class CollectionLink: Sendable {
 
     init(
         _ name: String, _ client: TrebuchetClient, _ session: SessionKeeper, _ results: KeptResults?,
-        _ answers: StateRelay<UInt64>, file: @escaping @Sendable (CollectionAccount) -> PendingWritesFile?
+        _ answers: StateRelay<Void>, file: @escaping @Sendable (CollectionAccount) -> PendingWritesFile?
     ) {
         self.name = name
         self.client = client
@@ -176,7 +175,7 @@ final class CollectionLink: Sendable {
                 for feed in feeds { feed.report(refusal, of: account) }
             }
         }
-        answers.update { $0 &+= 1 }
+        answers.update(())
     }
 
     /// Ends all that waits, as the client was closed. Writes in a file stay there, and who waits for them is told so.

@@ -18,8 +18,8 @@ final class CollectionLinks: Sendable {
     }
 
     private let session: SessionKeeper
-    /// Counts answers of servers.
-    private let answers = StateRelay<UInt64>(0)
+    /// Its version grows with each answer of a server.
+    private let answers = StateRelay(())
     private let contents = Mutex(Contents())
 
     init(_ session: SessionKeeper) { self.session = session }

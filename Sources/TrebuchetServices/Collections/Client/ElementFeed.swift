@@ -1,4 +1,3 @@
-internal import Networking
 internal import Relays
 internal import SharedState
 internal import Synchronization
@@ -57,8 +56,8 @@ where Element.ID: Codable & Sendable {
     private let link: CollectionLink
     private let subscriber: SharedSubscriber<SyncedCollection<Element>>
     private let contents: Mutex<Contents>
-    /// Counts reasons to look whether the query is open.
-    private let wakes = StateRelay<UInt64>(0)
+    /// Its version grows with each reason to look whether the query is open.
+    private let wakes = StateRelay(())
 
     init(_ query: CollectionQuery, _ link: CollectionLink, _ subscriber: SharedSubscriber<SyncedCollection<Element>>) {
         self.query = query
@@ -155,7 +154,7 @@ where Element.ID: Codable & Sendable {
         }
         reader?.cancel()
         refresh()
-        wakes.update { $0 &+= 1 }
+        wakes.update(())
     }
 
     // MARK: Following
@@ -169,7 +168,7 @@ where Element.ID: Codable & Sendable {
                 case .connected, .draining: break
                 case .connecting, .disconnected: lost()
                 }
-                wakes.update { $0 &+= 1 }
+                wakes.update(())
             }
         }
         let opening = Task { [weak self, wakes] in
@@ -231,7 +230,7 @@ where Element.ID: Codable & Sendable {
             }
             guard let delay = CollectionLink.delay(for: error, failures, as: account) else { return fail(error) }
             try? await Task.sleep(for: delay)
-            wakes.update { $0 &+= 1 }
+            wakes.update(())
         }
     }
 
@@ -251,7 +250,7 @@ where Element.ID: Codable & Sendable {
             return contents.failures
         }
         try? await Task.sleep(for: CollectionLink.delay(after: failures))
-        wakes.update { $0 &+= 1 }
+        wakes.update(())
     }
 
     private func receive(_ result: QueryResult, as account: CollectionAccount) {

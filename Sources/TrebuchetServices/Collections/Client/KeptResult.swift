@@ -26,7 +26,7 @@ struct KeptResult: Codable, Sendable {
     var bytes: [UInt8] {
         get throws {
             var buffer = ByteBuffer()
-            try ValueCoder(version: .v3).encode(self, into: &buffer)
+            try ValueCoder().encode(self, into: &buffer)
             return Array(Self.line(of: buffer.bytes).utf8) + Array(buffer.bytes)
         }
     }
@@ -37,7 +37,7 @@ struct KeptResult: Codable, Sendable {
             guard bytes.count > Self.digits else { return nil }
             let json = UnsafeRawBufferPointer(rebasing: bytes[(Self.digits + 1)...])
             guard bytes.prefix(Self.digits + 1).elementsEqual(Self.line(of: json).utf8) else { return nil }
-            return try? ValueCoder(version: .v3).decode(KeptResult.self, from: json)
+            return try? ValueCoder().decode(KeptResult.self, from: json)
         }
         guard let read else { return nil }
         self = read

@@ -25,7 +25,7 @@ struct PendingWritesFile: Sendable {
         do {
             guard let data = try folder.files.read(url) else { return nil }
             let writes = try Array(data).withUnsafeBytes {
-                try ValueCoder(version: .v3).decode(PendingWrites.self, from: $0)
+                try ValueCoder().decode(PendingWrites.self, from: $0)
             }
             guard writes.isSound else { throw ValueError("its numbers are not those of a client") }
             return writes
@@ -38,7 +38,7 @@ struct PendingWritesFile: Sendable {
         try folder.take()
         do {
             var buffer = ByteBuffer()
-            try ValueCoder(version: .v3).encode(writes, into: &buffer)
+            try ValueCoder().encode(writes, into: &buffer)
             try folder.files.replace(url, with: Data(buffer.bytes))
         } catch {
             throw .pendingNotKept("\(url.path) cannot be written: \(error)")

@@ -1,6 +1,6 @@
 /// The writes of one account to one collection, and who waits for them.
 struct WriteQueue: Sendable {
-    private(set) var pending = PendingWrites(client: CollectionSecret.make())
+    private(set) var pending = PendingWrites(client: Secret.make())
     var receipts: [Int: WriteReceipt] = [:]
     /// A task sends what waits.
     var isSending = false

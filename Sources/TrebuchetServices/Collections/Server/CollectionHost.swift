@@ -20,7 +20,6 @@ public final class CollectionHost: Sendable {
         /// Those that nobody uses, which others may take the place of.
         var resting = LeastRecent<String>()
         var queries: QueryShares
-        var visitors: [CallerConnection: CollectionVisitor] = [:]
     }
 
     public let limits: CollectionLimits
@@ -29,6 +28,7 @@ public final class CollectionHost: Sendable {
     weak let server: TrebuchetServer?
     private let rates: WriteRates
     let log: CollectionLog
+    private let visitors = Visitors<CollectionVisitor>()
     private let contents: Mutex<Contents>
 
     private init(
@@ -90,7 +90,7 @@ public final class CollectionHost: Sendable {
         }
         _ = before
         eachCollection { $0.rulesChanged() }
-        rightsChanged(of: contents.withLock { Array($0.visitors.values) })
+        rightsChanged(of: visitors.all)
     }
 
     /// Collections that are in use now, by their names.
@@ -236,29 +236,13 @@ public final class CollectionHost: Sendable {
     }
 
     func visitor(_ connection: CallerConnection) -> CollectionVisitor {
-        let (visitor, isNew) = contents.withLock { contents in
-            if let visitor = contents.visitors[connection] { return (visitor, false) }
-            let visitor = CollectionVisitor(connection, rates, limits: limits)
-            contents.visitors[connection] = visitor
-            return (visitor, true)
+        visitors.visitor(connection) {
+            CollectionVisitor(connection, rates, limits: limits)
+        } principalChanged: { [weak self] in
+            self?.principalChanged(of: $0)
         }
-        if isNew {
-            connection.onClose { [weak self, weak connection] in self?.forget(connection) }
-            connection.onPrincipalChange { [weak self, weak visitor] in
-                if let visitor { self?.principalChanged(of: visitor) }
-            }
-        }
-        return visitor
     }
 
-    /// For tests: closures that connections keep for their ends, here and elsewhere.
-    var closeHandlerCount: Int {
-        contents.withLock { $0.visitors.keys.reduce(0) { $0 + $1.closeHandlerCount } }
-    }
-
-    private func forget(_ connection: CallerConnection?) {
-        guard let connection else { return }
-        let removed = contents.withLock { $0.visitors.removeValue(forKey: connection) }
-        _ = removed
-    }
+    /// For tests.
+    var closeHandlerCount: Int { visitors.closeHandlerCount }
 }

@@ -105,7 +105,7 @@ struct StoredCollection: Sendable {
         let key = StateKey(namespace, name)
         guard let value else { return .delete(key) }
         var buffer = ByteBuffer()
-        try ValueCoder(version: .v3).encode(value, into: &buffer)
+        try ValueCoder().encode(value, into: &buffer)
         return .put(Array(buffer.bytes), key)
     }
 
@@ -138,6 +138,6 @@ struct StoredCollection: Sendable {
     }
 
     private static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) throws -> Value {
-        try bytes.withUnsafeBytes { try ValueCoder(version: .v3).decode(type, from: $0) }
+        try bytes.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
 }

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import SharedState
 internal import Synchronization
 internal import Trebuchet
@@ -209,7 +209,7 @@ extension JoinedRoom {
             case .disconnected(let error):
                 change { $0.plan.disconnected(error) }
                 stopReaders()
-                if failures > 0 { try? await Task.sleep(for: .milliseconds(100 << min(failures, 7))) }
+                if failures > 0 { try? await Task.sleep(for: RoomPlan.delay(after: failures)) }
                 failures += 1
                 // What it fails with comes as the next state.
                 try? await client.connect()

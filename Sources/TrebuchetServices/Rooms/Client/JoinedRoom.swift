@@ -15,7 +15,7 @@ final class JoinedRoom: Sendable {
     }
 
     struct Contents {
-        var plan = RoomPlan(attempt: RoomSecret.make())
+        var plan = RoomPlan(attempt: Secret.make())
         /// How often the room has been joined.
         var joins = 0
         var feeds: [Int: any RoomFeed] = [:]
@@ -51,8 +51,8 @@ final class JoinedRoom: Sendable {
     let name: String
     let client: TrebuchetClient
     let contents = Mutex(Contents())
-    /// Counts what has happened.
-    let changes = StateRelay<UInt64>(0)
+    /// Its version grows with all that happens.
+    let changes = StateRelay(())
 
     /// Those of the client.
     let signIns: StateRelay<SignIns>
@@ -63,7 +63,7 @@ final class JoinedRoom: Sendable {
         self.client = client
     }
 
-    func wake() { changes.update { $0 &+= 1 } }
+    func wake() { changes.update(()) }
 
     /// Changes the contents and wakes the tasks.
     @discardableResult

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Relays
 
 /// An event on its way to the server.

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// What a client does next about one room: joins it, tells what its user shows, publishes, leaves. Pure: it is told what
 /// happens, and says what to do.
 struct RoomPlan {
@@ -207,7 +209,7 @@ struct RoomPlan {
     }
 
     /// From a tenth of a second, doubling to ten.
-    private static func delay(after failures: Int) -> Duration {
-        min(.milliseconds(100 << min(failures - 1, 10)), .seconds(10))
+    static func delay(after failures: Int) -> Duration {
+        Backoff(first: .milliseconds(100), limit: .seconds(10)).delay(afterFailures: failures)
     }
 }

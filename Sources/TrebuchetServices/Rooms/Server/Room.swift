@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Trebuchet
 
 /// `rooms/<type>-<id>`: who is there, what they show each other, and what they tell each other.
@@ -304,7 +304,7 @@ distributed actor Room {
     func didDecide(_ goes: Bool) { (isLeaving, isClosed) = (false, goes) }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
-        RoomMembership.Identity(session: RoomSecret.make(), token: RoomSecret.make())
+        RoomMembership.Identity(session: Secret.make(), token: Secret.make())
     }
 }
 

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 internal import Synchronization
 public import Trebuchet
 
@@ -19,7 +19,6 @@ public final class RoomHost: Sendable {
         var rooms: [ByteText: Entry] = [:]
         /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
         var listed = RoomNames()
-        var guests: [CallerConnection: RoomGuest] = [:]
         var keptOut = KeptOut()
         /// Of rooms that somebody is in.
         var shares: HolderShares
@@ -27,6 +26,7 @@ public final class RoomHost: Sendable {
 
     public let limits: RoomLimits
     private weak let server: TrebuchetServer?
+    private let guests = Visitors<RoomGuest>()
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
@@ -173,19 +173,11 @@ public final class RoomHost: Sendable {
     /// Who makes the call that runs now.
     func guest() throws(RoomError) -> RoomGuest {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
-        let (guest, isNew) = contents.withLock { contents in
-            if let guest = contents.guests[connection] { return (guest, false) }
-            let guest = RoomGuest(connection, limits: limits)
-            contents.guests[connection] = guest
-            return (guest, true)
+        return guests.visitor(connection) {
+            RoomGuest(connection, limits: limits)
+        } principalChanged: { [weak self] in
+            self?.principalChanged(of: $0)
         }
-        if isNew {
-            connection.onClose { [weak self, weak connection] in self?.forget(connection) }
-            connection.onPrincipalChange { [weak self, weak guest] in
-                if let guest { self?.principalChanged(of: guest) }
-            }
-        }
-        return guest
     }
 
     /// Somebody else is signed in over a connection, or with other roles.
@@ -194,11 +186,5 @@ public final class RoomHost: Sendable {
             guard let room = room(name) else { continue }
             Task { await room.whenLocal { $0.rightsChanged(of: guest) } }
         }
-    }
-
-    private func forget(_ connection: CallerConnection?) {
-        guard let connection else { return }
-        let removed = contents.withLock { $0.guests.removeValue(forKey: connection) }
-        _ = removed
     }
 }

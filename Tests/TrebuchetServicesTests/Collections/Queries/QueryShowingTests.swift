@@ -1,7 +1,6 @@
 import SharedState
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

@@ -1,6 +1,5 @@
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

@@ -1,6 +1,6 @@
+import Platform
 import Testing
 import Trebuchet
-import TrebuchetTesting
 
 @testable import TrebuchetServices
 

@@ -21,7 +21,7 @@ final class OpenQuery {
     /// What the answers of writes call it.
     let number: Int
     let list: MatchList
-    let name = CollectionHost.viewPrefix + CollectionSecret.make()
+    let name = CollectionHost.viewPrefix + Secret.make()
     var window: QueryWindow
     /// There once all documents were looked at.
     var view: CollectionView?

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Platform
 
 /// The time that going through documents may take before others have their turn.
 struct ScanSlice {

@@ -1,0 +1,272 @@
+package import Commands
+
+/// `trebuchet bench`: measures.
+package enum BenchCommand {
+    package static let spec = CommandSpec(
+        name: "bench",
+        summary: "measure what calls, streams, connections, relays, changes, machines, stores and services cost",
+        subcommands: [
+            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
+            services,
+        ],
+        discussion: """
+            Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
+            minute. See Docs/Performance.md.
+            """,
+        run: { _ in })
+
+    private static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
+    private static let connections = OptionSpec("--connections", "N", "connections (64)")
+    private static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
+
+    /// A benchmark that ends with its figures.
+    private static func measure(
+        _ name: String, _ summary: String, _ options: [OptionSpec], discussion: String = "",
+        run: @escaping @Sendable (ParsedArguments) async throws -> BenchReport
+    ) -> CommandSpec {
+        CommandSpec(
+            name: "bench " + name, summary: summary,
+            options: options + [OptionSpec("--json", nil, "print one JSON object instead of a table")],
+            discussion: discussion, run: { try await run($0).print(asJSON: $0.has("--json")) })
+    }
+
+    private static func seconds(_ arguments: ParsedArguments, or least: Double = 5) throws -> Double {
+        try arguments.double("--seconds", in: 0.1...3600) ?? least
+    }
+
+    private static let rpc = measure(
+        "rpc", "typed calls: counter.add(_:)",
+        [
+            MeasuredServer.url,
+            OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
+            OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
+            connections, inFlight, seconds,
+        ]
+    ) { arguments in
+        let server = try MeasuredServer(arguments)
+        defer { server.stop() }
+        var call = Invocation.text("counter", "add(_:)", ["1"])
+        if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
+            call = Invocation.text("board", "length(of:)", ["\"" + String(repeating: "x", count: size) + "\""])
+        } else if arguments.has("--uuid") {
+            call = Invocation.text("board", "same(_:)", ["\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\""])
+        }
+        return try await requests(arguments, Array(call.utf8), server.url, subprotocol: Invocation.subprotocol)
+    }
+
+    private static let echo = measure(
+        "echo", "WebSocket echo, against bench echo-server",
+        [
+            OptionSpec("--url", "URL", "the echo server (ws://127.0.0.1:9001)"),
+            OptionSpec("--size", "BYTES", "of each message (64)"), connections, inFlight, seconds,
+        ]
+    ) { arguments in
+        let size = try arguments.int("--size", in: 1...(16 << 20)) ?? 64
+        let url = arguments.string("--url") ?? "ws://127.0.0.1:9001"
+        return try await requests(arguments, Array(repeating: 0x61, count: size), url, subprotocol: nil)
+    }
+
+    private static func requests(
+        _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?
+    ) async throws -> BenchReport {
+        let inFlight = try arguments.int("--in-flight", in: 1...10_000) ?? 16
+        return try await RequestLoad(messages: Array(repeating: message, count: inFlight)).run(
+            url: url, subprotocol: subprotocol, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
+            seconds: try seconds(arguments))
+    }
+
+    private static let fanout = measure(
+        "fanout", "one state to many subscribers",
+        [
+            OptionSpec(
+                "--url", "URL",
+                "a server started with 'serve --bench'; without it one is started in a process of its own"),
+            OptionSpec("--subscribers", "N", "subscribers (1000)"),
+            OptionSpec("--rate", "N", "updates per second (500)"),
+            OptionSpec("--size", "BYTES", "of the encoded state (200)"),
+            OptionSpec("--whole", nil, "change all of the state each time, so that it is sent as a whole"),
+            OptionSpec("--stalled", "N", "so many of the subscribers read nothing while it is measured (0)"),
+            MeasuredServer.pid, seconds,
+        ]
+    ) { arguments in
+        let server = try MeasuredServer(arguments)
+        defer { server.stop() }
+        let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
+        let load = FanoutLoad(
+            rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
+            target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
+        return try await load.run(
+            server, subscribers: subscribers, stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
+            size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200, seconds: try seconds(arguments))
+    }
+
+    private static let idle = measure(
+        "idle", "what a connection that says nothing costs the server in memory",
+        [
+            MeasuredServer.url, MeasuredServer.pid, OptionSpec("--connections", "N", "connections (10000)"),
+            OptionSpec("--observe", nil, "each also observes a state"),
+        ]
+    ) { arguments in
+        let server = try MeasuredServer(arguments)
+        defer { server.stop() }
+        return try await IdleLoad.run(
+            url: server.url, process: try server.knownProcess(),
+            connections: try arguments.int("--connections", in: 1...19_000) ?? 10_000,
+            observing: arguments.has("--observe"))
+    }
+
+    private static let soak = measure(
+        "soak", "connections that end in every way there is, and what they leave with the server",
+        [
+            MeasuredServer.url, MeasuredServer.pid, OptionSpec("--connections", "N", "connections (10000)"),
+            OptionSpec("--threads", "N", "that connect at the same time (32)"),
+            OptionSpec("--ending", "NAME", "this way to end alone; an unknown name lists them"),
+        ],
+        discussion:
+            "Nothing is left when there are as many descriptors and threads as before, and about as many bytes."
+    ) { arguments in
+        var load = SoakLoad(
+            connections: try arguments.int("--connections", in: 1...10_000_000) ?? 10_000,
+            threads: try arguments.int("--threads", in: 1...1_000) ?? 32)
+        if let name = arguments.string("--ending") {
+            guard let ending = SoakEnding(rawValue: name) else {
+                let names = SoakEnding.allCases.map(\.rawValue).joined(separator: " ")
+                throw UsageError("--ending \(name): one of \(names)")
+            }
+            load.endings = [ending]
+        }
+        let server = try MeasuredServer(arguments, ["--compression"])
+        defer { server.stop() }
+        return try await load.run(url: server.url, process: try server.knownProcess())
+    }
+
+    private static let relays = measure(
+        "relays", "a change of a StateRelay, against one AsyncStream per reader",
+        [
+            OptionSpec("--readers", "N", "readers that wait (1000)"),
+            OptionSpec("--rounds", "N", "changes in each of five runs (100)"),
+        ]
+    ) { arguments in
+        let load = RelayLoad(
+            readers: try arguments.int("--readers", in: 1...100_000) ?? 1000,
+            rounds: try arguments.int("--rounds", in: 1...100_000) ?? 100)
+        return await load.run()
+    }
+
+    private static let delta = measure(
+        "delta", "one changed element of a keyed collection, from server to client, against its size",
+        [
+            OptionSpec("--count", "N", "elements of the collection (10, 100, 1000 and 10000, by turns)"),
+            OptionSpec("--rounds", "N", "changes with each (4000)"),
+        ]
+    ) { arguments in
+        let count = try arguments.int("--count", in: 1...10_000_000)
+        let load = DeltaLoad(
+            counts: count.map { [$0] } ?? [10, 100, 1_000, 10_000],
+            rounds: try arguments.int("--rounds", in: 1...1_000_000) ?? 4000)
+        return try await load.run()
+    }
+
+    private static let qstream = measure(
+        "qstream", "a chain of five operators, against one actor for each operator",
+        [OptionSpec("--values", "N", "values in each of five runs (100000)")]
+    ) { arguments in
+        await StreamLoad(values: try arguments.int("--values", in: 1...1_000_000_000) ?? 100_000).run()
+    }
+
+    private static let echoServer = CommandSpec(
+        name: "bench echo-server", summary: "a bare WebSocket echo, until SIGINT or SIGTERM",
+        options: [
+            OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
+            OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (9001)"),
+            OptionSpec("--reactors", "N", "threads that serve (1)"),
+            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM)"),
+            OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
+            OptionSpec("--compression", nil, "compress all messages with clients that offer it"),
+        ],
+        run: EchoServer.run)
+
+    private static let autobahnClient = CommandSpec(
+        name: "bench autobahn-client", summary: "echo the cases of the Autobahn suite's fuzzing server",
+        options: [
+            OptionSpec("--url", "URL", "the fuzzing server (ws://127.0.0.1:9001)"),
+            OptionSpec("--agent", "NAME", "what its report calls this client (trebuchet)"),
+        ],
+        discussion: "It offers compression. The verdicts are the fuzzing server's. See Docs/Conformance.md.",
+        run: AutobahnClient.run)
+
+    private static let machines = measure(
+        "machines", "what state machines cost, without a network",
+        [
+            OptionSpec("--sends", "N", "actions to send (1000000)"),
+            OptionSpec("--effects", "N", "effects in flight when their host goes (10000)"),
+        ]
+    ) { arguments in
+        await MachineLoad.run(
+            sends: try arguments.int("--sends", in: 1...1_000_000_000) ?? 1_000_000,
+            effects: try arguments.int("--effects", in: 1...1_000_000) ?? 10_000)
+    }
+
+    private static let store = measure(
+        "store", "writes that SQLite acknowledges, and calls that wait for them",
+        [
+            OptionSpec("--folder", "PATH", "where the files go, and come away again (.)"),
+            OptionSpec("--size", "BYTES", "of each value (200)"),
+            OptionSpec("--seconds", "S", "how long each figure is measured (2)"),
+        ],
+        discussion: "fdatasync_per_second is the disk's own limit: one block appended and synced at a time."
+    ) { arguments in
+        let load = StoreLoad(
+            folder: arguments.string("--folder") ?? ".", size: try arguments.int("--size", in: 0...(16 << 20)) ?? 200,
+            seconds: try seconds(arguments, or: 2))
+        return try await load.run()
+    }
+
+    private static let services = measure(
+        "services", "what presence, topics and writes to collections cost server and members",
+        [
+            OptionSpec("--part", "NAME", "presence, topics or collections (all three), or large"),
+            OptionSpec("--documents", "N", "of the large collection (100000)"),
+            OptionSpec("--members", "N", "members of a room (1000)"),
+            OptionSpec("--rate", "N", "presence: patches per second of all members together (100)"),
+            OptionSpec("--size", "BYTES", "of a patch or an event (100)"), seconds,
+        ],
+        discussion: """
+            Starts a server in a process of its own, with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
+            the processor time of that process against the time that passed.
+
+            --part large fills a collection of a server of its own, and tells for each step how long it took and how long another
+            client waited at most for an answer meanwhile.
+            """
+    ) { arguments in
+        let part = arguments.string("--part")
+        if let part, !["presence", "topics", "collections", "large"].contains(part) {
+            throw UsageError("--part \(part): presence, topics, collections or large")
+        }
+        var report = BenchReport()
+        if part == "large" {
+            let documents = try arguments.int("--documents", in: 100...100_000) ?? 100_000
+            try await LargeCollectionLoad(documents: documents).run(into: &report)
+            return report
+        }
+        let members = try arguments.int("--members", in: 2...1_000) ?? 1_000
+        let rate = try arguments.double("--rate", in: 0.1...10_000) ?? 100
+        let size = try arguments.int("--size", in: 40...16_000) ?? 100
+        let seconds = try seconds(arguments)
+        let server = try MeasuredServer(["--services", "rooms,collections"])
+        defer { server.stop() }
+        if part ?? "presence" == "presence" {
+            let load = RoomLoad(.presence, rate: rate, bytes: size)
+            try await load.run(server, members: members, seconds: seconds, into: &report)
+        }
+        if part ?? "topics" == "topics" {
+            let load = RoomLoad(.topic, rate: min(rate, 40), bytes: size)
+            try await load.run(server, members: members, seconds: seconds, into: &report)
+        }
+        if part ?? "collections" == "collections" {
+            let load = CollectionLoad(documents: 1_000, seconds: seconds)
+            for queries in [10, 100, 900] { try await load.run(server, queries: queries, into: &report) }
+        }
+        return report
+    }
+}

@@ -1,0 +1,172 @@
+import Networking
+import Platform
+import Synchronization
+import WebSockets
+
+/// Many subscribers of one state, and one publisher that changes it at a rate: how long each update takes to each
+/// subscriber, and how many versions were skipped. Some of them may read nothing meanwhile, and are looked at by themselves.
+///
+/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `deliveries` is atomic.
+final class FanoutLoad: @unchecked Sendable {
+    let deliveries = Atomic<Int>(0)
+    private let rate: Double
+    private let target: String
+    private var latency = Histogram()
+    private var skipped = 0
+    private var published = 0
+    private var isCounting = false
+    private var isPublishing = false
+    private var lastStamp: UInt64 = 0
+    private var sockets: [WebSocket] = []
+    /// Those that read nothing while it is measured.
+    private var stalled: [WebSocket] = []
+    /// Of those, when each has got what was published last.
+    private var caughtUp = Histogram()
+    private var stalledSkipped = 0
+    private var resumedAt: UInt64?
+
+    /// - Parameter target: the method of `board` that publishes.
+    init(rate: Double, target: String) {
+        self.rate = rate
+        self.target = target
+    }
+
+    /// - Parameter stalled: how many of the subscribers read nothing while it is measured.
+    func run(
+        _ server: MeasuredServer, subscribers: Int, stalled: Int, size: Int, seconds: Double
+    ) async throws -> BenchReport {
+        let group = try ReactorGroup.clients()
+        let reactor = group.reactors[0]
+        for number in 0...subscribers {
+            let socket = try await WebSocketClient.connect(
+                to: server.url, subprotocols: [Invocation.subprotocol], reactors: group
+            ) { _ in Subscriber(self, isStalled: (1...max(1, stalled)).contains(number) && stalled > 0) }
+            await reactor.perform {
+                self.sockets.append(socket)
+                if number > 0 { socket.send(text: Invocation.text("board", "observeState")) }
+                if number > 0, number <= stalled { self.stalled.append(socket) }
+            }
+        }
+        let resize = Invocation.text("board", "resize(_:)", ["\(size)"])
+        await reactor.perform {
+            self.sockets[0].send(text: resize)
+            self.isPublishing = true
+            self.publish(since: MonotonicClock.now, sent: 0)
+        }
+        try await Task.sleep(for: .seconds(0.5))
+        await reactor.perform {
+            for socket in self.stalled { socket.pauseReading() }
+            self.isCounting = true
+        }
+        let memoryBefore = try server.process?.residentBytes()
+        let start = MonotonicClock.now
+        let before = deliveries.load(ordering: .relaxed)
+        try await Progress.run(seconds: seconds) { self.deliveries.load(ordering: .relaxed) }
+        let took = MonotonicClock.seconds(since: start)
+        let count = deliveries.load(ordering: .relaxed) - before
+        let memoryAfter = try server.process?.residentBytes()
+        var report = BenchReport()
+        report.add("subscribers", subscribers)
+        report.add("state_bytes", size)
+        report.add("updates_per_second", rate)
+        report.add("seconds", took)
+        report.add("deliveries_per_second", Double(count) / took)
+        let (latency, skipped) = await reactor.perform { self.stop() }
+        report.add("skipped", skipped)
+        report.add(latency)
+        if stalled > 0 {
+            let caughtUp = try await catchUp(reactor)
+            report.add("stalled", stalled)
+            report.add("stalled_skipped", await reactor.perform { self.stalledSkipped })
+            report.add("stalled_with_newest", caughtUp.count)
+            report.add("stalled_newest_after_us", caughtUp.microseconds(1))
+        }
+        if let memoryBefore, let memoryAfter {
+            report.add("server_bytes_begin", memoryBefore)
+            report.add("server_bytes_end", memoryAfter)
+        }
+        await reactor.perform {
+            for socket in self.sockets { socket.abort() }
+            self.sockets = []
+            self.stalled = []
+        }
+        return report
+    }
+
+    /// Sends what is due by now, and comes back in a millisecond.
+    private func publish(since start: UInt64, sent: Int) {
+        guard isPublishing, let socket = sockets.first else { return }
+        let due = Int(MonotonicClock.seconds(since: start) * rate)
+        var sent = sent
+        while sent < due {
+            lastStamp = MonotonicClock.now
+            socket.send(text: Invocation.text("board", target, ["\(lastStamp)"], id: "p\(sent)"))
+            sent += 1
+        }
+        socket.reactor.schedule(after: .milliseconds(1)) { self.publish(since: start, sent: sent) }
+    }
+
+    private func stop() -> (Histogram, Int) {
+        isPublishing = false
+        isCounting = false
+        return (latency, skipped)
+    }
+
+    /// Lets those read that did not, for as long as it takes them to get what was published last, and at most 10 seconds.
+    private func catchUp(_ reactor: Reactor) async throws -> Histogram {
+        await reactor.perform {
+            self.resumedAt = MonotonicClock.now
+            for socket in self.stalled { socket.resumeReading() }
+        }
+        for _ in 0..<1000 {
+            let isDone = await reactor.perform { self.caughtUp.count == self.stalled.count }
+            if isDone { break }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return await reactor.perform { self.caughtUp }
+    }
+
+    /// What a stalled subscriber has got: true when it was published last.
+    fileprivate func stalledReceived(stamp: UInt64, skipping: Int) -> Bool {
+        stalledSkipped += skipping
+        guard let resumedAt, stamp == lastStamp else { return false }
+        caughtUp.add(MonotonicClock.now &- resumedAt)
+        return true
+    }
+
+    fileprivate func received(stamp: UInt64, skipping: Int) {
+        deliveries.add(1, ordering: .relaxed)
+        guard isCounting else { return }
+        skipped += skipping
+        if stamp > 0 { latency.add(MonotonicClock.now &- stamp) }
+    }
+
+    private final class Subscriber: WebSocketHandler {
+        private let load: FanoutLoad
+        private let isStalled: Bool
+        private var sequence = 0
+        private var hasNewest = false
+
+        init(_ load: FanoutLoad, isStalled: Bool) {
+            self.load = load
+            self.isStalled = isStalled
+        }
+
+        func webSocket(
+            _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
+        ) {
+            let text = UnsafeRawBufferPointer(message)
+            guard let number = text.number(after: #""sequenceNumber":"#),
+                // In a whole value, or in the difference from the one before.
+                let stamp = text.number(after: #""stamp":"#) ?? text.number(after: #""path":"/stamp","value":"#)
+            else { return }
+            let skipping = sequence == 0 ? 0 : number - sequence - 1
+            sequence = number
+            if isStalled {
+                if !hasNewest { hasNewest = load.stalledReceived(stamp: UInt64(stamp), skipping: skipping) }
+                return
+            }
+            load.received(stamp: UInt64(stamp), skipping: skipping)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Commands
+import Glibc
+import Networking
+import Platform
+
+/// The server that is measured: one that runs already, or `trebuchet serve` in a process of its own, so that its memory is its
+/// own.
+struct MeasuredServer {
+    static let url = OptionSpec("--url", "URL", "a running server; without it one is started in a process of its own")
+    static let pid = OptionSpec("--pid", "PID", "the process of the server at --url, to look into it")
+
+    let url: String
+    /// nil of one that was named by its address alone.
+    let process: ServerProcess?
+    private let isOurs: Bool
+
+    /// The one that `--url` and `--pid` name, or one of its own that hosts the example actors and no services: these know their
+    /// callers, and so cost each connection something.
+    ///
+    /// - Parameter options: more for the one of its own.
+    init(_ arguments: ParsedArguments, _ options: [String] = []) throws {
+        guard let url = arguments.string("--url") else {
+            self = try MeasuredServer(["--bench"] + options)
+            return
+        }
+        self.url = url
+        process = try arguments.int("--pid", in: 1...Int(Int32.max)).map { ServerProcess(pid: Int32($0)) }
+        isOurs = false
+    }
+
+    /// Starts it with one reactor and waits until it listens.
+    init(_ options: [String]) throws {
+        guard let pipe = Pipe() else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd, STDOUT_FILENO)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + options
+        var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
+        defer { for word in words { free(word) } }
+        var pid: pid_t = 0
+        let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, environ)
+        guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
+        close(pipe.writeEnd)
+        var text = ""
+        var byte: UInt8 = 0
+        while !text.hasSuffix(" ("), read(pipe.readEnd, &byte, 1) == 1 {
+            text.unicodeScalars.append(UnicodeScalar(byte))
+        }
+        guard let url = text.split(separator: " ").first(where: { $0.hasPrefix("ws://") }) else {
+            throw UsageError("the server did not start: \(text)")
+        }
+        self.url = String(url)
+        process = ServerProcess(pid: pid)
+        isOurs = true
+    }
+
+    /// For a benchmark that cannot do without.
+    func knownProcess() throws(UsageError) -> ServerProcess {
+        guard let process else { throw UsageError("--url needs --pid, to look into the server") }
+        return process
+    }
+
+    /// Ends the one of its own.
+    func stop() {
+        guard isOurs, let process else { return }
+        kill(process.pid, SIGKILL)
+        var status: Int32 = 0
+        waitpid(process.pid, &status, 0)
+    }
+}

@@ -1,0 +1,132 @@
+import Platform
+import QStream
+import Synchronization
+
+/// A chain of five operators with one subscriber: QStream's, against one plain actor for each operator.
+struct StreamLoad {
+    let values: Int
+
+    func run() async -> BenchReport {
+        // By turns, so that what else the machine does falls on all.
+        var (streams, actors, mainStreams, mainActors): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+        for _ in 0..<5 {
+            streams.append(await streamRate())
+            actors.append(await actorRate())
+            mainStreams.append(await streamRateFromMain())
+            mainActors.append(await actorRateFromMain())
+        }
+        var report = BenchReport()
+        report.add("values", values)
+        Self.add("", streams, actors, to: &report)
+        Self.add("main_", mainStreams, mainActors, to: &report)
+        return report
+    }
+
+    /// Values per second, the medians, and the ratio in percent.
+    private static func add(_ prefix: String, _ streams: [Double], _ actors: [Double], to report: inout BenchReport) {
+        let (ours, theirs) = (streams.median, actors.median)
+        report.add(prefix + "qstream_per_second", Int(ours))
+        report.add(prefix + "actors_per_second", Int(theirs))
+        report.add(prefix + "percent_of_actors", 100 * ours / theirs)
+    }
+
+    // The same loop four times, because the isolation of who sends is what is measured.
+
+    @concurrent private func streamRate() async -> Double {
+        let chain = await StreamChain()
+        let start = MonotonicClock.now
+        for value in 0..<values { await chain.subject.set(value) }
+        return rate(since: start, chain.received)
+    }
+
+    @MainActor private func streamRateFromMain() async -> Double {
+        let chain = await StreamChain()
+        let start = MonotonicClock.now
+        for value in 0..<values { await chain.subject.set(value) }
+        return rate(since: start, chain.received)
+    }
+
+    @concurrent private func actorRate() async -> Double {
+        let chain = ActorChain()
+        let start = MonotonicClock.now
+        for value in 0..<values { await chain.head.receive(value) }
+        return rate(since: start, chain.received)
+    }
+
+    @MainActor private func actorRateFromMain() async -> Double {
+        let chain = ActorChain()
+        let start = MonotonicClock.now
+        for value in 0..<values { await chain.head.receive(value) }
+        return rate(since: start, chain.received)
+    }
+
+    private func rate(since start: UInt64, _ received: Received) -> Double {
+        let elapsed = MonotonicClock.seconds(since: start)
+        precondition(received.values == values, "\(received.values) of \(values) values came through")
+        return Double(values) / elapsed
+    }
+}
+
+/// What the operators of both chains do: all values pass, and come out as they went in.
+private enum Work {
+    static let add: @Sendable (Int) async -> Int = { $0 &+ 3 }
+    static let isNotNegative: @Sendable (Int) async -> Bool = { $0 >= 0 }
+    static let double: @Sendable (Int) async -> Int = { $0 &* 2 }
+    static let halve: @Sendable (Int) async -> Int? = { $0 & 1 == 0 ? $0 / 2 : nil }
+    static let subtract: @Sendable (Int) async -> Int = { $0 &- 3 }
+}
+
+/// What the subscriber has got; checks that each value is the one that was sent.
+private final class Received: Sendable {
+    private let count = Atomic(0)
+
+    var values: Int { count.load(ordering: .relaxed) }
+
+    func note(_ value: Int) {
+        let (before, _) = count.add(1, ordering: .relaxed)
+        precondition(value == before, "value \(value) came in the place of \(before)")
+    }
+}
+
+private struct StreamChain {
+    let subject = Subject(value: -1)
+    let received = Received()
+    private let subscription: AnySubscription
+
+    init() async {
+        subscription = await subject.map(Work.add).filter(Work.isNotNegative).map(Work.double)
+            .compactMap(Work.halve).map(Work.subtract)
+            .subscribe { [received] in received.note($0) }
+    }
+}
+
+private struct ActorChain {
+    let head: Stage
+    let received = Received()
+
+    init() {
+        let subtract = Stage(Work.subtract) { [received] in received.note($0) }
+        let halve = Stage(Work.halve) { await subtract.receive($0) }
+        let double = Stage(Work.double) { await halve.receive($0) }
+        let filter = Stage({ await Work.isNotNegative($0) ? $0 : nil }) { await double.receive($0) }
+        head = Stage(Work.add) { await filter.receive($0) }
+    }
+}
+
+/// An operator as one would write it by hand: keeps its newest value, and waits until the next one has dealt with it.
+private actor Stage {
+    private(set) var current: Int?
+    private let transform: @Sendable (Int) async -> Int?
+    private let next: @Sendable (Int) async -> Void
+
+    init(_ transform: @escaping @Sendable (Int) async -> Int?, _ next: @escaping @Sendable (Int) async -> Void) {
+        self.transform = transform
+        self.next = next
+    }
+
+    func receive(_ value: Int) async {
+        guard let output = await transform(value) else { return }
+        current = output
+        await next(output)
+    }
+}

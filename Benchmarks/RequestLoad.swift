@@ -1,0 +1,105 @@
+import Networking
+import Platform
+import Synchronization
+import WebSockets
+
+/// Sends messages over and over on many connections, each again when it is answered, and times the answers.
+///
+/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
+final class RequestLoad: @unchecked Sendable {
+    let answers = Atomic<Int>(0)
+    /// Connections that were closed, and first answers that were errors.
+    private let errors = Atomic<Int>(0)
+    /// Those in flight on each connection.
+    private let messages: [[UInt8]]
+    private var latency = Histogram()
+    private var isCounting = false
+    private var sockets: [WebSocket] = []
+
+    init(messages: [[UInt8]]) { self.messages = messages }
+
+    fileprivate var inFlight: Int { messages.count }
+
+    /// Runs for `seconds` after half a second of warming up.
+    func run(url: String, subprotocol: String?, connections: Int, seconds: Double) async throws -> BenchReport {
+        let group = try ReactorGroup.clients()
+        let reactor = group.reactors[0]
+        for _ in 0..<connections {
+            let socket = try await WebSocketClient.connect(
+                to: url, subprotocols: subprotocol.map { [$0] } ?? [], limits: .wide, reactors: group
+            ) { _ in Connection(self) }
+            await reactor.perform { self.sockets.append(socket) }
+        }
+        await reactor.perform {
+            for socket in self.sockets { for slot in 0..<self.inFlight { self.send(slot, on: socket) } }
+        }
+        try await Task.sleep(for: .seconds(0.5))
+        await reactor.perform { self.isCounting = true }
+        let start = MonotonicClock.now
+        let before = answers.load(ordering: .relaxed)
+        try await Progress.run(seconds: seconds) { self.answers.load(ordering: .relaxed) }
+        let took = MonotonicClock.seconds(since: start)
+        let count = answers.load(ordering: .relaxed) - before
+        let latency = await reactor.perform { self.finish() }
+        var report = BenchReport()
+        report.add("connections", connections)
+        report.add("in_flight", inFlight)
+        report.add("message_bytes", messages.first?.count ?? 0)
+        report.add("seconds", took)
+        report.add("messages", count)
+        report.add("errors", errors.load(ordering: .relaxed))
+        report.add("messages_per_second", Double(count) / took)
+        report.add(latency)
+        return report
+    }
+
+    fileprivate func failed() {
+        if !sockets.isEmpty { errors.add(1, ordering: .relaxed) }
+    }
+
+    private func finish() -> Histogram {
+        isCounting = false
+        let opened = sockets
+        sockets = []
+        for socket in opened { socket.abort() }
+        return latency
+    }
+
+    fileprivate func send(_ slot: Int, on socket: WebSocket) {
+        messages[slot].withUnsafeBytes { socket.send(.text, $0) }
+    }
+
+    fileprivate func answered(after nanoseconds: UInt64) {
+        answers.add(1, ordering: .relaxed)
+        if isCounting { latency.add(nanoseconds) }
+    }
+
+    private final class Connection: WebSocketHandler {
+        private let load: RequestLoad
+        /// When the messages in flight were sent; answers come in their order.
+        private var sent: [UInt64]
+        private var next = 0
+        private var isFirst = true
+
+        init(_ load: RequestLoad) {
+            self.load = load
+            sent = Array(repeating: MonotonicClock.now, count: load.inFlight)
+        }
+
+        func webSocket(
+            _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
+        ) {
+            if isFirst {
+                isFirst = false
+                if String(decoding: message, as: UTF8.self).contains(#""error""#) { load.failed() }
+            }
+            let now = MonotonicClock.now
+            load.answered(after: now &- sent[next])
+            sent[next] = now
+            load.send(next, on: socket)
+            next = next + 1 == sent.count ? 0 : next + 1
+        }
+
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { load.failed() }
+    }
+}

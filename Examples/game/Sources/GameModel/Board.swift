@@ -1,0 +1,56 @@
+/// A place on the board; the top left one is 0, 0.
+public struct Place: Codable, Sendable, Hashable {
+    public var x: Int
+    public var y: Int
+}
+
+public enum Direction: String, Codable, Sendable, CaseIterable {
+    case up, left, down, right
+}
+
+public struct Rider: Codable, Sendable {
+    public var name: String
+    public var direction: Direction
+    /// All places it has been at; it is at the last one.
+    public var trail: [Place]
+    public var hasCrashed = false
+
+    /// Where it is next, in one direction or another.
+    public func next(_ direction: Direction) -> Place {
+        let (dx, dy) =
+            switch direction {
+            case .up: (0, -1)
+            case .left: (-1, 0)
+            case .down: (0, 1)
+            case .right: (1, 0)
+            }
+        let here = trail[trail.count - 1]
+        return Place(x: here.x + dx, y: here.y + dy)
+    }
+}
+
+/// The rules, without a network.
+public struct Board: Codable, Sendable {
+    public static let width = 32
+    public static let height = 12
+
+    public var riders: [Rider] = []
+    public var tick = 0
+
+    public var isOver: Bool { riders.contains(where: \.hasCrashed) }
+
+    public func isFree(_ place: Place) -> Bool {
+        (0..<Self.width).contains(place.x) && (0..<Self.height).contains(place.y)
+            && !riders.contains { $0.trail.contains(place) }
+    }
+
+    /// Moves both by one place at once.
+    mutating func step() {
+        tick += 1
+        let places = riders.map { $0.next($0.direction) }
+        for index in riders.indices {
+            riders[index].hasCrashed = !isFree(places[index]) || places.count { $0 == places[index] } > 1
+        }
+        for index in riders.indices { riders[index].trail.append(places[index]) }
+    }
+}

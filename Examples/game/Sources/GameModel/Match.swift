@@ -1,0 +1,62 @@
+public import Trebuchet
+
+/// What happens in a match.
+public enum News: Codable, Sendable {
+    case begun(names: [String])
+    case crashed(name: String, tick: Int)
+    /// Nil when both crashed at the same tick.
+    case won(name: String?)
+}
+
+/// Why somebody may not play.
+public enum NoSeat: Error, Codable, Sendable {
+    case full, taken
+}
+
+/// One match of two players.
+@Trebuchet
+public distributed actor Match {
+    @StreamedState public var board: Board = Board()
+    @StreamedEvents public var news: News
+    private let tick: Duration
+
+    public init(tick: Duration, actorSystem: TrebuchetActorSystem) {
+        self.tick = tick
+        self.actorSystem = actorSystem
+    }
+
+    /// Takes a seat; with the second one it begins.
+    public distributed func join(name: String) throws(NoSeat) {
+        guard board.riders.count < 2 else { throw .full }
+        guard !board.riders.contains(where: { $0.name == name }) else { throw .taken }
+        let isFirst = board.riders.isEmpty
+        let start = Place(x: isFirst ? 4 : Board.width - 5, y: Board.height / 2)
+        board.riders.append(Rider(name: name, direction: isFirst ? .right : .left, trail: [start]))
+        if !isFirst { begin() }
+    }
+
+    /// Turns a rider; back into its own wall is no way to go.
+    public distributed func turn(name: String, to direction: Direction) {
+        guard let index = board.riders.firstIndex(where: { $0.name == name }) else { return }
+        let trail = board.riders[index].trail
+        guard trail.dropLast().last != board.riders[index].next(direction) else { return }
+        board.riders[index].direction = direction
+    }
+
+    private func begin() {
+        $news.send(.begun(names: board.riders.map(\.name)))
+        Task {
+            while !board.isOver {
+                try await Task.sleep(for: tick)
+                step()
+            }
+        }
+    }
+
+    private func step() {
+        board.step()
+        guard board.isOver else { return }
+        for rider in board.riders where rider.hasCrashed { $news.send(.crashed(name: rider.name, tick: board.tick)) }
+        $news.send(.won(name: board.riders.first { !$0.hasCrashed }?.name))
+    }
+}

@@ -1,0 +1,18 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "observed-client",
+    dependencies: [
+        .package(name: "Trebuchet", path: "../.."),
+        // The list that it shows is that of the example beside it.
+        .package(path: "../todos"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "ObservedClient",
+            dependencies: [
+                .product(name: "Trebuchet", package: "Trebuchet"), .product(name: "TodoModel", package: "todos"),
+            ])
+    ]
+)

@@ -1,0 +1,37 @@
+import Foundation
+import Observation
+import TodoModel
+import Trebuchet
+
+/// What the view shows, kept up to date by the server.
+@MainActor @Observable final class ListModel {
+    @ObservationIgnored @ObservedActor("todos", observe: \TodoList.observeState) var state
+
+    init(client: TrebuchetClient) { $state.connect(client) }
+}
+
+/// The view: lines of text for what the model has at this moment. Whatever it reads, a change of it draws the view again.
+@MainActor func body(_ model: ListModel) -> [String] {
+    guard let todos = model.state?.todos else { return [model.$state.error.map { "\($0)" } ?? "loading …"] }
+    let open = todos.count { !$0.isDone }
+    let title = "\(open) of \(todos.count) to do" + (model.$state.isConnecting ? " (the server is away)" : "")
+    return [title] + todos.map { "  \($0.isDone ? "✓" : "•") \($0.title)" }
+}
+
+// ObservedClient [--port PORT] [--until COUNT]: shows the list until Control-C, or until it has so many.
+func number(after option: String) -> Int? {
+    let words = CommandLine.arguments
+    return words.firstIndex(of: option).flatMap { words.dropFirst($0 + 1).first }.flatMap { Int($0) }
+}
+let port = UInt16(clamping: number(after: "--port") ?? 8080)
+let until = number(after: "--until") ?? .max
+
+// It connects when the model is first read, and again for as long as it takes.
+let model = ListModel(client: TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port)))
+var shown: [String] = []
+for await lines in Observations({ body(model) }) where lines != shown {
+    shown = lines
+    print(lines.joined(separator: "\n"))
+    fflush(nil)  // Seen at once, in a pipe too.
+    if model.state?.todos.count ?? 0 >= until { break }
+}

@@ -1,0 +1,37 @@
+internal import WebSockets
+
+/// Why nothing was fetched; for the operator.
+package struct FetchError: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
+
+/// An `https:` URL, or an `http:` one of this machine itself.
+package struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
+    package let description: String
+    private let parts: WebSocketURL
+
+    var isSecure: Bool { parts.isSecure }
+    var host: String { parts.host }
+    var port: Int { parts.port }
+    var target: String { parts.target }
+    /// As the `Host` field wants it.
+    var authority: String { parts.authority }
+
+    package init(_ text: String) throws(FetchError) {
+        let problem = FetchError("'\(text.prefix(256))' is no https URL; http is for this machine itself")
+        let scheme = text.prefix { $0 != ":" }.lowercased()
+        guard scheme == "https" || scheme == "http", text.utf8.count <= 2048 else { throw problem }
+        // Of the same form, but for the scheme.
+        let rest = text.dropFirst(scheme.count)
+        guard let parts = try? WebSocketURL((scheme == "https" ? "wss" : "ws") + rest) else { throw problem }
+        guard parts.isSecure || Self.isThisMachine(parts.host) else { throw problem }
+        self.parts = parts
+        description = text
+    }
+
+    private static func isThisMachine(_ host: String) -> Bool {
+        ["localhost", "127.0.0.1", "::1"].contains(host.lowercased())
+    }
+}

@@ -1,0 +1,80 @@
+internal import Bytes
+package import Networking
+internal import Transports
+internal import WebSockets
+
+/// Gets a small document. Redirections are not followed: an address that is trusted does not hand that on.
+package enum HTTPFetch {
+    /// Of a whole answer, in bytes.
+    static let longestAnswer = 256 << 10
+    private static let patience = Duration.seconds(10)
+
+    /// - Parameter trust: whom to trust with `https:`. Default: the roots of the system.
+    package static func get(
+        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+    ) async throws -> HTTPReply {
+        let reactor = ReactorGroup.client
+        let channel = try await Connector.connect(
+            host: address.host, port: address.port, on: reactor, timeout: patience)
+        if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
+        return try await withCheckedThrowingContinuation { continuation in
+            reactor.execute { HTTPGet(address, continuation).start(channel, patience) }
+        }
+    }
+}
+
+/// One request on its way: on its reactor.
+private final class HTTPGet: ByteChannelDelegate {
+    private let address: HTTPAddress
+    private var continuation: CheckedContinuation<HTTPReply, any Error>?
+    private var reader = HTTPReplyReader(limit: HTTPFetch.longestAnswer)
+    private var timer: LoopTimer?
+
+    init(_ address: HTTPAddress, _ continuation: CheckedContinuation<HTTPReply, any Error>) {
+        self.address = address
+        self.continuation = continuation
+    }
+
+    func start(_ channel: ByteChannel, _ patience: Duration) {
+        do {
+            try channel.start(self)
+            timer = channel.reactor.schedule(after: patience, for: self) { [weak channel] request in
+                request.finish(.failure(FetchError("it did not answer within \(patience)")))
+                channel?.close()
+            }
+            let request =
+                "GET \(address.target) HTTP/1.1\r\nHost: \(address.authority)\r\nAccept: application/json\r\n"
+                + "User-Agent: trebuchet\r\nConnection: close\r\n\r\n"
+            channel.write { (buffer: inout ByteBuffer) in buffer.append(utf8: request) }
+        } catch {
+            finish(.failure(error))
+            channel.close()
+        }
+    }
+
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        guard continuation != nil else { return }
+        do throws(FetchError) {
+            guard let reply = try reader.receive(UnsafeRawBufferPointer(bytes)) else { return }
+            finish(.success(reply))
+        } catch {
+            finish(.failure(error))
+        }
+        channel.close()
+    }
+
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        if let error { return finish(.failure(error)) }
+        guard continuation != nil else { return }
+        do throws(FetchError) { finish(.success(try reader.end())) } catch { finish(.failure(error)) }
+    }
+
+    /// The first outcome counts.
+    private func finish(_ outcome: Result<HTTPReply, any Error>) {
+        timer?.cancel()
+        continuation?.resume(with: outcome)
+        continuation = nil
+    }
+}

@@ -1,0 +1,114 @@
+internal import Bytes
+internal import Networking
+internal import Transports
+
+/// One side of a conversation in lines, such as SMTP. Pure: lines go in, what to send comes out.
+package protocol LineDialogue: Sendable {
+    /// Takes one line of the other side, without its end.
+    mutating func receive(_ line: String) -> LineStep
+}
+
+package enum LineStep: Equatable, Sendable {
+    /// There is more to come.
+    case wait
+    case send(String)
+    /// All is done; this ends the conversation.
+    case finish(String)
+    case fail(String)
+}
+
+/// Has a conversation over a connection of its own.
+package enum LineExchange {
+    /// - Parameters:
+    ///   - timeout: how long connecting, and then the whole conversation, may take.
+    ///   - failure: makes the error of what the peer did, such as " ended the connection" or ": its reply is too long". Errors
+    ///     of connecting are thrown as they are.
+    package static func run(
+        _ dialogue: some LineDialogue, host: String, port: Int, timeout: Duration,
+        failure: @escaping @Sendable (_ reason: String) -> any Error
+    ) async throws {
+        let reactor = ReactorGroup.client
+        let channel = try await Connector.connect(host: host, port: port, on: reactor, timeout: timeout)
+        try await withCheckedThrowingContinuation { continuation in
+            reactor.execute { LineConnection(dialogue, continuation, failure).start(channel, timeout: timeout) }
+        }
+    }
+}
+
+/// One conversation on its way: on its reactor.
+private final class LineConnection<Dialogue: LineDialogue>: ByteChannelDelegate {
+    private static var longestLine: Int { 4096 }
+
+    private let failure: (String) -> any Error
+    private var dialogue: Dialogue
+    private var continuation: CheckedContinuation<Void, any Error>?
+    private var line: [UInt8] = []
+    private var timer: LoopTimer?
+
+    init(
+        _ dialogue: Dialogue, _ continuation: CheckedContinuation<Void, any Error>,
+        _ failure: @escaping (String) -> any Error
+    ) {
+        self.dialogue = dialogue
+        self.failure = failure
+        self.continuation = continuation
+    }
+
+    func start(_ channel: ByteChannel, timeout: Duration) {
+        do {
+            try channel.start(self)
+            timer = channel.reactor.schedule(after: timeout, for: self) { [weak channel] connection in
+                connection.finish(connection.failure(" took longer than \(timeout)"))
+                channel?.close()
+            }
+        } catch {
+            finish(error)
+        }
+    }
+
+    func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
+        for byte in bytes {
+            if byte != 0x0A {
+                line.append(byte)
+                guard line.count <= Self.longestLine else { return end(channel, "its reply is too long") }
+                continue
+            }
+            if line.last == 0x0D { line.removeLast() }
+            let text = String(decoding: line, as: UTF8.self)
+            line = []
+            switch dialogue.receive(text) {
+            case .wait: break
+            case .send(let text): send(text, channel)
+            case .finish(let text):
+                send(text, channel)
+                finish(nil)
+                return channel.closeAfterFlush()
+            case .fail(let reason): return end(channel, reason)
+            }
+        }
+    }
+
+    func channelDidBecomeWritable(_ channel: ByteChannel) {}
+
+    func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+        finish(failure(" ended the connection\(error.map { ": \($0)" } ?? "")"))
+        timer?.cancel()
+    }
+
+    private func send(_ text: String, _ channel: ByteChannel) {
+        channel.write { (buffer: inout ByteBuffer) in buffer.append(utf8: text) }
+    }
+
+    private func end(_ channel: ByteChannel, _ reason: String) {
+        finish(failure(": \(reason)"))
+        channel.close()
+    }
+
+    /// The first outcome counts.
+    private func finish(_ error: (any Error)?) {
+        guard let continuation else { return }
+        self.continuation = nil
+        timer?.cancel()
+        if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+    }
+}

@@ -1,0 +1,30 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
+/// The machine's clock that never goes back.
+package enum MonotonicClock {
+    /// Nanoseconds since some fixed moment.
+    package static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, at least 0 and at most what fits (292 years).
+    package var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? UInt64(Int64.max) : min(product, UInt64(Int64.max) / 2) + UInt64(attoseconds / 1_000_000_000)
+    }
+
+    /// Whole milliseconds, rounded up.
+    package var milliseconds: Int { Int((nanoseconds + 999_999) / 1_000_000) }
+}

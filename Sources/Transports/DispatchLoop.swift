@@ -1,0 +1,91 @@
+internal import Dispatch
+internal import Platform
+internal import Synchronization
+
+/// A serial Dispatch queue as a loop, for platforms without our sockets.
+///
+/// Each piece of work is a turn of its own.
+///
+/// `@unchecked Sendable`: `endOfTurn` is touched on the queue alone; the rest is constant.
+package final class DispatchLoop: EventLoop, @unchecked Sendable {
+    private static let current = DispatchSpecificKey<ObjectIdentifier>()
+
+    /// Clients that bring no loop of their own share this one.
+    package static let shared = DispatchLoop(name: "trebuchet-client")
+
+    private let queue: DispatchQueue
+    private var endOfTurn: [any EndOfTurn] = []
+    /// For tasks that run here though they belong to no actor. Written in `init` alone.
+    package private(set) nonisolated(unsafe) var taskExecutor: any TaskExecutor
+
+    /// - Parameter name: for those who look at threads.
+    package init(name: String) {
+        queue = DispatchQueue(label: name)
+        let tasks = DispatchTasks()
+        taskExecutor = tasks
+        tasks.loop = self
+        queue.setSpecific(key: Self.current, value: ObjectIdentifier(self))
+    }
+
+    package var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.current) == ObjectIdentifier(self) }
+
+    package var now: UInt64 { MonotonicClock.now }
+
+    package func execute(_ work: @escaping @Sendable () -> Void) {
+        queue.async {
+            work()
+            self.finishTurn()
+        }
+    }
+
+    package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
+        assertCurrent()
+        let timer = LoopTimer(deadline: now &+ delay.nanoseconds, work: work)
+        // Touched on the queue alone, here and when it fires.
+        nonisolated(unsafe) let fired = timer
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: delay.nanoseconds))) {
+            fired.fire()
+            self.finishTurn()
+        }
+        return timer
+    }
+
+    package func atEndOfTurn(_ task: any EndOfTurn) {
+        assertCurrent()
+        endOfTurn.append(task)
+    }
+
+    private func finishTurn() {
+        while !endOfTurn.isEmpty {
+            var tasks: [any EndOfTurn] = []
+            swap(&tasks, &endOfTurn)
+            for task in tasks { task.endOfTurn() }
+        }
+    }
+
+    // MARK: Actors and tasks
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        execute { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    fileprivate func enqueue(task job: UnownedJob, of executor: UnownedTaskExecutor) {
+        execute { job.runSynchronously(on: executor) }
+    }
+
+    package func checkIsolated() { precondition(isCurrent, "not on the queue of this loop") }
+
+    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+}
+
+/// The executor of tasks that prefer a loop: what they run outside of any actor runs there.
+///
+/// `@unchecked Sendable`: `loop` is written once, before anybody else has it; a loop lives as long as the process.
+private final class DispatchTasks: TaskExecutor, @unchecked Sendable {
+    unowned(unsafe) var loop: DispatchLoop!
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        loop.enqueue(task: UnownedJob(job), of: asUnownedTaskExecutor())
+    }
+}

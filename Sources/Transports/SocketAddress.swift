@@ -1,0 +1,16 @@
+/// An IPv4 or IPv6 address with a port.
+public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
+    /// The address in its usual notation, `127.0.0.1` or `::1`.
+    public let host: String
+    public let port: Int
+    package let isIPv6: Bool
+
+    package init(host: String, port: Int, isIPv6: Bool) {
+        self.host = host
+        self.port = port
+        self.isIPv6 = isIPv6
+    }
+
+    /// `127.0.0.1:8080`, `[::1]:8080`.
+    public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

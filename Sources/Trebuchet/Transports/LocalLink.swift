@@ -1,0 +1,129 @@
+internal import Bytes
+internal import Networking
+internal import Synchronization
+internal import Transports
+internal import TrebuchetWire
+internal import WebSockets
+
+/// The two ends of a connection inside this process. The messages are those of a socket.
+///
+/// `@unchecked Sendable`: `session` is used on the server's reactor alone, `isClosed` and the receiver on the client's loop.
+final class LocalConnection: @unchecked Sendable {
+    private static let highWatermark = 256 << 10
+
+    private let serverReactor: Reactor
+    private let name: SessionName
+    /// The session's name as it stands in messages.
+    fileprivate let sessionText: String
+    private let clientLoop: any EventLoop
+    /// Bytes on their way to the client.
+    private let pending = Atomic<Int>(0)
+    private var session: Session?
+    private let receiver: ConnectionReceiver
+    private var isClosed = false
+    private let largestMessage: Int
+
+    init(_ shard: ServerShard, _ receiver: ConnectionReceiver, largestMessage: Int) {
+        self.largestMessage = largestMessage
+        name = shard.newSessionName()
+        sessionText = shard.answers.names.text(name)
+        serverReactor = shard.reactor
+        clientLoop = receiver.loop
+        self.receiver = receiver
+    }
+
+    /// On the server's reactor.
+    func open(_ shard: ServerShard, caller: Caller?) {
+        session = Session(
+            ServerEnd(self), name: name, shard: shard, caller: caller,
+            largestMessage: largestMessage)
+    }
+
+    var clientEnd: any ClientLink { ClientEnd(self) }
+
+    /// On the server's reactor.
+    fileprivate func abort() {
+        session = nil
+        close("the server has ended the connection")
+    }
+
+    fileprivate func sendToServer(_ message: [UInt8]) {
+        serverReactor.execute { message.withUnsafeBytes { self.session?.receive($0) } }
+    }
+
+    fileprivate func sendToClient(_ message: [UInt8]) {
+        pending.add(message.count, ordering: .relaxed)
+        clientLoop.execute {
+            message.withUnsafeBytes { self.receiver.received($0) }
+            let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
+            // The mark was crossed downwards by this message.
+            if after <= Self.highWatermark, after + message.count > Self.highWatermark {
+                self.serverReactor.execute { self.session?.linkDidBecomeWritable() }
+            }
+        }
+    }
+
+    /// There and back, behind what is on the way.
+    fileprivate func askWhetherHeard() {
+        clientLoop.execute { self.serverReactor.execute { self.session?.linkDidHear() } }
+    }
+
+    fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
+
+    fileprivate func close(_ reason: String) {
+        serverReactor.execute {
+            self.session?.linkDidClose()
+            self.session = nil
+        }
+        clientLoop.execute {
+            guard !self.isClosed else { return }
+            self.isClosed = true
+            self.receiver.closed(TransportError(.closed, reason))
+        }
+    }
+}
+
+private final class ServerEnd: MessageLink {
+    private let connection: LocalConnection
+
+    init(_ connection: LocalConnection) { self.connection = connection }
+
+    var isWritable: Bool { connection.isWritable }
+
+    func send(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        connection.sendToClient(Array(buffer.bytes))
+    }
+
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        send { buffer in
+            head(&buffer)
+            buffer.append(shared.bytes)
+        }
+    }
+
+    func inOneWrite(_ body: () -> Void) { body() }
+
+    /// A client in this process has a limit of its own.
+    func pauseReading() {}
+    var memory: MemoryAccount? { nil }
+    func resumeReading() {}
+    var host: AddressKey? { nil }
+
+    func askWhetherHeard() { connection.askWhetherHeard() }
+    func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
+    func abort() { connection.abort() }
+}
+
+/// `@unchecked Sendable`: it is constant, and what it tells goes to the server's reactor.
+private final class ClientEnd: ClientLink, @unchecked Sendable {
+    private let connection: LocalConnection
+
+    init(_ connection: LocalConnection) { self.connection = connection }
+
+    var session: String? { connection.sessionText }
+
+    func send(_ message: [UInt8]) { connection.sendToServer(message) }
+    func close() { connection.close("the connection was closed") }
+}

@@ -1,0 +1,55 @@
+internal import Networking
+package import Transports
+public import TrebuchetClient
+internal import WebSockets
+
+extension TrebuchetClient {
+    /// A client that is not connected yet, over a WebSocket, or to a server in this process.
+    public convenience init(transport: TrebuchetTransport, options: Options = Options()) {
+        let any: any ClientTransport = transport
+        self.init(transport: any, options: options)
+    }
+}
+
+extension TrebuchetTransport: LoopTransport {
+    package var loop: any EventLoop { ReactorGroup.client }
+
+    public func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        switch kind {
+        case .webSocket(let host, let port, let security):
+            try await open(request, receiver, host, port, security)
+        case .local(let server):
+            try await server.connectLocally(request, receiver)
+        }
+    }
+
+    private func open(
+        _ request: ConnectionRequest, _ receiver: ConnectionReceiver, _ host: String, _ port: Int, _ security: Security
+    ) async throws {
+        var limits = WebSocketLimits()
+        limits.handshakeTimeout = request.timeout
+        limits.messageBytes = request.messageSize
+        limits.frameBytes = request.messageSize
+        limits.pingInterval = request.pingInterval
+        limits.pongTimeout = request.pongTimeout
+        let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        let tls: TLSClientSettings
+        switch security {
+        case .none: tls = TLSClientSettings()
+        case .client(let settings): tls = settings
+        case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
+        }
+        let wanted = request.subprotocol
+        guard let reactor = receiver.loop as? Reactor else {
+            throw TransportError(.system, "a client over sockets lives on a reactor")
+        }
+        let socket = try await WebSocketClient.connect(
+            to: "\(security.scheme)://\(authority)/", subprotocols: [wanted], headers: request.headers,
+            limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([reactor])
+        ) { [address] in WebSocketClientLink(receiver, $0, address, speaking: wanted) }
+        guard socket.subprotocol == wanted else {
+            socket.close(code: .protocolError, reason: "needs \(wanted)")
+            throw TransportError(.handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?")
+        }
+    }
+}

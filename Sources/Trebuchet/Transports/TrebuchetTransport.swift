@@ -1,0 +1,79 @@
+@_exported public import struct Networking.TLSClientSettings
+@_exported public import struct Networking.TLSServerSettings
+@_exported public import TrebuchetActors
+@_exported public import TrebuchetClient
+@_exported public import struct WebSockets.HTTPRequestHead
+@_exported public import struct WebSockets.PageLimits
+@_exported public import struct WebSockets.WebSocketCompression
+public import Networking
+public import WebSockets
+
+/// How clients and servers reach each other.
+public struct TrebuchetTransport: Sendable {
+    enum Kind: Sendable {
+        case webSocket(host: String, port: Int, Security)
+        case local(TrebuchetServer)
+    }
+
+    enum Security: Sendable {
+        case none
+        case server(TLSServerSettings)
+        case client(TLSClientSettings)
+    }
+
+    let kind: Kind
+    private(set) var compression: WebSocketCompression?
+
+    /// The server, for messages: `ws://localhost:8080`.
+    public var address: String {
+        switch kind {
+        case .webSocket(let host, let port, let security):
+            "\(security.scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        case .local: "the server in this process"
+        }
+    }
+
+    /// Whether the description tells one server from another.
+    public var isAddressed: Bool { if case .webSocket = kind { true } else { false } }
+
+    /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
+    /// takes a free one), for a client the server's. Without a host it is this machine's own: a server that others are to reach
+    /// listens on `"0.0.0.0"`.
+    public static func webSocket(host: String = "127.0.0.1", port: Int) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, .none))
+    }
+
+    /// The same, for programs that keep a port as the system does.
+    public static func webSocket(host: String = "127.0.0.1", port: UInt16) -> TrebuchetTransport {
+        webSocket(host: host, port: Int(port))
+    }
+
+    /// WebSocket over TLS, for a server; without TLS where `tls` is nil.
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSServerSettings?) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .server($0) } ?? .none))
+    }
+
+    /// WebSocket over TLS, for a client; without TLS where `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
+    // Of `tls: nil` nobody knows which is meant, and both mean the same.
+    @_disfavoredOverload
+    public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings?) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .client($0) } ?? .none))
+    }
+
+    /// The same, but that messages are compressed when the other side wants it, too: permessage-deflate (RFC 7692). For
+    /// links on which bytes are dear; `WebSocketCompression` says what it costs.
+    public func compressed(_ settings: WebSocketCompression = WebSocketCompression()) -> TrebuchetTransport {
+        var copy = self
+        copy.compression = settings
+        return copy
+    }
+
+    /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.
+    public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .local(server))
+    }
+}
+
+extension TrebuchetTransport.Security {
+    var scheme: String { if case .none = self { "ws" } else { "wss" } }
+}

@@ -1,0 +1,46 @@
+internal import Transports
+internal import TrebuchetClient
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A client's connection over a WebSocket.
+///
+/// `@unchecked Sendable`: used on the client's reactor alone.
+final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendable {
+    private let receiver: ConnectionReceiver
+    private let socket: WebSocket
+    private let address: String
+    /// The subprotocol that both sides are to speak.
+    private let wanted: String
+
+    init(_ receiver: ConnectionReceiver, _ socket: WebSocket, _ address: String, speaking wanted: String) {
+        self.receiver = receiver
+        self.socket = socket
+        self.address = address
+        self.wanted = wanted
+    }
+
+    // MARK: WebSocketHandler
+
+    func webSocketDidOpen(_ socket: WebSocket) {
+        if socket.subprotocol == wanted { receiver.opened(self) }
+    }
+
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        receiver.received(UnsafeRawBufferPointer(message))
+    }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        let text = "the connection to \(address) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
+        let isRefusal = code == .messageTooBig && socket.violation == nil
+        receiver.closed(TransportError(.closed, text, cause: isRefusal ? MessageRefusal() : nil))
+    }
+
+    // MARK: ClientLink
+
+    var session: String? { socket.responseHeaders[HandshakeField.session] }
+
+    func send(_ message: [UInt8]) { message.withUnsafeBytes { socket.send(.text, $0) } }
+
+    func close() { socket.close(code: .normal) }
+}

@@ -1,0 +1,20 @@
+package import Distributed
+
+/// What the actor system of a server asks of it.
+package protocol ActorHost: AnyObject, Sendable {
+    /// The record of an exposed actor that is there.
+    func record(_ name: ActorName) -> ActorRecord?
+    /// A reference to an actor that lives in the client whose message is being decoded.
+    func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor
+}
+
+/// An actor that lives in a client, as its server has it.
+package protocol ClientActor: AnyObject, Sendable, CustomStringConvertible {
+    /// Calls a method of the actor, and gives the result in JSON.
+    func call<Act: DistributedActor>(
+        _ target: RemoteCallTarget, of type: Act.Type, _ invocation: inout CallInvocationEncoder,
+        in system: TrebuchetActorSystem
+    ) async throws -> [UInt8]?
+    /// Decodes what the actor has answered: references in it are to actors of the same client.
+    func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result
+}

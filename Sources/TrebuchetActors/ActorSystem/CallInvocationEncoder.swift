@@ -1,0 +1,54 @@
+internal import Bytes
+public import Distributed
+internal import TrebuchetWire
+
+/// Gathers what a distributed call sends: each argument is encoded as it comes.
+public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
+    public typealias SerializationRequirement = any (Codable & Sendable)
+
+    private let coder: ValueCoder
+    private var arguments: [[UInt8]] = []
+    private var generics: [String] = []
+
+    init(coder: ValueCoder) { self.coder = coder }
+
+    public mutating func recordGenericSubstitution<Value>(_ type: Value.Type) throws {
+        generics.append(GenericTypes.name(of: type))
+    }
+
+    public mutating func recordArgument<Value: Codable & Sendable>(_ argument: RemoteCallArgument<Value>) throws {
+        var buffer = ByteBuffer()
+        do {
+            try coder.encode(argument.value, into: &buffer)
+        } catch {
+            throw TrebuchetError(
+                .invalidArguments, "argument '\(argument.effectiveLabel)' cannot be encoded: \(describe(error))")
+        }
+        arguments.append(Array(buffer.bytes))
+    }
+
+    public mutating func recordReturnType<Value: Codable & Sendable>(_ type: Value.Type) throws {}
+    public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
+    public mutating func doneRecording() throws {}
+
+    /// The types of a generic actor come before those of its method, and only those are sent: the actor at the server has its
+    /// own. The stub of a `@Resolvable` protocol is generic over itself; the method that it stands for is not.
+    package func finish<Act: DistributedActor>(on type: Act.Type, _ method: RemoteMethod) -> CallRequest {
+        if let own = method.generics { return CallRequest(arguments: arguments, generics: Array(generics.suffix(own))) }
+        let isStub = !generics.isEmpty && TargetNames.isStub(type) && generics[0] == GenericTypes.name(of: type)
+        return CallRequest(arguments: arguments, generics: isStub ? Array(generics.dropFirst()) : generics)
+    }
+
+    package func giveBackCoder(to system: TrebuchetActorSystem) { system.giveBack(coder) }
+}
+
+/// The arguments of a call, encoded.
+package struct CallRequest {
+    package let arguments: [[UInt8]]
+    package let generics: [String]
+
+    package init(arguments: [[UInt8]], generics: [String]) {
+        self.arguments = arguments
+        self.generics = generics
+    }
+}

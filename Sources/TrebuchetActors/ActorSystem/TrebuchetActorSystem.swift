@@ -1,0 +1,303 @@
+public import Distributed
+internal import Transports
+internal import Synchronization
+internal import TrebuchetWire
+
+/// The actor system of Trebuchet: of a server, whose actors live here, or of a client, whose actors live at a server.
+///
+/// Made by `TrebuchetServer` and `TrebuchetClient`. Arguments and results must be `Codable & Sendable`; actors may be
+/// passed too and arrive as references.
+public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
+    public typealias ActorID = TrebuchetActorID
+    public typealias InvocationEncoder = CallInvocationEncoder
+    public typealias InvocationDecoder = CallInvocationDecoder
+    public typealias ResultHandler = CallResultHandler
+    public typealias SerializationRequirement = any (Codable & Sendable)
+
+    /// Actors of this process, by the names that the system gave them.
+    private struct Local {
+        weak var actor: (any DistributedActor)?
+        let life = ActorLife()
+        /// Of the actor's type, so that it holds nothing.
+        let makeRecord: @Sendable (TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
+        /// Made when a client first calls the actor through a reference.
+        var record: ActorRecord?
+        /// Set once its states have been loaded from the store.
+        var persisted: PersistedStates?
+    }
+
+    private let locals = Mutex<[ActorName: Local]>([:])
+    package let retirements = Retirements()
+    private let nextShard = Atomic<Int>(0)
+    /// Nil once the server or client of the system is gone: a coder holds the system.
+    private let coders = Mutex<[ValueCoder]?>([])
+    /// Set once, before the system is handed out.
+    private nonisolated(unsafe) var builtShards: [ReactorShard] = []
+    /// Its records hold actors, and those hold the system.
+    private nonisolated(unsafe) weak var heldHost: (any ActorHost)?
+    private nonisolated(unsafe) weak var heldServer: (any RemoteServer)?
+    /// Of a server's system: the number that its names begin with. Set once, before the system is handed out; 0 in a client.
+    private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
+
+    /// A system whose actors live on these loops.
+    package init(loops: [any EventLoop]) {
+        builtShards = loops.map { ReactorShard($0, userInfo: userInfo) }
+    }
+
+    package func serve(_ host: any ActorHost, as number: UInt64) {
+        heldHost = host
+        serverNumber = number
+    }
+
+    package func call(_ server: any RemoteServer) { heldServer = server }
+
+    /// Where remote actors are; nil on a server, and once nobody holds the client any more.
+    package var server: (any RemoteServer)? { heldServer }
+
+    /// Nil in a client.
+    package var host: (any ActorHost)? { serverNumber == 0 ? nil : heldHost }
+
+    /// Why an actor that does not live here cannot be reached.
+    func unreachable(_ id: ActorID) -> TrebuchetError {
+        if case .client = id.route {
+            let text =
+                "actor '\(id)' lives in a client, whose states and events cannot be observed: have the client call the server when "
+                + "they change, or call it"
+            return TrebuchetError(.methodNotFound, text)
+        }
+        guard serverNumber == 0 else {
+            let text =
+                "actor '\(id)' is not at this server; to call actors of another one, a server has a TrebuchetClient as any program"
+            return TrebuchetError(.unavailable, text)
+        }
+        let text =
+            "the client of actor '\(id)' is gone: hold it, or make references with client.resolve(_:id:), which hold it themselves"
+        return TrebuchetError(.unavailable, text)
+    }
+
+    package var shards: [ReactorShard] { builtShards }
+
+    /// What decoders need to make references of actors' names.
+    package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
+
+    package func shard(of reactor: (any EventLoop)?) -> ReactorShard? {
+        guard let reactor else { return nil }
+        return builtShards.first { $0.reactor === reactor }
+    }
+
+    // MARK: Life of actors
+
+    public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
+        let home = Self.neighbour?.home ?? nextHome
+        // Unguessable: whoever has the name can call the actor.
+        var random = SystemRandomNumberGenerator()
+        let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
+        return ActorID("\(type)-\(name)", home: home, server: serverNumber)
+    }
+
+    private var nextHome: any EventLoop {
+        let index = nextShard.wrappingAdd(1, ordering: .relaxed).oldValue
+        return builtShards[Int(UInt(bitPattern: index) % UInt(builtShards.count))].reactor
+    }
+
+    @TaskLocal private static var neighbour: ActorID?
+
+    /// Has actors that are made in a closure live on the reactor of another one that lives here: what that changes in them without
+    /// waiting leaves before its answers do.
+    package func living<Made>(with actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
+        try Self.$neighbour.withValue(actor) { try make() }
+    }
+
+    public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
+        let local = Local(actor: actor) { system, actor, name in
+            (actor as? Act).map { system.record(of: $0, name: name, holding: false) }
+        }
+        locals.withLock { $0[ActorName(actor.id.id)] = local }
+    }
+
+    public func resignID(_ id: ActorID) {
+        if id.livesInClient { heldServer?.handed.remove(ActorName(id.id)) }
+        // Taken out of the lock before it is freed: freeing may run code of the actor.
+        let removed = locals.withLock { $0.removeValue(forKey: ActorName(id.id)) }
+        _ = removed
+    }
+
+    /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
+    public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
+        // Whatever a client has called its actor, it is none of the actors here.
+        if case .client = id.route { return nil }
+        let name = ActorName(id.id)
+        let local = locals.withLock { $0[name]?.actor }
+        let found = local ?? heldHost?.record(name)?.actor
+        guard let found else { return nil }
+        guard let actor = found as? Act else {
+            throw TrebuchetError(.invalidArguments, "actor '\(id)' is a \(Swift.type(of: found)), not a \(type)")
+        }
+        return actor
+    }
+
+    /// The record of an actor that a client knows through a reference alone.
+    package func referredRecord(_ name: String) -> ActorRecord? {
+        let key = ActorName(name)
+        guard let local = locals.withLock({ $0[key] }) else { return nil }
+        if let record = local.record { return record }
+        guard let actor = local.actor, let record = local.makeRecord(self, actor, name) else { return nil }
+        locals.withLock { $0[key]?.record = record }
+        return record
+    }
+
+    /// What calls need to reach an actor.
+    ///
+    /// - Parameter holding: whether the record keeps the actor alive.
+    package func record<A: DistributedActor>(of actor: A, name: String, holding: Bool) -> ActorRecord
+    where A.ID == ActorID {
+        // Actors of other systems are known to those.
+        let life = (actor.actorSystem as? TrebuchetActorSystem ?? self).life(of: actor.id)
+        if let actor = actor as? any TrebuchetActor {
+            return typedRecord(of: actor, name: name, life: life, holding: holding)
+        }
+        return PlainActorRecord(actor, name: name, life: life)
+    }
+
+    private func typedRecord<A: TrebuchetActor>(
+        of actor: A, name: String, life: ActorLife, holding: Bool
+    ) -> ActorRecord {
+        TypedActorRecord(
+            actor, name: name, home: home(of: actor), life: life, holding: holding,
+            persisted: persistedStates(of: actor.id))
+    }
+
+    /// What all records of an actor share.
+    package func life(of id: ActorID) -> ActorLife {
+        locals.withLock { $0[ActorName(id.id)]?.life } ?? ActorLife()
+    }
+
+    /// The states of an actor that are kept in a store; nil while there are none.
+    func persistedStates(of id: ActorID) -> PersistedStates? { locals.withLock { $0[ActorName(id.id)]?.persisted } }
+
+    package func setPersistedStates(_ states: PersistedStates?, of id: ActorID) {
+        locals.withLock { locals in
+            locals[ActorName(id.id)]?.persisted = states
+            locals[ActorName(id.id)]?.record = nil
+        }
+    }
+
+    /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent` or an executor of its own, whatever its
+    /// name says.
+    func home<A: TrebuchetActor>(of actor: A) -> ReactorShard? {
+        guard A.dispatch.executor == .reactor, let shard = shard(of: actor.id.home),
+            Self.isSame(actor.unownedExecutor, shard.reactor.asUnownedSerialExecutor())
+        else { return nil }
+        return shard
+    }
+
+    private static func isSame(_ a: UnownedSerialExecutor, _ b: UnownedSerialExecutor) -> Bool {
+        // An executor is two words: the object, and what it is.
+        unsafeBitCast(a, to: (Int, Int).self).0 == unsafeBitCast(b, to: (Int, Int).self).0
+    }
+
+    // MARK: Calls of remote actors
+
+    public func makeInvocationEncoder() -> CallInvocationEncoder { CallInvocationEncoder(coder: takeCoder()) }
+
+    public func remoteCall<Act, Err, Res>(
+        on actor: Act, target: RemoteCallTarget, invocation: inout CallInvocationEncoder, throwing: Err.Type,
+        returning: Res.Type
+    ) async throws -> Res where Act: DistributedActor, Act.ID == ActorID, Err: Error, Res: Codable & Sendable {
+        let reply = try await call(actor, target, &invocation)
+        guard let bytes = reply else {
+            throw TrebuchetError(.internal, "the answer has no result, but \(target) returns \(Res.self)")
+        }
+        let coder = takeCoder()
+        defer { giveBack(coder) }
+        do {
+            return try actor.id.asGiven { try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) } }
+        } catch {
+            throw TrebuchetError(.internal, "the result of \(target) does not decode: \(describe(error))")
+        }
+    }
+
+    public func remoteCallVoid<Act, Err>(
+        on actor: Act, target: RemoteCallTarget, invocation: inout CallInvocationEncoder, throwing: Err.Type
+    ) async throws where Act: DistributedActor, Act.ID == ActorID, Err: Error {
+        _ = try await call(actor, target, &invocation)
+    }
+
+    private func call<Act: DistributedActor>(
+        _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
+    ) async throws -> [UInt8]? where Act.ID == ActorID {
+        if case .client(let actorThere) = actor.id.route {
+            return try await actorThere.call(target, of: Act.self, &invocation, in: self)
+        }
+        guard let server = actor.id.remote ?? heldServer else { throw unreachable(actor.id) }
+        let method = server.methods.method(target, of: Act.self)
+        let request = invocation.finish(on: Act.self, method)
+        invocation.giveBackCoder(to: self)
+        do {
+            return try await server.call(
+                actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
+        } catch let error as TrebuchetError where error.code == .application {
+            throw server.errors.typed(error, thrownBy: Act.self)
+        }
+    }
+
+    // MARK: References
+
+    /// Why the name of an actor is not to be sent to the other side: it would be taken for the name of another actor there, or
+    /// for none. Nil when it may be, and when that cannot be known.
+    func refusal(ofSending id: ActorID) -> TrebuchetError? {
+        let code: TrebuchetError.Code = serverNumber == 0 ? .invalidArguments : .internal
+        let own = heldServer
+        if id.livesInClient {
+            if let own, knows(id) { return own.handed.refusal(of: id) }
+            return TrebuchetError(
+                code,
+                "actor '\(id)' lives in another client: a reference to it can be sent with calls over that client alone, since "
+                    + "nobody but its server can call it")
+        }
+        if case .client = id.route {
+            return TrebuchetError(
+                code,
+                "actor '\(id)' lives in a client, and only the server that has the reference can call it: it is not sent on, and "
+                    + "is no part of a state. Have the server call it")
+        }
+        if let remote = id.remote, let own, remote === own || remote.reachesSameAddress(as: own) {
+            return nil
+        }
+        let receiver = own?.serverNumber ?? serverNumber
+        let home = id.remote?.serverNumber ?? id.server
+        guard receiver != 0, home != 0, receiver != home else { return nil }
+        let place = id.remote.map { "at \($0.peerName)" } ?? "at another server of this process"
+        return TrebuchetError(
+            code,
+            "actor '\(id)' lives \(place), and a reference to it means nothing elsewhere: send what the other side needs to "
+                + "find it, or call it here")
+    }
+
+    /// Whether the actor lives in this very system.
+    private func knows(_ id: ActorID) -> Bool { locals.withLock { $0[ActorName(id.id)] != nil } }
+
+    /// From now on the server of this client may call an actor of it.
+    func handOver(_ id: ActorID) { heldServer?.handed.add(ActorName(id.id)) }
+
+    // MARK: Coders
+
+    /// A coder that the caller has for itself until it gives it back.
+    package func takeCoder() -> ValueCoder {
+        coders.withLock { $0?.popLast() } ?? ValueCoder(userInfo: userInfo)
+    }
+
+    package func giveBack(_ coder: ValueCoder) {
+        coders.withLock { if $0?.count ?? 16 < 16 { $0?.append(coder) } }
+    }
+
+    /// The server or client is gone: what refers to the system in a circle is let go.
+    package func takeApart() {
+        let unused = coders.withLock { coders in
+            defer { coders = nil }
+            return coders
+        }
+        _ = unused
+        for shard in shards { shard.reactor.run { shard.takeApart() } }
+    }
+}

@@ -1,0 +1,36 @@
+public import Transports
+
+/// Who a client has proved to be.
+public struct Principal: Sendable, Hashable {
+    public var id: String
+    public var roles: Set<String>
+    /// What else is known, as the claims of a token.
+    public var claims: [String: String]
+
+    public init(id: String, roles: Set<String> = [], claims: [String: String] = [:]) {
+        self.id = id
+        self.roles = roles
+        self.claims = claims
+    }
+}
+
+/// The client, or in a client the server, on whose behalf an actor works.
+public struct Caller: Sendable {
+    /// What the call came over.
+    public let connection: CallerConnection
+
+    package init(connection: CallerConnection) { self.connection = connection }
+
+    /// Nil when the server lets in clients without credentials.
+    public var principal: Principal? { connection.principal }
+    /// Nil for a client in this process; of one behind a proxy of `AccessPolicy.trustedProxies` its own, with port 0.
+    public var remoteAddress: SocketAddress? { connection.remoteAddress }
+
+    /// Whether the server calls: an actor that lives in a client.
+    public var isServer: Bool { connection.isServer }
+
+    /// The caller of the distributed method that runs now: at a server with an `AccessPolicy` its client, in an actor that lives in
+    /// a client its server; nil elsewhere. It comes from
+    /// the connection and never from arguments, and goes on into tasks and calls that the method makes.
+    @TaskLocal public static var current: Caller?
+}

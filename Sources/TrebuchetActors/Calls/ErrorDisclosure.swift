@@ -1,0 +1,29 @@
+/// What callers get to know of errors that say nothing about whom their text is for: those that are not `Codable`.
+///
+/// Such a text may have anything in it, from the path of a file to a password. It goes to the server's log under a number,
+/// and the caller gets the number.
+package struct ErrorDisclosure: Sendable {
+    /// The most of a text that goes to the log.
+    private static let longestText = 4_000
+
+    /// Whether callers get the text: for development.
+    let showsText: Bool
+    let log: @Sendable (String) -> Void
+
+    package init(showsText: Bool, log: @escaping @Sendable (String) -> Void) {
+        self.showsText = showsText
+        self.log = log
+    }
+
+    /// The message for the caller, and the name of the error's type unless that is kept from him too.
+    ///
+    /// - Parameter what: what has failed, `the method`.
+    package func tell(_ error: any Error, of what: String) -> (message: String, type: String?) {
+        let type = String(reflecting: Swift.type(of: error))
+        guard !showsText else { return ("\(error)", type) }
+        let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
+        let number = String(repeating: "0", count: 8 - digits.count) + digits
+        log("error \(number): \(what) threw \(type): \("\(error)".prefix(Self.longestText))")
+        return ("\(what) failed (error \(number); the server's log has the text)", nil)
+    }
+}

@@ -1,0 +1,70 @@
+internal import TrebuchetWire
+
+/// A message in hand: its bytes, and what was found in them. It is handed down while it is handled, and kept by nobody; what has
+/// to wait is a `KeptMessage`.
+package struct Message: ~Copyable {
+    package let bytes: UnsafeRawBufferPointer
+    package let envelope: UnsafePointer<ScannedEnvelope>
+
+    package init(bytes: UnsafeRawBufferPointer, envelope: UnsafePointer<ScannedEnvelope>) {
+        self.bytes = bytes
+        self.envelope = envelope
+    }
+
+    package var kind: EnvelopeKind { envelope.pointee.kind }
+
+    /// The bytes of a member.
+    @inline(__always)
+    package func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer { range.bytes(in: bytes) }
+
+    /// The text of a string.
+    package func text(_ range: ByteRange) -> String { envelope.pointee.string(range, in: bytes) }
+
+    package var callID: UnsafeRawBufferPointer { bytes(envelope.pointee.callID) }
+    package var actorName: String { text(envelope.pointee.actorID) }
+    package var target: String { text(envelope.pointee.targetIdentifier) }
+}
+
+/// A message that waits: for its actor to be made, or for another reactor.
+package final class KeptMessage: Sendable {
+    private let bytes: [UInt8]
+    private let envelope: ScannedEnvelope
+
+    package init(_ message: borrowing Message) {
+        bytes = Array(message.bytes)
+        envelope = message.envelope.pointee
+    }
+
+    /// Takes the message in hand again.
+    package func withMessage<Result>(_ body: (borrowing Message) throws -> Result) rethrows -> Result {
+        try withUnsafePointer(to: envelope) { envelope in
+            try bytes.withUnsafeBytes { try body(Message(bytes: $0, envelope: envelope)) }
+        }
+    }
+}
+
+/// Where messages are scanned: one place for each that is in hand at once, of which there is seldom a second.
+package struct ScanPlaces: ~Copyable {
+    private static let count = 4
+    /// Behind a pointer, so that reading what was found costs no exclusivity check.
+    private let places = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: count)
+    private var used = 0
+
+    package init() { places.initialize(repeating: ScannedEnvelope(), count: Self.count) }
+
+    deinit {
+        places.deinitialize(count: Self.count)
+        places.deallocate()
+    }
+
+    /// A place that is free until `giveBack`, in the reverse order; nil when all are taken.
+    @inline(__always)
+    package mutating func take() -> UnsafeMutablePointer<ScannedEnvelope>? {
+        guard used < Self.count else { return nil }
+        used += 1
+        return places + (used - 1)
+    }
+
+    @inline(__always)
+    package mutating func giveBack() { used -= 1 }
+}

@@ -1,0 +1,51 @@
+internal import Synchronization
+
+/// What all records of one actor share: it may be exposed under several names.
+///
+/// `@unchecked Sendable`: `starting`, `wasCalled` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the
+/// rest is atomic.
+package final class ActorLife: @unchecked Sendable {
+    /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
+    /// place, or they would overtake.
+    package var starting = 0
+    /// Whether a call has run in place since `takeUse`.
+    package var wasCalled = false
+    /// Whether nobody looks yet after its rest. On the reactor that is to.
+    package var isUnwatched = true
+    private let wasEntered = Atomic<Bool>(true)
+    /// Calls that run in tasks; far below zero once the actor has been let go.
+    private let users = Atomic<Int>(0)
+    private static let gone = Int.min / 2
+
+    package var isGone: Bool { users.load(ordering: .acquiring) < 0 }
+
+    /// Calls that are under way in tasks; nil once the actor has been let go.
+    package var userCount: Int? {
+        let count = users.load(ordering: .acquiring)
+        return count < 0 ? nil : count
+    }
+
+    /// Notes a call that takes time; false when the actor has been let go.
+    package func enter() -> Bool {
+        if users.add(1, ordering: .acquiringAndReleasing).newValue > 0 {
+            wasEntered.store(true, ordering: .relaxed)
+            return true
+        }
+        users.subtract(1, ordering: .acquiringAndReleasing)
+        return false
+    }
+
+    package func leave() { users.subtract(1, ordering: .acquiringAndReleasing) }
+
+    /// Lets nobody in any more; false when somebody is.
+    package func close() -> Bool {
+        users.compareExchange(expected: 0, desired: Self.gone, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    /// Whether it was used since this was asked last, or is in use now.
+    package func takeUse() -> Bool {
+        let was = wasCalled || users.load(ordering: .acquiring) > 0
+        wasCalled = false
+        return wasEntered.exchange(false, ordering: .relaxed) || was
+    }
+}

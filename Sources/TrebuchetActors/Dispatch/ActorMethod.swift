@@ -1,0 +1,33 @@
+internal import Transports
+
+/// A method of an exposed actor, as calls find it. It belongs to an `ActorType` and is never freed.
+package final class ActorMethod: Sendable {
+    /// A synchronous method that takes its actor with neither its type nor its isolation: whoever calls it is on the
+    /// actor's reactor and passes an actor of the type that the method belongs to.
+    typealias Body = @Sendable (AnyObject, inout CallArguments, inout CallReply) throws -> Void
+
+    package let name: String
+    /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.
+    package let label: ActivityLabel
+    let index: Int
+    package let arguments: Int
+    package let generics: Int
+    /// Whether its answers are kept for clients that ask for it.
+    package let isIdempotent: Bool
+    /// Set when it is synchronous and may run in place.
+    let body: Body?
+
+    init(
+        name: String, actor: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool, body: Body?
+    ) {
+        self.name = name
+        label = .immortal("\(actor).\(name)")
+        self.index = index
+        self.arguments = arguments
+        self.generics = generics
+        self.isIdempotent = isIdempotent
+        self.body = body
+    }
+
+    package var runsInPlace: Bool { body != nil }
+}

@@ -1,0 +1,125 @@
+internal import Bytes
+internal import Distributed
+internal import Transports
+internal import TrebuchetWire
+
+/// A call that runs in a task. It begins on the executor of the isolation that it is given, and leaves that only for its
+/// actor's.
+package typealias CallOperation = @Sendable (_ isolation: isolated (any Actor)?) async throws -> CallResult
+
+/// An actor that calls can reach, its type erased.
+///
+/// `@unchecked Sendable`: constant but for what says so.
+package class ActorRecord: @unchecked Sendable {
+    package let name: String
+    package let type: ActorType
+    /// The shard of the reactor that the actor lives on; nil when it runs elsewhere.
+    package let home: ReactorShard?
+    package let life: ActorLife
+    /// Set when the actor has states that are kept in a store: then answers wait until they are written.
+    package final let persisted: PersistedStates?
+    /// The actor of an exposed record, which holds it. Without counting references: an actor that is weakly referred to
+    /// anywhere pays for each count with an atomic operation through a side table.
+    private let exposed: Unmanaged<AnyObject>?
+    /// For an actor that is to go when nobody uses it. Written before the record is handed out, as `stake`.
+    package final var idle: IdlePolicy?
+    /// Its place among the actors made on demand, for the server that made it.
+    package final var stake: AnyObject?
+
+    init(
+        name: String, type: ActorType, home: ReactorShard?, life: ActorLife, exposed: AnyObject?,
+        persisted: PersistedStates? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.home = home
+        self.life = life
+        self.exposed = exposed.map { .passUnretained($0) }
+        self.persisted = persisted
+    }
+
+    /// The actor, if it is still there.
+    package var actor: (any DistributedActor)? { fatalError("abstract") }
+
+    /// Runs a synchronous method in the actor's isolation, where the caller is.
+    @inline(__always)
+    package final func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
+        assert(home?.reactor.isCurrent != false)
+        guard let body = method.body else { fatalError("a method that suspends was called in place") }
+        if let exposed {
+            return try exposed._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
+        }
+        guard let actor else { throw gone }
+        try body(actor, &arguments, &reply)
+    }
+
+    package final var gone: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+
+    /// Gives `completion` the outcome of a call as soon as all that it may show is written.
+    package final func whenWritten(_ outcome: CallOutcome, _ completion: @escaping CallCompletion) {
+        guard let persisted else { return completion(outcome) }
+        persisted.home.reactor.run {
+            persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
+        }
+    }
+
+    /// Decodes the arguments and gives the call that a task is to run.
+    func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
+        fatalError("abstract")
+    }
+
+    /// Runs `body` isolated to the actor, in the order in which it was asked.
+    func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
+        fatalError("abstract")
+    }
+
+    /// The call of a method that no dispatch table has: one of a plain actor, or in an extension, which the macro does not
+    /// see.
+    package func operation(
+        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) throws -> CallOperation {
+        fatalError("abstract")
+    }
+
+    /// Gives the source of a stream to `body`, isolated to the actor; nil when the actor is gone. On its reactor that happens at
+    /// once.
+    package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+        fatalError("abstract")
+    }
+
+    /// The same for a stream that is to begin, when the connection may observe it.
+    ///
+    /// - Parameter connection: nil at a server that does not identify its callers.
+    package func beginStream(
+        _ stream: String, for connection: CallerConnection?,
+        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+    ) {
+        executeStreamingTarget(stream) { body(.success($0)) }
+    }
+
+    /// Whether nothing would be lost with the actor: no state of it has changed, but for those that a store keeps, and nobody
+    /// observes one. In its isolation.
+    package func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
+
+    /// Whether it wants to do something before it goes.
+    package var hasDeactivation: Bool { false }
+
+    /// Lets the actor do what it wants to before it goes.
+    package func deactivate() async throws {}
+}
+
+package typealias CallOutcome = Result<CallResult, any Error>
+package typealias CallCompletion = @Sendable (CallOutcome) -> Void
+
+extension TrebuchetActorSystem {
+    /// Calls a method by the name that it has in the program.
+    func execute<A: DistributedActor>(
+        _ method: ProgramMethods.Method, on actor: A, _ decoder: CallInvocationDecoder
+    ) async throws -> CallResult where A.ID == TrebuchetActorID {
+        var decoder = decoder
+        let handler = CallResultHandler()
+        try await executeDistributedTarget(
+            on: actor, target: RemoteCallTarget(method.identifier), invocationDecoder: &decoder, handler: handler)
+        return try handler.outcome()
+    }
+}

@@ -1,0 +1,36 @@
+package import Bytes
+internal import TrebuchetWire
+
+/// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
+public struct CallReply: ~Copyable {
+    /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
+    private let buffer: UnsafeMutablePointer<ByteBuffer>
+    /// Kept by the reactor's shard, which outlives every call.
+    private let coder: Unmanaged<ValueCoder>
+
+    package init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: ValueCoder) {
+        self.buffer = buffer
+        self.coder = .passUnretained(coder)
+    }
+
+    /// Writes the result. A method without one writes nothing.
+    public mutating func write<Value: Encodable & Sendable>(_ value: Value) throws {
+        try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: Int) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: String) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: Bool) throws {
+        coder._withUnsafeGuaranteedRef { $0.encode(value, into: &buffer.pointee) }
+    }
+
+    public mutating func write(_ value: Double) throws {
+        try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
+    }
+}

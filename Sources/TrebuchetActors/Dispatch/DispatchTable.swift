@@ -1,0 +1,242 @@
+internal import Bytes
+public import Deltas
+public import Distributed
+internal import TrebuchetWire
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// The methods and streams of an actor type, by their names on the wire. Written by `@Trebuchet`.
+public struct DispatchTable<A: DistributedActor>: Sendable {
+    let methods: [DispatchMethod<A>]
+    let streams: [DispatchStream<A>]
+    let executor: TrebuchetExecutor
+    /// What an actor wants to do before it is let go; nil for nothing.
+    let deactivate: Deactivate?
+
+    public typealias Deactivate = @Sendable (isolated A) async throws -> Void
+
+    public init(
+        executor: TrebuchetExecutor = .reactor, methods: [DispatchMethod<A>], streams: [DispatchStream<A>],
+        deactivate: Deactivate? = nil
+    ) {
+        self.executor = executor
+        self.methods = methods
+        self.streams = streams
+        self.deactivate = deactivate
+    }
+
+    /// Sends what an actor on the global pool has changed, before a call of it is answered.
+    func publishMarked(_ actor: isolated A) {
+        for stream in streams { stream.existing(actor)?.publishMarked() }
+    }
+}
+
+/// How one distributed method is called from the bytes of its arguments.
+public struct DispatchMethod<A: DistributedActor>: Sendable {
+    public typealias InPlace =
+        @Sendable (
+            _ actor: isolated A, _ arguments: inout CallArguments, _ reply: inout CallReply
+        ) throws -> Void
+    public typealias Operation = @Sendable (isolated A) async throws -> CallResult
+    public typealias Prepare = @Sendable (_ arguments: inout CallArguments) throws -> Operation
+
+    enum Body: Sendable {
+        case inPlace(InPlace)
+        case suspending(Prepare)
+    }
+
+    let name: String
+    let arguments: Int
+    let generics: Int
+    let errorType: (any Error.Type)?
+    /// Whether a client may send it again when it does not know what became of it.
+    let isIdempotent: Bool
+    let body: Body
+
+    /// A synchronous method: it runs in place, on the actor's reactor.
+    public static func sync(
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
+        _ body: @escaping InPlace
+    ) -> Self {
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .inPlace(body))
+    }
+
+    /// A method that may suspend: its arguments are decoded first, then the operation runs in a task.
+    public static func async(
+        _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
+        _ prepare: @escaping Prepare
+    ) -> Self {
+        Self(
+            name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
+            body: .suspending(prepare))
+    }
+}
+
+/// How one streamed state is reached.
+public struct DispatchStream<A: DistributedActor>: Sendable {
+    /// `observeState`
+    let name: String
+    /// Whether it is a state, of which the newest value counts; else events, of which each does.
+    let isState: Bool
+    /// The source of the versions, with the reactor that the actor lives on.
+    let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
+    let existing: @Sendable (isolated A) -> (any AnyStateSource)?
+    /// Set for a state that is kept in the server's store.
+    let persistence: StatePersistence<A>?
+    /// What letting go of the actor would lose.
+    let usage: @Sendable (isolated A) -> StreamUsage
+    /// The values in JSON, the newest for whoever asks.
+    let encodedValues: @Sendable (A) -> AsyncStream<Data>
+}
+
+extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
+    /// - Parameters:
+    ///   - cell: what tells of the property's changes.
+    ///   - value: the property.
+    ///   - change: gives it to be changed in place.
+    @_disfavoredOverload
+    public static func state<Value: Codable & Sendable>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self {
+        state(name, cell, persistence: nil) { access($0, value) }
+    }
+
+    /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
+    public static func state<Value: DeltaState>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self {
+        state(name, cell, persistence: nil) { actor in
+            var access = access(actor, value)
+            var reader = ChangeReader()
+            access.takeChanges = { [weak actor] coder in
+                var changes: StateChanges?
+                // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
+                actor?.assumeIsolated { actor in
+                    cell(actor).withoutNoting {
+                        change(actor) { changes = reader.take(from: &$0, with: coder) }
+                    }
+                }
+                return changes
+            }
+            return access
+        }
+    }
+
+    @available(
+        *, unavailable,
+        message:
+            "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
+    )
+    public static func state<Value: AnyObject>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self { fatalError() }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
+    public static func state<Value>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self { fatalError() }
+
+    /// A state that is kept in the server's store under the actor's name and `property`.
+    ///
+    /// - Parameter load: sets the property to what was kept.
+    @_disfavoredOverload
+    public static func persisted<Value: Codable & Sendable>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self {
+        state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
+    }
+
+    @available(
+        *, unavailable,
+        message:
+            "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
+    )
+    public static func persisted<Value: AnyObject>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self { fatalError() }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
+    public static func persisted<Value>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+    ) -> Self { fatalError() }
+
+    private static func state<Value: Codable & Sendable>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
+    ) -> Self {
+        Self(
+            name: name, isState: true,
+            source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
+            existing: { cell($0).existing },
+            persistence: persistence,
+            usage: { actor in cell(actor).usage },
+            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
+    }
+
+    /// Events, of which nobody is to miss one.
+    public static func events<Event>(
+        _ name: String, _ sender: @escaping @Sendable (isolated A) -> EventSender<Event>
+    ) -> Self {
+        Self(
+            name: name, isState: false,
+            source: { actor, home in sender(actor).source(home: home) },
+            existing: { _ in nil },
+            persistence: nil,
+            usage: { actor in sender(actor).usage },
+            encodedValues: { actor in
+                encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
+            })
+    }
+
+    private static func access<Value: Codable & Sendable>(
+        _ actor: isolated A, _ value: @escaping @Sendable (isolated A) -> Value
+    ) -> StateAccess<Value> {
+        StateAccess(
+            read: { [weak actor] in
+                // Asked for in the actor's isolation, as all of a source.
+                actor.map { $0.assumeIsolated { value($0) } }
+            },
+            enter: { [weak actor] work in
+                Task { [weak actor] in await actor?.whenLocal { _ in work() } }
+            })
+    }
+
+    private static func encodedValues<Values: AsyncSequence & SendableMetatype>(
+        endsWhenFull: Bool = false, _ values: @escaping @Sendable () async -> Values
+    ) -> AsyncStream<Data> where Values.Element: Encodable, Values.AsyncIterator: SendableMetatype {
+        AsyncStream(bufferingPolicy: endsWhenFull ? .bufferingOldest(256) : .bufferingNewest(1)) { continuation in
+            let task = Task {
+                let coder = ValueCoder()
+                var values = await values().makeAsyncIterator()
+                while let value = try? await values.next() {
+                    var buffer = ByteBuffer()
+                    guard (try? coder.encode(value, into: &buffer)) != nil else { break }
+                    let outcome = continuation.yield(Data(buffer.bytes))
+                    if case .dropped = outcome, endsWhenFull { break }
+                }
+                continuation.finish()
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+}

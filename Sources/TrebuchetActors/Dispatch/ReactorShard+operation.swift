@@ -1,0 +1,40 @@
+internal import Bytes
+internal import TrebuchetWire
+
+extension ReactorShard {
+    /// A call as a task is to run it.
+    package func operation(
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
+    ) throws -> CallOperation {
+        // A task that leaves the reactor has a coder of its own.
+        let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
+        guard method.runsInPlace else {
+            var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+            return try record.prepare(method, &arguments)
+        }
+        // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
+        // own.
+        let kept = KeptMessage(message)
+        return try record.isolated {
+            var reply = ByteBuffer()
+            try kept.withMessage { message in
+                try withUnsafeMutablePointer(to: &reply) { reply in
+                    var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+                    var result = CallReply(reply, coder: coder)
+                    try record.call(method, &arguments, &result)
+                }
+            }
+            return CallResult(encoded: Array(reply.bytes))
+        }
+    }
+
+    /// The arguments as the runtime asks for them.
+    package func decoder(_ message: borrowing Message, _ dates: DateForm) -> CallInvocationDecoder {
+        let envelope = message.envelope
+        var arguments: [[UInt8]] = []
+        for range in envelope.pointee.arguments { arguments.append(Array(message.bytes(range))) }
+        var generics: [String] = []
+        for range in envelope.pointee.genericSubstitutions { generics.append(message.text(range)) }
+        return CallInvocationDecoder(arguments: arguments, genericNames: generics, coder: newCoder(writing: dates))
+    }
+}

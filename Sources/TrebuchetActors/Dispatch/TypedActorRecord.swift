@@ -1,0 +1,160 @@
+internal import Bytes
+internal import Distributed
+internal import Transports
+internal import TrebuchetWire
+
+/// The record of an actor marked `@Trebuchet`, called through its dispatch table.
+final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendable {
+    /// Set for an exposed actor.
+    private let held: A?
+    /// For an actor that is reachable only because a reference to it was handed out.
+    private weak var referred: A?
+
+    init(
+        _ actor: A, name: String, home: ReactorShard?, life: ActorLife, holding: Bool, persisted: PersistedStates?
+    ) {
+        held = holding ? actor : nil
+        referred = holding ? nil : actor
+        super.init(
+            name: name, type: ActorTypes.of(A.self), home: home, life: life, exposed: holding ? actor : nil,
+            persisted: persisted)
+    }
+
+    override var actor: (any DistributedActor)? { held ?? referred }
+
+    private var table: DispatchTable<A> {
+        // Made with this very type in `init`.
+        unsafeDowncast(type, to: TypedActorType<A>.self).table
+    }
+
+    private func present() throws -> A {
+        guard let actor = held ?? referred else { throw gone }
+        return actor
+    }
+
+    override func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
+        let actor = try present()
+        switch table.methods[method.index].body {
+        case .suspending(let prepare): return begin(actor, try prepare(&arguments))
+        case .inPlace:
+            throw TrebuchetError(.internal, "\(method.name) is synchronous and was asked to run in a task")
+        }
+    }
+
+    /// The operation, with a note of the moment when it begins inside the actor's isolation.
+    private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
+        { isolation in
+            try await Self.enter(actor, isolation: isolation) { actor in
+                if self.home != nil {
+                    self.life.starting -= 1
+                    return try await operation(actor)
+                }
+                // Its caller sees what the call has changed before the answer, also when it throws.
+                defer { self.table.publishMarked(actor) }
+                return try await operation(actor)
+            }
+        }
+    }
+
+    /// Runs an operation in its actor's isolation, without a way over the pool: that is the one of `whenLocal`.
+    private static func enter(
+        _ actor: A, isolation: isolated (any Actor)?, _ operation: @escaping DispatchMethod<A>.Operation
+    ) async throws -> CallResult {
+        guard __isLocalActor(actor) else {
+            throw TrebuchetError(.internal, "actor '\(actor.id)' is exposed and lives elsewhere")
+        }
+        // Right because neither difference changes how the function is called: that its actor is local is a promise about the
+        // caller, kept by the line above, and a function with an isolated parameter goes to the actor's executor by itself.
+        return try await unsafeBitCast(operation, to: (@Sendable (A) async throws -> CallResult).self)(actor)
+    }
+
+    override func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
+        let actor = try present()
+        return begin(actor) { _ in try body() }
+    }
+
+    override func operation(
+        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
+    ) throws -> CallOperation {
+        let actor = try present()
+        // When it begins cannot be told from here; later calls go behind it until it has ended.
+        return { _ in
+            let outcome: CallOutcome
+            do {
+                outcome = .success(try await system.execute(method, on: actor, decoder))
+            } catch {
+                outcome = .failure(error)
+            }
+            await actor.whenLocal { actor in
+                if self.home != nil { self.life.starting -= 1 } else { self.table.publishMarked(actor) }
+            }
+            return try outcome.get()
+        }
+    }
+
+    override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
+        guard let actor = held ?? referred else { return body(true) }
+        let (table, isKept) = (table, persisted != nil)
+        let look: @Sendable (isolated A) -> Bool = { actor in
+            table.streams.allSatisfy { stream in
+                let usage = stream.usage(actor)
+                // A state that says that it is persisted is not, at a server without a store.
+                let mayGo = !usage.hasChanged || isKept && stream.persistence != nil || discarding
+                return !usage.isObserved && mayGo
+            }
+        }
+        guard let home else {
+            Task { body(await actor.whenLocal(look) ?? true) }
+            return
+        }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            body(actor.assumeIsolated { look($0) })
+        }
+    }
+
+    override var hasDeactivation: Bool { table.deactivate != nil }
+
+    override func deactivate() async throws {
+        guard let actor = held ?? referred, let deactivate = table.deactivate else { return }
+        _ = try await actor.whenLocal { try await deactivate($0) }
+    }
+
+    override func beginStream(
+        _ stream: String, for connection: CallerConnection?,
+        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+    ) {
+        guard type.isGated, let actor = held ?? referred else {
+            return executeStreamingTarget(stream) { body(.success($0)) }
+        }
+        guard let home else {
+            return body(.failure(TrebuchetError(.internal, "actor '\(name)' looks at observers and has no reactor")))
+        }
+        let found = table.streams.first { $0.name == stream }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            actor.assumeIsolated { actor in
+                if let refusal = actor._refusal(ofStream: stream, to: connection) {
+                    body(.failure(refusal))
+                } else {
+                    body(.success(found?.source(actor, home)))
+                }
+            }
+        }
+    }
+
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
+    {
+        guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
+            return body(nil)
+        }
+        guard let home else {
+            Task { await actor.whenLocal { body(found.source($0, nil)) } }
+            return
+        }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            actor.assumeIsolated { body(found.source($0, home)) }
+        }
+    }
+}

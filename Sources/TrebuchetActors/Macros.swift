@@ -1,0 +1,70 @@
+@_exported public import struct Deltas.DeltaMember
+@_exported public import protocol Deltas.DeltaRecord
+@_exported public import protocol Deltas.DeltaState
+@_exported public import struct Deltas.DeltaValue
+@_exported public import struct Deltas.KeyedCollection
+@_exported public import struct Deltas.StateChanges
+@_exported public import struct Deltas.StateChangesError
+@_exported public import Distributed
+@_exported public import class Relays.StateRelay
+@_exported public import struct Transports.SocketAddress
+// As a whole: of its public types users meet the filters alone, and the compiler drops these three as single imports.
+@_exported public import TrebuchetWire
+
+/// Makes a distributed actor callable and observable over the network.
+///
+/// It adds the actor system, the executor, a dispatch table with one entry for each `distributed` method, and for each
+/// `@StreamedState` property a way to observe it: `state` becomes `observeState`.
+///
+/// - Parameter executor: where the actor runs. By default on one reactor, where calls run in place as they arrive; use
+///   `.concurrent` for an actor whose methods compute for long or block their thread.
+@attached(
+    member, names: named(ActorSystem), named(unownedExecutor), named(_dispatch), named(StreamingMethod), arbitrary)
+@attached(extension, conformances: TrebuchetActor, StreamingActor)
+public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
+    #externalMacro(module: "TrebuchetMacros", type: "TrebuchetMacro")
+
+/// Makes a stored property of a `@Trebuchet` actor a state that clients can observe.
+///
+/// Every change, through assignment or in place, is sent to those who observe it. The type must be
+/// `Codable & Sendable`.
+///
+/// - Parameters:
+///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version. Not for persisted states.
+///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
+///     leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
+@attached(accessor, names: named(didSet))
+@attached(peer, names: arbitrary)
+public macro StreamedState(delivery: StreamDelivery = .latest, persisted: Bool = false) =
+    #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
+
+/// Makes a property of a `@Trebuchet` actor a stream of events: each event goes to every subscriber, in order.
+///
+///     @StreamedEvents var moves: Move
+///
+/// `$moves.send(.left)` sends one; clients observe with `for try await move in await game.observeMoves()`. A state is what
+/// is; an event is what happened, and who begins to observe gets what happens from then on.
+///
+/// - Parameter buffer: events that are kept for subscribers who are behind, at most 16 MiB of them; who falls further
+///   behind loses the stream with the error `overflow`.
+@attached(accessor, names: named(get))
+@attached(peer, names: prefixed(`$`))
+public macro StreamedEvents(buffer: Int = 256) =
+    #externalMacro(module: "TrebuchetMacros", type: "StreamedEventsMacro")
+
+/// Has the client repeat a call of this `distributed func` when the connection broke before the answer came.
+///
+/// The method runs at most once all the same: the server keeps its answers, for 60 seconds unless
+/// `ServerLimits.answerTime` says otherwise, and gives a call that it has seen the answer of the first time. Where it
+/// cannot know whether it has seen a call, as after a restart, the call ends with `unknownOutcome`, like those of all other
+/// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
+@attached(peer)
+public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
+
+/// Where a `@Trebuchet` actor runs.
+public enum TrebuchetExecutor: Sendable {
+    /// On one reactor: calls run in place, without a hop. Methods must not block.
+    case reactor
+    /// On Swift's global pool: for actors that compute for long.
+    case concurrent
+}

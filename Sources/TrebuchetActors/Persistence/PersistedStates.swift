@@ -1,0 +1,209 @@
+internal import Transports
+
+/// The persisted states of one exposed actor: nothing that may show a change, be it an answer or an update of a stream,
+/// leaves before the change is written.
+///
+/// Changes are gathered by the reactor's `StateWriter`. What may show them is held in one of two places: `next` waits for a
+/// write that has not begun, `current` for the one under way. When a write fails, those who waited for its answers get an
+/// error, and the states count as changed until a later write succeeds.
+///
+/// `@unchecked Sendable`: touched on the reactor of `home` alone, but for what is constant.
+package final class PersistedStates: @unchecked Sendable {
+    /// Called with the reason when what was to be shown is not kept.
+    typealias Answer = (TrebuchetError?) -> Void
+
+    struct State {
+        let key: StateKey
+        /// Belongs to the actor, whose reference to this object is strong.
+        weak var source: (any PersistedSource)?
+    }
+
+    private struct Held {
+        var updates: [Update] = []
+        var answers: [Answer] = []
+        /// When there are so many updates, those that nobody wants any more are let go of.
+        var most = 1_024
+
+        mutating func append(_ update: Update) {
+            if updates.count >= most {
+                updates.removeAll { !$0.isWanted() }
+                most = max(1_024, 2 * updates.count)
+            }
+            updates.append(update)
+        }
+    }
+
+    private struct Update {
+        let show: () -> Void
+        let isWanted: () -> Bool
+    }
+
+    /// The name that the actor is exposed under.
+    package let name: String
+    let home: ReactorShard
+    private let writer: StateWriter
+    private var states: [State] = []
+    private var next = Held()
+    private var current = Held()
+    /// Whether a state has changed since the last write began, or that write has failed.
+    private var hasChanged = false
+    private var isWriting = false
+    private var isQueued = false
+    private var isRetired = false
+
+    init(name: String, home: ReactorShard, writer: StateWriter) {
+        self.name = name
+        self.home = home
+        self.writer = writer
+    }
+
+    /// Takes charge of a state that has just been loaded.
+    func add(_ source: any PersistedSource, _ key: StateKey) { states.append(State(key: key, source: source)) }
+
+    // MARK: Changes, and what shows them
+
+    func didChange() {
+        hasChanged = true
+        queue()
+    }
+
+    private func queue() {
+        guard !isQueued else { return }
+        isQueued = true
+        writer.add(self)
+    }
+
+    /// Runs `answer` when all changes up to now are written: at once when they are.
+    func whenWritten(_ answer: @escaping Answer) {
+        if isRetired { return answer(outOfReach) }
+        if hasChanged {
+            next.answers.append(answer)
+            // After a failure this call is the reason to try again.
+            queue()
+        } else if isWriting {
+            current.answers.append(answer)
+        } else {
+            answer(nil)
+        }
+    }
+
+    /// Runs `update` when all changes up to now are written. After a failure it is dropped: the next write brings a newer
+    /// one.
+    ///
+    /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time.
+    func show(while isWanted: @escaping () -> Bool = { true }, _ update: @escaping () -> Void) {
+        if hasChanged {
+            next.append(Update(show: update, isWanted: isWanted))
+        } else if isWriting {
+            current.append(Update(show: update, isWanted: isWanted))
+        } else {
+            update()
+        }
+    }
+
+    private var outOfReach: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome, "actor '\(name)' was taken out of reach while the call ran: its changes are not kept")
+    }
+
+    // MARK: Writing
+
+    /// What is to be written now, or nil when that is nothing. Those who wait get the error when a state has no form.
+    func beginWrite() -> [StateWrite]? {
+        isQueued = false
+        guard hasChanged else { return nil }
+        var writes: [StateWrite] = []
+        do {
+            for state in states {
+                guard let source = state.source else {
+                    throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone")
+                }
+                guard let value = try source.capture() else { continue }
+                guard value.count <= writer.stateSize else {
+                    throw TrebuchetError(
+                        .internal, "a state of \(value.count) bytes is larger than the \(writer.stateSize) allowed")
+                }
+                writes.append(.put(value, state.key))
+            }
+        } catch {
+            let held = next
+            next = Held()
+            captureAgain()
+            fail(held, .internal, describe(error))
+            return nil
+        }
+        hasChanged = false
+        isWriting = true
+        current = next
+        next = Held()
+        return writes
+    }
+
+    func endWrite(_ error: StateStoreError?) {
+        let held = current
+        current = Held()
+        isWriting = false
+        if let error {
+            hasChanged = true
+            captureAgain()
+            return fail(held, .unknownOutcome, error.message)
+        }
+        // Before the answers: a caller sees what it has changed before its call returns.
+        for update in held.updates { update.show() }
+        for answer in held.answers { answer(nil) }
+    }
+
+    /// Tries to write what could not be written before.
+    func retry() { if hasChanged, !isRetired { queue() } }
+
+    /// Nobody writes them any more: the server has shut down.
+    func giveUp() {
+        isQueued = false
+        let held = next
+        next = Held()
+        let error = TrebuchetError(
+            .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
+        for answer in held.answers { answer(error) }
+    }
+
+    private func captureAgain() { for state in states { state.source?.captureAgain() } }
+
+    private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
+        let error = TrebuchetError(
+            code,
+            "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
+                + (code == .unknownOutcome ? " and will be tried again" : " alone"))
+        for answer in held.answers { answer(error) }
+    }
+
+    // MARK: The end
+
+    /// Returns when all that has changed is written, however often that has to be tried, and from then on changes are not
+    /// kept. While the store fails calls get errors and this waits: a change is let go of by nobody.
+    ///
+    /// - Returns: why the last change is not written and never will be: it has no form, or is too large.
+    package func retire() async -> TrebuchetError? {
+        await withCheckedContinuation { continuation in
+            home.reactor.execute { self.retire { continuation.resume(returning: $0) } }
+        }
+    }
+
+    package func loss(_ error: TrebuchetError) -> String {
+        "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
+    }
+
+    private func retire(_ done: @escaping (TrebuchetError?) -> Void) {
+        whenWritten { [self] error in
+            // What has no form, or is too large, will not be written later either, and nobody was told that it is kept.
+            guard error?.code != .unknownOutcome || isRetired else {
+                // The writer tries again by itself; this waits for that as well.
+                home.reactor.schedule(after: StateWriter.retryInterval) { self.retire(done) }
+                return
+            }
+            let wasRetired = isRetired
+            isRetired = true
+            for state in states { state.source?.persist(by: nil) }
+            done(wasRetired ? nil : error)
+        }
+    }
+}

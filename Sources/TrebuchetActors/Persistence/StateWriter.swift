@@ -1,0 +1,120 @@
+internal import Transports
+
+/// Writes the persisted states of a reactor's actors: all that changed in a turn, or while the write before was under way,
+/// goes to the store in one batch.
+///
+/// `@unchecked Sendable`: touched on its reactor alone, but for what is constant.
+package final class StateWriter: EndOfTurn, @unchecked Sendable {
+    /// How long after a failed write it is tried again when no call does so earlier.
+    static let retryInterval = Duration.seconds(1)
+
+    let store: any StateStore
+    let claim: StoreClaim
+    let disclosure: ErrorDisclosure
+    /// Bytes that one state may have.
+    let stateSize: Int
+    private unowned let reactor: any EventLoop
+    private var changed: [PersistedStates] = []
+    private var failed: [PersistedStates] = []
+    private var isWriting = false
+    private var isAtEndOfTurn = false
+    private var isAbandoned = false
+    private var idle: [() -> Void] = []
+
+    package init(
+        _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
+        reactor: any EventLoop
+    ) {
+        self.disclosure = disclosure
+        self.store = store
+        self.claim = claim
+        self.stateSize = stateSize
+        self.reactor = reactor
+    }
+
+    /// Writes these states at the end of the turn, or after the write that is under way.
+    func add(_ states: PersistedStates) {
+        guard !isAbandoned else { return states.giveUp() }
+        changed.append(states)
+        schedule()
+    }
+
+    private func schedule() {
+        guard !isWriting, !isAtEndOfTurn else { return }
+        isAtEndOfTurn = true
+        reactor.atEndOfTurn(self)
+    }
+
+    package func endOfTurn() {
+        isAtEndOfTurn = false
+        guard !isWriting else { return }
+        var batch: [PersistedStates] = []
+        var writes: [StateWrite] = []
+        swap(&batch, &changed)
+        batch = batch.filter { states in
+            guard let own = states.beginWrite() else { return false }
+            writes += own
+            return true
+        }
+        guard !batch.isEmpty else { return tellIdle() }
+        isWriting = true
+        let (store, reactor, owners, values) = (store, reactor, batch, writes)
+        // On the reactor, so that a store which only hands the work on costs no other thread.
+        Task.immediate(executorPreference: reactor.taskExecutor) {
+            var failure: StateStoreError?
+            do throws(StateStoreError) {
+                try await store.write(values)
+            } catch {
+                failure = error
+            }
+            let error = failure
+            reactor.execute { self.didWrite(owners, error) }
+        }
+    }
+
+    private func didWrite(_ batch: [PersistedStates], _ error: StateStoreError?) {
+        isWriting = false
+        for states in batch { states.endWrite(error) }
+        if error != nil { tryLater(batch) }
+        if changed.isEmpty { tellIdle() } else { schedule() }
+    }
+
+    private func tryLater(_ batch: [PersistedStates]) {
+        guard !isAbandoned else { return }
+        if failed.isEmpty {
+            reactor.schedule(after: Self.retryInterval) {
+                let failed = self.failed
+                self.failed = []
+                for states in failed { states.retry() }
+            }
+        }
+        for states in batch where !failed.contains(where: { $0 === states }) { failed.append(states) }
+    }
+
+    // MARK: The end
+
+    /// Writes nothing more than what is being written: the store may be another server's from then on.
+    package func abandon() {
+        isAbandoned = true
+        let waiting = changed + failed
+        changed = []
+        failed = []
+        for states in waiting { states.giveUp() }
+    }
+
+    /// Returns when nothing waits to be written, but for what could not be.
+    package func flush() async {
+        await withCheckedContinuation { continuation in
+            reactor.execute {
+                self.idle.append { continuation.resume() }
+                if !self.isWriting, self.changed.isEmpty { self.tellIdle() }
+            }
+        }
+    }
+
+    private func tellIdle() {
+        let waiting = idle
+        idle = []
+        for done in waiting { done() }
+    }
+}

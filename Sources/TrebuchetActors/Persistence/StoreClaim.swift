@@ -1,0 +1,80 @@
+internal import Synchronization
+
+/// A server's hold on its store for one use, which it alone has among the servers of its process.
+///
+/// States live in a server's memory and are written over what the store has: two servers on one store would each undo what the
+/// other has written, and nobody would be told.
+package final class StoreClaim: Sendable {
+    private enum State { case free, held, over }
+
+    /// Whose the stores are that are in use. A claim holds its store, so none of them can be another one by now.
+    private static let holders = Mutex<Set<Use>>([])
+
+    private struct Use: Hashable {
+        let store: ObjectIdentifier
+        /// Each use has namespaces of its own.
+        let name: String
+    }
+
+    private let store: any StateStore
+    private let use: Use?
+    private let state = Mutex(State.free)
+
+    /// - Parameter name: what it keeps there, `states`.
+    package init(_ store: any StateStore, for name: String) {
+        self.store = store
+        use = Self.object(store).map { Use(store: $0, name: name) }
+    }
+
+    deinit { giveBack() }
+
+    package func isAbout(_ store: any StateStore, for name: String) -> Bool {
+        use.map { $0.name == name && $0.store == Self.object(store) } ?? false
+    }
+
+    /// The object that a claim is about; nil for a store that is a value, which nobody can tell from its copies.
+    private static func object(_ store: any StateStore) -> ObjectIdentifier? {
+        var store = store
+        while let wrapping = store as? any WrappingStore { store = wrapping.wrapped }
+        guard type(of: store) is AnyClass else { return nil }
+        return ObjectIdentifier(store as AnyObject)
+    }
+
+    /// Takes the store, unless it is taken by this claim already.
+    ///
+    /// - Returns: whether it was free.
+    /// - Throws: `inUse` while another server has it, `closed` when it was given back.
+    @discardableResult
+    package func take() throws(StateStoreError) -> Bool {
+        try state.withLock { state throws(StateStoreError) in
+            switch state {
+            case .held: return false
+            case .over: throw StateStoreError(.closed, "the server was shut down, and has no store any more")
+            case .free: break
+            }
+            let isFree = use.map { use in Self.holders.withLock { $0.insert(use).inserted } }
+            guard isFree != false else {
+                throw StateStoreError(
+                    .inUse,
+                    "the store is in use by another server of this process, and two would undo each other's writes: shut that "
+                        + "one down first, or give each a store of its own")
+            }
+            state = .held
+            return true
+        }
+    }
+
+    /// Lets go of it; it can be taken again unless `forGood`.
+    package func giveBack(forGood: Bool = true) {
+        state.withLock { state in
+            if case .held = state, let use { _ = Self.holders.withLock { $0.remove(use) } }
+            if case .over = state { return }
+            state = forGood ? .over : .free
+        }
+    }
+}
+
+/// A store in front of another one, which is what servers share.
+package protocol WrappingStore: StateStore {
+    var wrapped: any StateStore { get }
+}

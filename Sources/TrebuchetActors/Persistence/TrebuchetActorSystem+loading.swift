@@ -1,0 +1,90 @@
+internal import Distributed
+internal import Transports
+internal import TrebuchetWire
+
+/// The namespace of `@StreamedState(persisted: true)`.
+package enum PersistedNamespace {
+    package static let name = "states"
+
+    /// `todos.state`
+    static func key(_ actor: String, _ property: String) -> StateKey { StateKey(name, "\(actor).\(property)") }
+}
+
+extension TrebuchetActorSystem {
+    /// Whether actors of a type have states that this system keeps in a store.
+    package func mustLoad<A: DistributedActor>(_ type: A.Type) -> Bool {
+        guard shards.first?.writer != nil, let type = type as? any TrebuchetActor.Type else { return false }
+        return hasPersistence(type)
+    }
+
+    private func hasPersistence<A: TrebuchetActor>(_ type: A.Type) -> Bool {
+        A.dispatch.streams.contains { $0.persistence != nil }
+    }
+
+    /// The record of an actor that is to be exposed, when its persisted states have been loaded.
+    package func loadedRecord<A: DistributedActor>(of actor: A, name: String) async throws -> ActorRecord
+    where A.ID == TrebuchetActorID {
+        if mustLoad(A.self), persistedStates(of: actor.id) == nil, let actor = actor as? any TrebuchetActor {
+            try await load(actor, name: name)
+        }
+        return record(of: actor, name: name, holding: true)
+    }
+
+    private func load<A: TrebuchetActor>(_ actor: A, name: String) async throws {
+        guard let home = home(of: actor), let writer = home.writer else { return }
+        await retirements.wait(for: name)
+        let streams = A.dispatch.streams.filter { $0.persistence != nil }
+        let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
+        let stored: [StateKey: [UInt8]]
+        do throws(StateStoreError) {
+            try writer.claim.take()
+            stored = try await writer.store.get(keys)
+        } catch {
+            throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
+        }
+        let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
+            Result { () throws(TrebuchetError) in
+                let values = try Self.decode(
+                    streams, keys, stored, home.coder, name: name, writer.disclosure)
+                // The actor's executor is this reactor.
+                return actor.assumeIsolated { actor in
+                    let states = PersistedStates(name: name, home: home, writer: writer)
+                    for (stream, (key, apply)) in zip(streams, zip(keys, values)) {
+                        apply?(actor)
+                        guard let source = stream.source(actor, home) as? any PersistedSource else { continue }
+                        source.persist(by: states)
+                        states.add(source, key)
+                        if apply == nil { source.keepEarlierChanges() }
+                    }
+                    return states
+                }
+            }
+        }
+        setPersistedStates(try outcome.get(), of: actor.id)
+    }
+
+    /// What sets each state to what was kept of it; nil for those of which nothing was.
+    private static func decode<A: TrebuchetActor>(
+        _ streams: [DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
+        name: String, _ disclosure: ErrorDisclosure
+    ) throws(TrebuchetError) -> [StatePersistence<A>.Apply?] {
+        var values: [StatePersistence<A>.Apply?] = []
+        for (stream, key) in zip(streams, keys) {
+            guard let bytes = stored[key], let persistence = stream.persistence else {
+                values.append(nil)
+                continue
+            }
+            do {
+                values.append(try bytes.withUnsafeBytes { try persistence.decode($0, coder) })
+            } catch {
+                // The reason shows what is stored, and who calls need not be who may see that.
+                let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"
+                throw TrebuchetError(
+                    .internal,
+                    "what is stored of '\(persistence.property)' of actor '\(name)' does not decode; it stays in the store as "
+                        + "\(key) until it does: \(disclosure.tell(error, of: what).message)")
+            }
+        }
+        return values
+    }
+}

@@ -1,0 +1,26 @@
+internal import Transports
+
+/// The one timer of a filter whose update waits for the end of an interval. A filter that ends takes it along.
+///
+/// `@unchecked Sendable`: `timer` and `isCancelled` are touched on the clock's reactor alone.
+final class FilterWakeUp: @unchecked Sendable {
+    private let clock: any EventLoop
+    private var timer: LoopTimer?
+    private var isCancelled = false
+
+    init(on clock: any EventLoop) { self.clock = clock }
+
+    func begin(after nanoseconds: UInt64, _ work: @escaping @Sendable (FilterWakeUp) -> Void) {
+        clock.execute {
+            guard !self.isCancelled else { return }
+            self.timer = self.clock.schedule(after: .nanoseconds(Int64(clamping: nanoseconds)), for: self, work)
+        }
+    }
+
+    func cancel() {
+        clock.run {
+            self.isCancelled = true
+            self.timer?.cancel()
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// One version of a state in JSON, encoded once for all filters that look at it.
+///
+/// `@unchecked Sendable`: what is found in the text is put aside in the isolation of the state's actor alone.
+package final class FilterableVersion: @unchecked Sendable {
+    let sequence: UInt64
+    /// What follows the streamID in a message with the whole value.
+    let text: SharedBytes
+    private let memory: MemoryBudget?
+    private var parts = FilterParts()
+    /// Bytes of the updates that are there beside the text.
+    private(set) var ownBytes = 0
+    /// By the pointers of their parts.
+    private var updates: [String: StateUpdate] = [:]
+
+    init(_ text: SharedBytes, sequence: UInt64, memory: MemoryBudget?) {
+        self.memory = memory
+        self.text = text
+        self.sequence = sequence
+    }
+
+    private var data: UnsafeRawBufferPointer { StreamDataParts.data(inSuffix: text.bytes, sequence: sequence) }
+
+    /// Looks for many parts at once.
+    func find(_ pointers: PointerSet) { parts.find(pointers, in: data) }
+
+    func take(_ evaluation: inout FilterEvaluation) -> FilterEvaluation.Outcome { evaluation.take(data, &parts) }
+
+    /// Bytes of memory that `update(at:)` would take.
+    func cost(at pointer: String) -> Int {
+        if updates[pointer] != nil || pointer.isEmpty { return 0 }
+        return parts.range(of: pointer, in: data)?.count ?? 0
+    }
+
+    /// A part as observers get it: null where there is none. The same for all who ask.
+    func update(at pointer: String) -> StateUpdate {
+        if let update = updates[pointer] { return update }
+        var suffix = text
+        if !pointer.isEmpty {
+            var message = ByteBuffer(capacity: cost(at: pointer) + 128)
+            if let part = parts.part(pointer, of: data) {
+                append(part, to: &message)
+            } else {
+                Array("null".utf8).withUnsafeBytes { append($0, to: &message) }
+            }
+            suffix = SharedBytes(message.bytes, countedIn: memory)
+            ownBytes += suffix.count
+        }
+        let update = StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count)
+        updates[pointer] = update
+        return update
+    }
+
+    private func append(_ part: UnsafeRawBufferPointer, to message: inout ByteBuffer) {
+        StreamDataParts.appendSuffix(sequence: sequence, data: part, into: &message)
+    }
+}

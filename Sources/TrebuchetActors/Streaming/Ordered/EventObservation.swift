@@ -1,0 +1,45 @@
+public import Distributed
+internal import Relays
+internal import TrebuchetWire
+
+/// The way to observe the events of an actor, local or remote: `await game.observeMoves()`.
+public struct EventObservation<A: DistributedActor, Event: Codable & Sendable>: Sendable
+where A.ActorSystem == TrebuchetActorSystem {
+    private let actor: A
+    /// `observeMoves`
+    public let name: String
+    private let buffer: Int
+
+    public init(_ actor: A, _ name: String, buffer: Int = 256) {
+        self.actor = actor
+        self.name = name
+        self.buffer = max(1, buffer)
+    }
+
+    /// Begins to observe. The stream gives each event that is sent from when the server has begun it.
+    ///
+    /// It does not throw: the stream does, when the server ends it or an event is missed.
+    public func callAsFunction() async -> EventStream<Event> {
+        if let local = await LocalObservation<Event>.events(of: actor, name, buffer: buffer) {
+            return EventStream(local: local)
+        }
+        guard let server = actor.id.remote ?? actor.actorSystem.server else {
+            return EventStream(failed: actor.actorSystem.unreachable(actor.id))
+        }
+        let target = StreamTarget(actorID: actor.id.id, name: name)
+        return EventStream(remote: server.observe(target, reading: .events(buffer: buffer), kept: nil))
+    }
+}
+
+extension DistributedActor where ActorSystem == TrebuchetActorSystem {
+    /// Observes the events of an actor of which only a `@Resolvable` protocol is known:
+    ///
+    ///     extension Playing {
+    ///         nonisolated var observeMoves: EventObservation<Self, Move> { events("observeMoves") }
+    ///     }
+    public nonisolated func events<Event: Codable & Sendable>(
+        _ name: String, buffer: Int = 256
+    ) -> EventObservation<Self, Event> {
+        EventObservation(self, name, buffer: buffer)
+    }
+}

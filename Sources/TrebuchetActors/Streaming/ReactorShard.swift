@@ -1,0 +1,203 @@
+package import Bytes
+internal import Transports
+internal import TrebuchetWire
+
+/// What an actor system keeps for one reactor: coders, and the states that changed in this turn.
+///
+/// `@unchecked Sendable`: touched on its reactor alone.
+package final class ReactorShard: EndOfTurn, @unchecked Sendable {
+    package let reactor: any EventLoop
+    /// For the tasks of calls.
+    let isolation: LoopIsolation
+    /// What a server has on this reactor, until it has shut down. Set before it listens.
+    package var server: AnyObject?
+    /// Writes persisted states, at a server that has a store. Set before actors are exposed.
+    package var writer: StateWriter?
+    /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
+    package var memory: MemoryBudget?
+    /// `ServerLimits.resumeTime`. Set before actors are exposed.
+    package var resumeTime = Duration.seconds(30)
+    private var userInfo: [CodingUserInfoKey: any Sendable]
+    package private(set) var coder: ValueCoder
+    /// For clients of versions 1 and 2.
+    private var wholeSecondsCoder: ValueCoder
+    private var markedSources: [any AnyStateSource] = []
+    /// Nodes whose subscribers are to be written to; those before `flushed` have been.
+    private var markedNodes: [StateNode] = []
+    private var flushed = 0
+    private var nodes: [ObjectIdentifier: StateNode] = [:]
+    private var isQueued = false
+    private var isGoingOn = false
+    /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
+    private var isSending = false
+    /// Whether a state has changed and not everybody has been told.
+    package private(set) var hasMarked = false
+    /// What that is.
+    package var changes = ChangeLog()
+    /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
+    private var eagerBytes = ReactorShard.eagerBytesPerTurn
+
+    /// What that is at the beginning.
+    private var budget = ReactorShard.eagerBytesPerTurn
+    private var turnsOfSending = 0
+    private static let mostTurnsOfSending = 16
+
+    /// States that change several times in a turn reach their subscribers version by version while all of them together
+    /// stay below this; beyond it, versions of the same turn are skipped.
+    static let eagerBytesPerTurn = 64 << 10
+    /// What an update counts at least, so that a turn holds no more than 32 of them.
+    static let leastEagerBytes = 2 << 10
+
+    init(_ reactor: any EventLoop, userInfo: [CodingUserInfoKey: any Sendable]) {
+        self.reactor = reactor
+        isolation = LoopIsolation(reactor)
+        self.userInfo = userInfo
+        coder = ValueCoder(userInfo: userInfo)
+        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds, userInfo: userInfo)
+    }
+
+    /// The server or client is gone: its actor system, to which the coders refer, can be freed.
+    package func takeApart() {
+        userInfo = [:]
+        coder = ValueCoder()
+        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds)
+        writer = nil
+    }
+
+    @inline(__always)
+    package func coder(writing dates: DateForm) -> ValueCoder {
+        switch dates {
+        case .milliseconds: coder
+        case .wholeSeconds: wholeSecondsCoder
+        }
+    }
+
+    /// A coder for a task that leaves the reactor.
+    func newCoder(writing dates: DateForm) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
+
+    /// Whether a state's actor lives on this reactor.
+    package func isHome(of source: any AnyStateSource) -> Bool { source.home === self }
+
+    func mark(_ source: any AnyStateSource) {
+        markedSources.append(source)
+        changes.note(source.root)
+        queue()
+    }
+
+    /// Its subscribers are written to at the end of the turn, or of later ones when they are many.
+    func mark(_ node: StateNode) {
+        markedNodes.append(node)
+        queue()
+    }
+
+    /// A node has something new for its subscribers.
+    func didChange(_ node: StateNode) { changes.note(node.source.root) }
+
+    private func queue() {
+        hasMarked = true
+        guard !isQueued else { return }
+        isQueued = true
+        reactor.atEndOfTurn(self)
+    }
+
+    /// Hands the states that changed to their nodes on all reactors.
+    package func publishMarked() {
+        guard !markedSources.isEmpty else { return }
+        var sources: [any AnyStateSource] = []
+        swap(&sources, &markedSources)
+        for source in sources { eagerBytes -= source.publish() }
+    }
+
+    /// At the end of a call: what it changed becomes a version of its own, while the turn has room for it.
+    package func callDidEnd() {
+        if eagerBytes > 0 { publishMarked() }
+    }
+
+    package func endOfTurn() {
+        if isSending, eagerBytes <= 0 { publishWhatRests() } else { publishMarked() }
+        let hasReachedAll = flush()
+        isQueued = false
+        isSending = !markedNodes.isEmpty
+        turnsOfSending += 1
+        if hasReachedAll || !isSending { refillBudget() }
+        if isSending || !markedSources.isEmpty { goOnInNextTurn() }
+    }
+
+    /// Not before all were written to: who waits for so many versions already is not to wait for more of them, and gets the
+    /// rest as one. When that takes long it is too much, and the next budget is half of it.
+    private func refillBudget() {
+        budget =
+            turnsOfSending > Self.mostTurnsOfSending
+            ? max(Self.leastEagerBytes, budget / 2) : min(Self.eagerBytesPerTurn, budget * 2)
+        eagerBytes = budget
+        turnsOfSending = 0
+    }
+
+    /// Of what has changed, all but what is still on its way to subscribers: that becomes one version when they have it.
+    private func publishWhatRests() {
+        var sources: [any AnyStateSource] = []
+        swap(&sources, &markedSources)
+        for source in sources {
+            if source.isBeingSent { markedSources.append(source) } else { source.publish() }
+        }
+    }
+
+    private func goOnInNextTurn() {
+        guard !isGoingOn else { return }
+        isGoingOn = true
+        // So that what else came in has its share.
+        reactor.execute {
+            self.isGoingOn = false
+            self.queue()
+        }
+    }
+
+    /// Writes to subscribers for as long as others may be kept waiting. Returns whether those who waited for
+    /// some state have it.
+    private func flush() -> Bool {
+        var slice = FlushSlice()
+        var hasReachedAll = false
+        while flushed < markedNodes.count, !slice.isOver {
+            let node = markedNodes[flushed]
+            let wasUnderWay = node.isUnderWay
+            let pass = node.flush(&slice)
+            // One that is not done goes behind the others, which may have few subscribers.
+            if pass != .done { markedNodes.append(node) }
+            if wasUnderWay, pass != .underWay { hasReachedAll = true }
+            flushed += 1
+        }
+        markedNodes.removeFirst(flushed)
+        flushed = 0
+        if markedSources.isEmpty { changes.clear(butFor: markedNodes.lazy.map(\.source.root)) }
+        hasMarked = !markedNodes.isEmpty || !markedSources.isEmpty
+        return hasReachedAll
+    }
+
+    // MARK: Nodes
+
+    package var nodeCount: Int { nodes.count }
+
+    /// Adds a subscriber to the node of a source on this reactor.
+    ///
+    /// - Parameters:
+    ///   - make: makes the subscription.
+    ///   - attach: has the source attach a node that was made for it. It is called for each such node, whatever has become
+    ///     of the subscriber: one that nobody needs any more is not attached.
+    package func subscribe(
+        to source: any AnyStateSource, _ make: (StateNode) -> StreamSubscription, attach: (StateNode) -> Void
+    ) {
+        let key = ObjectIdentifier(source)
+        if let node = nodes[key] { return node.add(make(node)) }
+        let node = StateNode(source, shard: self)
+        nodes[key] = node
+        node.add(make(node))
+        attach(node)
+    }
+
+    /// A node that nobody needs any more.
+    func release(_ node: StateNode) {
+        let key = ObjectIdentifier(node.source)
+        if nodes[key] === node { nodes[key] = nil }
+        node.source.detach(node)
+    }
+}

@@ -1,0 +1,156 @@
+internal import Relays
+internal import TrebuchetWire
+
+/// How a stream is read.
+package enum StreamReading {
+    /// The newest value.
+    case latest
+    /// Each value, from the newest on; so many may be unread.
+    case every(buffer: Int)
+    /// Each event; so many may be unread.
+    case events(buffer: Int)
+}
+
+/// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
+/// lets go of it, whoever sends the values is told.
+package final class RemoteStream: Sendable {
+    /// What the stream has come to.
+    package struct State: Sendable {
+        /// The newest value in JSON; nil as well while `kept` has what it is made of.
+        package var update: [UInt8]?
+        /// Grows with every value, whatever epoch it is of.
+        package var count: UInt64 = 0
+        package var outcome: StreamOutcome?
+    }
+
+    /// One value, in JSON.
+    package struct Taken: Sendable {
+        package let text: [UInt8]
+        package let count: UInt64
+
+        package init(text: [UInt8], count: UInt64) {
+            self.text = text
+            self.count = count
+        }
+    }
+
+    package let relay: StateRelay<State>
+    /// Set when each value counts; of events nothing else is kept.
+    package let each: EventRelay<Taken>?
+    /// The reader of events, there before the first of them.
+    package let events: EventSubscription<Taken>?
+    private let reading: StreamReading
+    /// Of a state that knows its changes: the value, to which they are applied.
+    package let kept: (any KeptState)?
+    private let filter: StreamFilter?
+    private let userInfo: [CodingUserInfoKey: any Sendable]
+    private let restart: @Sendable () -> Void
+    private let release: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - restart: asks for a whole value, because changes do not fit the one that is kept.
+    ///   - release: called when nobody reads any more.
+    package init(
+        relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest, filter: StreamFilter?,
+        kept: (any KeptState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
+        restart: @escaping @Sendable () -> Void = {},
+        release: @escaping @Sendable () -> Void
+    ) {
+        self.relay = relay
+        self.reading = reading
+        switch reading {
+        case .latest: (each, events) = (nil, nil)
+        case .every: (each, events) = (EventRelay(), nil)
+        case .events(let buffer):
+            let relay = EventRelay<Taken>()
+            (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
+        }
+        self.kept = kept
+        self.filter = filter
+        self.userInfo = userInfo
+        self.restart = restart
+        self.release = release
+    }
+
+    deinit { release() }
+
+    /// The newest value, and all that come after it; nil when the newest alone counts.
+    package func subscribeToEach(
+        onOverflow policy: EventOverflowPolicy = .fail
+    ) -> (first: Taken?, rest: EventSubscription<Taken>)? {
+        guard case .every(let buffer) = reading, let each else { return nil }
+        // In this order: what comes in between is in both, and counted.
+        let rest = each.subscribe(bufferLimit: buffer, onOverflow: policy)
+        let state = relay.currentValue
+        return (state.update.map { Taken(text: $0, count: state.count) }, rest)
+    }
+
+    /// Whether a value says that the part which is asked for does not exist, to a reader who has no word for that.
+    func isMissing<Value>(_ type: Value.Type, _ update: [UInt8]) -> Bool {
+        filter?.path != nil && !(type is any ExpressibleByNilLiteral.Type) && update.elementsEqual("null".utf8)
+    }
+
+    /// The value that `state` tells of, or a newer one, with its count; nil when it is not to be had.
+    ///
+    /// A value that does not decode ends the stream; for one whose changes do not fit, the server is asked for a whole one.
+    func value<Value: Decodable>(
+        _ type: Value.Type, of state: State, kept: (any KeptState<Value>)?
+    ) -> (value: Value, count: UInt64)? {
+        if let text = state.update { return decode(type, text).map { ($0, state.count) } }
+        do {
+            return try kept?.newest(userInfo: userInfo)
+        } catch is ChangesMisfit {
+            restart()
+        } catch {
+            fail(type, error)
+        }
+        return nil
+    }
+
+    /// The newest value, if it is one after the first `seen`; nil as well when it is not to be had. Changes nothing.
+    func newest<Value: Decodable>(_ type: Value.Type, after seen: UInt64) -> (value: Value, count: UInt64)? {
+        let state = relay.currentValue
+        guard state.count > seen else { return nil }
+        guard let text = state.update else {
+            guard let found = try? (kept as? any KeptState<Value>)?.newest(userInfo: userInfo), found.count > seen
+            else { return nil }
+            return found
+        }
+        guard !isMissing(type, text) else { return nil }
+        let coder = ValueCoder(userInfo: userInfo)
+        return (try? text.withUnsafeBytes { try coder.decode(type, from: $0) }).map { ($0, state.count) }
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
+        if isMissing(type, update) { return nil }
+        let coder = ValueCoder(userInfo: userInfo)
+        do {
+            return try update.withUnsafeBytes { try coder.decode(type, from: $0) }
+        } catch {
+            fail(type, error)
+            return nil
+        }
+    }
+
+    private func fail(_ type: Any.Type, _ error: any Error) {
+        let what = filter?.path.map { "the part at '\($0)'" } ?? "the state"
+        relay.fail(TrebuchetError(.internal, "\(what) does not decode as \(type): \(describe(error))"))
+    }
+}
+
+extension StateRelay<RemoteStream.State> {
+    /// Takes a value; nil for one that is kept elsewhere.
+    package func take(_ value: [UInt8]?) {
+        update { state in
+            state.update = value
+            state.count += 1
+        }
+    }
+
+    package func end(_ outcome: StreamOutcome) {
+        update { if $0.outcome == nil { $0.outcome = outcome } }
+        finish()
+    }
+
+    func fail(_ error: TrebuchetError) { end(.failed(error)) }
+}

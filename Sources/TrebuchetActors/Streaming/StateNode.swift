@@ -1,0 +1,259 @@
+internal import Bytes
+internal import Transports
+internal import TrebuchetWire
+
+/// The subscribers of one state on one reactor.
+///
+/// It keeps the newest update, and those of this turn until all have been written to: a subscriber that cannot be written
+/// to then is left behind and gets the newest update when it can.
+///
+/// `@unchecked Sendable`: everything but `send` and `isDetached` belongs to the shard's reactor.
+package final class StateNode: @unchecked Sendable {
+    /// What a pass over the subscribers has come to.
+    enum Pass {
+        case done
+        /// There is something new for those who were written to.
+        case changedMeanwhile
+        case underWay
+    }
+
+    package let source: any AnyStateSource
+    let shard: ReactorShard
+    var latest: StateUpdate?
+    /// The last whole value that the source has sent for those who asked, until all have been written to.
+    var whole: StateUpdate?
+    var history = PatchHistory()
+    /// The last updates, where none may be left out; there once the source has sent it.
+    var backlog: Backlog?
+    /// What came since all were written to.
+    private(set) var fresh = FreshUpdates()
+    private(set) var subscriptions: [StreamSubscription] = []
+    /// Those who are to get what the source says of now, where that may be nothing, with what had been sent before.
+    private var newcomers: [ObjectIdentifier: (subscription: StreamSubscription, sent: UInt64)] = [:]
+    /// Whether all are to be written to.
+    private(set) var isMarked = false
+    /// In a pass: those from this place on were written to. A subscriber that leaves has the last one take its place, so
+    /// nobody is passed over.
+    private var written: Int?
+    private var changedMeanwhile = false
+    /// Whether somebody could not be written to in the last pass.
+    private var leftBehind = false
+    /// Messages that its subscribers were sent so far.
+    var messageCount = 0
+    /// Whether the source was asked for a whole value that has not come yet.
+    var awaitsWhole = false
+    /// Whether the source has sent anything so far.
+    private var isFed = false
+    /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
+    /// different reactors.
+    var isDetached = false
+    /// Whether somebody's connection has broken: they may come back.
+    private(set) var wasLost = false
+    /// Set when the source has nothing more to say.
+    private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
+
+    init(_ source: any AnyStateSource, shard: ReactorShard) {
+        self.source = source
+        // A view of a state does not keep what it has shown.
+        if source.asksForFirst { backlog = source.ordering.map { Backlog(limit: $0.buffer, position: 0) } }
+        self.shard = shard
+    }
+
+    var isEmpty: Bool { subscriptions.isEmpty }
+
+    /// Whether nothing is on its way that the source was asked for.
+    package var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
+
+    /// Whether some were written to and others wait for later turns.
+    var isUnderWay: Bool { written != nil }
+
+    // MARK: From the source
+
+    /// Takes an event from the source, from any thread.
+    package func send(_ event: StateEvent) {
+        if shard.reactor.isCurrent { return receive(event) }
+        shard.reactor.execute { self.receive(event) }
+    }
+
+    func receive(_ event: StateEvent) {
+        guard !isUpToDate else { return handle(event) }
+        // All are of one server.
+        let readers = subscriptions.first?.subscriber.isAwaited == true ? subscriptions.map(\.subscriber) : []
+        isFed = true
+        handle(event)
+        guard isUpToDate else { return }
+        for reader in readers { reader.streamsMayShow() }
+    }
+
+    private func handle(_ event: StateEvent) {
+        switch event {
+        case .update(let update):
+            guard update.sequence > latest?.sequence ?? 0 else { return }
+            history.remember(update)
+            backlog?.append(update)
+            take(update)
+        case .attached(let update, let history, let backlog):
+            guard update.sequence > latest?.sequence ?? 0 else { return }
+            self.history = history
+            self.backlog = backlog
+            take(update)
+        case .joined(let backlog):
+            self.backlog = backlog
+            mark()
+        case .whole(let update):
+            awaitsWhole = false
+            // What a filter shows now is for those who asked: others have got it, or get it when it is time.
+            guard !source.asksForFirst else { return serveNewcomers(update) }
+            guard update.sequence >= latest?.sequence ?? 0 else { return }
+            latest = update
+            whole = update
+            mark()
+        case .nothing:
+            awaitsWhole = false
+            newcomers = [:]
+        case .failed(let error):
+            finish(.error, error)
+        case .ended:
+            finish(.actorTerminated, nil)
+        }
+    }
+
+    private func take(_ update: StateUpdate) {
+        latest = update
+        fresh.append(update.isLargePatch ? update.withoutWhole : update)
+        mark()
+    }
+
+    private func mark() {
+        shard.didChange(self)
+        changedMeanwhile = written != nil
+        guard !isMarked else { return }
+        isMarked = true
+        shard.mark(self)
+    }
+
+    // MARK: To the subscribers
+
+    /// Brings the subscribers that can be written to up to date, for as long as the slice lasts. At the end of a turn.
+    func flush(_ slice: inout FlushSlice) -> Pass {
+        var place = min(written ?? subscriptions.count, subscriptions.count)
+        if written == nil {
+            changedMeanwhile = false
+            leftBehind = false
+        }
+        written = place
+        while place > 0 {
+            guard !slice.isOver else {
+                written = place
+                return .underWay
+            }
+            place -= 1
+            let subscription = subscriptions[place]
+            let before = messageCount
+            subscription.subscriber.inOneWrite { catchUp(subscription) }
+            slice.didSend(messageCount &- before)
+            // It may have gone, and others with it.
+            place = min(place, subscriptions.count)
+        }
+        written = nil
+        if changedMeanwhile { return .changedMeanwhile }
+        isMarked = false
+        fresh.removeAll()
+        whole = nil
+        // Who is new is not sent it, and nobody else needs it any more.
+        if source.asksForFirst, !leftBehind { latest = latest?.withoutText }
+        return .done
+    }
+
+    /// A subscriber cannot be written to: what it is to get is kept until it can.
+    func leaveBehind(_ subscription: StreamSubscription) {
+        leftBehind = true
+        subscription.subscriber.fellBehind()
+    }
+
+    /// A subscriber was written to: what was kept for it may go.
+    func didCatchUp() {
+        if leftBehind, source.asksForFirst, written == nil { mark() }
+    }
+
+    // MARK: Who observes
+
+    func add(_ subscription: StreamSubscription) {
+        if let end { return subscription.subscriber.endStream(subscription, reason: end.reason, error: end.error) }
+        subscriptions.append(subscription)
+        subscription.place = subscriptions.count - 1
+        source.countSubscriber(1)
+        // What was sent last may hold no longer.
+        if subscription.sent == 0, source.asksForFirst, latest != nil { return ask(for: subscription) }
+        catchUp(subscription)
+    }
+
+    /// Asks a source that may have nothing to show for what one subscriber is to get.
+    func ask(for subscription: StreamSubscription) {
+        subscription.sent = max(subscription.sent, latest?.sequence ?? 0)
+        newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
+        requestWhole()
+    }
+
+    /// The same for one that could not be written to when the answer came.
+    func askAgain(for subscription: StreamSubscription) {
+        guard !newcomers.isEmpty, subscription.subscriber.isWritable,
+            newcomers[ObjectIdentifier(subscription)] != nil
+        else { return }
+        requestWhole()
+    }
+
+    private func serveNewcomers(_ update: StateUpdate) {
+        let served = newcomers
+        newcomers = [:]
+        for (subscription, sent) in served.values {
+            // Those who have got something newer need nothing more.
+            guard subscription.sent == sent, sent <= update.sequence else { continue }
+            guard subscription.subscriber.isWritable else {
+                subscription.subscriber.fellBehind()
+                newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
+                continue
+            }
+            guard let suffix = update.current else { continue }
+            subscription.sent = update.sequence
+            subscription.subscriber.sendStreamData(subscription, suffix: suffix)
+        }
+    }
+
+    func requestWhole() {
+        guard !awaitsWhole, end == nil else { return }
+        awaitsWhole = true
+        source.requestWhole(for: self)
+    }
+
+    /// Forgets a subscriber; the last one in the list takes its place.
+    ///
+    /// - Parameter isLost: whether its connection has broken, and it may come back.
+    package func remove(_ subscription: StreamSubscription, isLost: Bool = false) {
+        if isLost { wasLost = true }
+        let place = subscription.place
+        guard place >= 0, place < subscriptions.count, subscriptions[place] === subscription else { return }
+        let last = subscriptions.removeLast()
+        if last !== subscription {
+            subscriptions[place] = last
+            last.place = place
+        }
+        subscription.place = -1
+        if !newcomers.isEmpty { newcomers[ObjectIdentifier(subscription)] = nil }
+        source.countSubscriber(-1)
+        if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
+    }
+
+    private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
+        end = (reason, error)
+        let ended = subscriptions
+        subscriptions = []
+        newcomers = [:]
+        for subscription in ended {
+            subscription.place = -1
+            source.countSubscriber(-1)
+            subscription.subscriber.endStream(subscription, reason: reason, error: error)
+        }
+        shard.release(self)
+    }
+}

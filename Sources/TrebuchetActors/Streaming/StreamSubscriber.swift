@@ -1,0 +1,20 @@
+package import Bytes
+package import TrebuchetWire
+
+/// Who the streams of a connection go to. On its loop.
+package protocol StreamSubscriber: AnyObject {
+    /// Whether it takes anything now.
+    var isWritable: Bool { get }
+    /// Whether answers wait for what streams show, here or for others of the same loop.
+    var isAwaited: Bool { get }
+
+    /// Sends all that `body` sends in one write.
+    func inOneWrite(_ body: () -> Void)
+    /// It could not be written to, and is told of what it has missed when it can.
+    func fellBehind()
+    /// Sends what follows the stream's identifier in a message with a value or a difference.
+    func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes)
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?)
+    /// A stream that it observes is up to date: answers that waited for it may leave.
+    func streamsMayShow()
+}

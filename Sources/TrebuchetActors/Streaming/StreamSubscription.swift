@@ -1,0 +1,25 @@
+/// One stream to one subscriber. On its loop.
+package final class StreamSubscription {
+    package let streamID: [UInt8]
+    package let node: StateNode
+    /// It removes the subscription before it goes.
+    unowned let subscriber: any StreamSubscriber
+    /// The sequence number of the last update that was sent.
+    package var sent: UInt64 = 0
+    private var shortPlace: Int32 = -1
+    /// Whether it counts as one with a filter too, in its subscriber's shares.
+    package let isFiltered: Bool
+
+    /// Where the node keeps it; -1 when it does not.
+    package var place: Int {
+        get { Int(shortPlace) }
+        set { shortPlace = Int32(newValue) }
+    }
+
+    package init(streamID: [UInt8], node: StateNode, subscriber: any StreamSubscriber, isFiltered: Bool) {
+        self.isFiltered = isFiltered
+        self.streamID = streamID
+        self.node = node
+        self.subscriber = subscriber
+    }
+}

@@ -1,0 +1,193 @@
+internal import Transports
+internal import Relays
+
+/// Who is told how a client's connection fares.
+protocol ClientConnectionDelegate: AnyObject {
+    /// Calls and streams go over this link from now on.
+    func connection(uses link: any ClientLink, number: Int)
+    /// What was sent over the link and not answered will not be any more.
+    func connectionLost(number: Int, _ error: TransportError)
+    /// How many calls were sent over the link and not answered.
+    func callsUnderWay(number: Int) -> Int
+    /// The user closes the client.
+    func connectionWillClose()
+    /// There will be no connection, unless the user asks again.
+    func connectionGivenUp(_ error: TransportError)
+}
+
+/// Keeps a client connected: does what its machine says.
+///
+/// `@unchecked Sendable`: touched on the client's reactor alone, but for `states`, which may be read from anywhere.
+final class ClientConnection: @unchecked Sendable {
+    /// Opens the link of an attempt; it tells `opened` and then `lost`.
+    typealias Opener = @Sendable (_ attempt: Int) async throws -> Void
+
+    let states = StateRelay<TrebuchetClient.ConnectionState>(.disconnected(nil))
+    weak var delegate: (any ClientConnectionDelegate)?
+
+    private let loop: any EventLoop
+    private let hasTokenProvider: Bool
+    private var machine: ConnectionMachine
+    private var opener: Opener?
+    private var links: [Int: any ClientLink] = [:]
+    /// Links that are to be closed when their calls have been answered.
+    private var leaving: Set<Int> = []
+    private var attempt: Task<Void, Never>?
+    private var retry: LoopTimer?
+    private var waiting: [CheckedContinuation<Void, any Error>] = []
+    /// Who waits until links have gone.
+    private var closers: [(links: Set<Int>, told: CheckedContinuation<Void, Never>)] = []
+
+    init(loop: any EventLoop, policy: ReconnectPolicy, hasTokenProvider: Bool) {
+        self.loop = loop
+        self.hasTokenProvider = hasTokenProvider
+        machine = ConnectionMachine(policy: policy)
+    }
+
+    /// Whether there will be a connection without anybody's asking.
+    var isExpected: Bool {
+        switch machine.state {
+        case .connecting, .connected, .draining: true
+        case .disconnected, .closed: false
+        }
+    }
+
+    /// Whether the server of now has sent its clients away, and there will be another connection.
+    var isBeingReplaced: Bool { machine.isBeingReplaced }
+
+    /// Whether there never will be one again.
+    var isClosed: Bool { machine.state == .closed }
+
+    // MARK: What the user wants
+
+    /// Returns when there is a connection. Throws when there will be none.
+    func connect(_ opener: @escaping Opener) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            loop.run {
+                self.opener = opener
+                self.waiting.append(continuation)
+                self.handle(.connectAsked)
+            }
+        }
+    }
+
+    /// Asks for a connection when none is to be expected; nobody waits for it.
+    func connectIfNeeded(_ opener: @escaping Opener) {
+        loop.run {
+            guard !self.isExpected else { return }
+            self.opener = opener
+            self.handle(.connectAsked)
+        }
+    }
+
+    /// Returns when the last link has gone; there may be others later.
+    func disconnect() async { await letGo(.disconnectAsked) }
+
+    /// Returns when the last link has gone.
+    func close() async { await letGo(.closeAsked) }
+
+    private func letGo(_ input: ConnectionMachine.Input) async {
+        await withCheckedContinuation { continuation in
+            loop.run {
+                self.closers.append((Set(self.links.keys), continuation))
+                if case .closeAsked = input { self.delegate?.connectionWillClose() }
+                self.handle(input)
+                self.leaving = []
+                // Those that were left to their calls, too.
+                for link in self.links.values { link.close() }
+                self.tellClosers()
+            }
+        }
+    }
+
+    func link(number: Int) -> (any ClientLink)? { links[number] }
+
+    // MARK: What the links tell
+
+    func opened(_ link: any ClientLink, number: Int) {
+        links[number] = link
+        handle(.connected(number))
+    }
+
+    func lost(number: Int, _ error: TransportError) {
+        guard links.removeValue(forKey: number) != nil else { return }
+        leaving.remove(number)
+        delegate?.connectionLost(number: number, error)
+        handle(.connectionLost(number, error))
+        tellClosers()
+    }
+
+    /// The link is no good any more.
+    func abandon(number: Int, _ error: TransportError) {
+        let link = links[number]
+        lost(number: number, error)
+        link?.close()
+    }
+
+    func goAway(number: Int, reconnectAfter delay: Duration) { handle(.goAway(number, reconnectAfter: delay)) }
+
+    /// A call was answered: a link that has only been kept for its calls may go.
+    func callEnded(number: Int) {
+        guard leaving.contains(number), delegate?.callsUnderWay(number: number) ?? 0 == 0 else { return }
+        leaving.remove(number)
+        links[number]?.close()
+    }
+
+    // MARK: Effects
+
+    private func handle(_ input: ConnectionMachine.Input) {
+        for effect in machine.handle(input, at: loop.now, random: .random(in: 0..<1)) { perform(effect) }
+    }
+
+    private func perform(_ effect: ConnectionMachine.Effect) {
+        switch effect {
+        case .startConnecting(let number): start(number)
+        case .abandon: attempt?.cancel()
+        case .scheduleRetry(let number, let delay):
+            retry = loop.schedule(after: delay) { [weak self] in self?.handle(.retryTimerFired(number)) }
+        case .cancelRetry: retry?.cancel()
+        case .use(let number):
+            if let link = links[number] { delegate?.connection(uses: link, number: number) }
+        case .drop(let number): drop(number)
+        case .tell(let state): states.update(state)
+        case .releaseWaiting:
+            let released = waiting
+            waiting = []
+            for continuation in released { continuation.resume() }
+        case .failWaiting(let error):
+            let failed = waiting
+            waiting = []
+            for continuation in failed { continuation.resume(throwing: error) }
+            delegate?.connectionGivenUp(error)
+        }
+    }
+
+    private func start(_ number: Int) {
+        guard let opener else { return }
+        loop.holdTime()
+        attempt = Task(executorPreference: loop.taskExecutor) { [loop, hasTokenProvider] in
+            defer { loop.releaseTime() }
+            do {
+                try await opener(number)
+            } catch {
+                let failure = ConnectionFailure(error, hasTokenProvider: hasTokenProvider)
+                loop.run { self.handle(.attemptFailed(number, failure)) }
+            }
+        }
+    }
+
+    /// A link that is replaced while calls are under way on it is left to them.
+    private func drop(_ number: Int) {
+        if machine.state != .closed, delegate?.callsUnderWay(number: number) ?? 0 > 0 {
+            leaving.insert(number)
+        } else {
+            links[number]?.close()
+        }
+    }
+
+    private func tellClosers() {
+        let ready = closers.filter { $0.links.isDisjoint(with: links.keys) }
+        closers.removeAll { $0.links.isDisjoint(with: links.keys) }
+        for closer in ready { closer.told.resume() }
+    }
+}

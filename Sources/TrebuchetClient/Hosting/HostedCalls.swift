@@ -1,0 +1,173 @@
+internal import Bytes
+internal import Transports
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// The calls that a server makes to actors of a client. On the client's reactor.
+final class HostedCalls {
+    private struct Key: Hashable {
+        /// Of the connection.
+        let number: Int
+        let callID: [UInt8]
+    }
+
+    /// How long after its deadline the server may take to cancel a call.
+    private static let patience = Duration.seconds(2)
+
+    private unowned let core: ClientCore
+    private var running: [Key: HostedCall] = [:]
+    /// The server of the connection of now, as actors see it.
+    private var caller: (number: Int, caller: Caller)?
+
+    init(_ core: ClientCore) { self.core = core }
+
+    /// How many came over a connection and are not answered.
+    func count(over number: Int) -> Int { running.keys.count { $0.number == number } }
+
+    func invoke(_ message: borrowing Message, over number: Int) {
+        let key = Key(number: number, callID: Array(message.callID))
+        // One that is in use has its answer to come.
+        guard running[key] == nil else { return }
+        guard running.count < core.options.callsFromServer else {
+            let limit = core.options.callsFromServer
+            let text =
+                "\(limit) calls of the server's to this client are under way already (TrebuchetClient.Options.callsFromServer)"
+            return answer(key, .failure(TrebuchetError(.rateLimited, text)))
+        }
+        let limit = Duration.milliseconds(message.envelope.pointee.timeoutMilliseconds ?? 60_000)
+        let call = HostedCall(after: limit)
+        // Before it begins: it may end at once. The server ends it by itself; this is for one that has forgotten it.
+        call.timer = core.loop.schedule(after: limit + Self.patience, for: self) { calls in
+            calls.end(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
+        }
+        do {
+            try start(call, key, message)
+        } catch {
+            call.timer?.cancel()
+            answer(key, .failure(error))
+        }
+    }
+
+    private func start(_ call: HostedCall, _ key: Key, _ message: borrowing Message) throws {
+        let name = message.actorName
+        guard let system = core.system, let states = system.shard(of: core.loop),
+            core.handed.contains(ActorName(name)), let record = system.referredRecord(name)
+        else {
+            throw TrebuchetError(
+                .actorNotFound, "the client has no actor '\(name.prefix(ActorName.longest))' that this server may call")
+        }
+        guard message.kind == .invocation else { throw notForClients("repeated calls", message) }
+        let operation: CallOperation
+        switch record.type.target(message.target) {
+        case .method(let method):
+            let method = method.takeUnretainedValue()
+            guard !method.isIdempotent else { throw notForClients("calls of @Idempotent methods", message) }
+            let envelope = message.envelope
+            guard envelope.pointee.arguments.count == method.arguments,
+                envelope.pointee.genericSubstitutions.count == method.generics
+            else {
+                throw TrebuchetError(
+                    .invalidArguments,
+                    "\(method.name) takes \(method.arguments) argument(s) and \(method.generics) generic substitution(s)"
+                )
+            }
+            operation = try states.operation(record, method, message, .milliseconds)
+        case .program(let method):
+            operation = try record.operation(method, states.decoder(message, .milliseconds), in: system)
+        case .stream: throw notForClients("streams", message)
+        case .unknown(let method):
+            throw TrebuchetError(
+                .methodNotFound,
+                "actor '\(name.prefix(ActorName.longest))' has no method '\(method.prefix(128))'; it has "
+                    + record.type.names.joined(separator: ", "))
+        }
+        running[key] = call
+        let finish: CallCompletion = { [core] outcome in core.loop.run { core.hosted.finish(key, outcome) } }
+        Caller.$current.withValue(server(over: key.number)) { CallTask.start(record, operation, call, finish) }
+    }
+
+    private func notForClients(_ what: String, _ message: borrowing Message) -> TrebuchetError {
+        TrebuchetError(
+            .methodNotFound,
+            "actor '\(message.actorName.prefix(ActorName.longest))' lives in a client, where there are no \(what): "
+                + "\(message.target.prefix(128))")
+    }
+
+    /// The server at the other end of a connection.
+    private func server(over number: Int) -> Caller {
+        if let caller, caller.number == number { return caller.caller }
+        let made = Caller(connection: CallerConnection(ofServer: ()))
+        caller = (number, made)
+        return made
+    }
+
+    /// The server does not want the answer any more.
+    func cancel(_ message: borrowing Message, over number: Int) {
+        let key = Key(number: number, callID: Array(message.callID))
+        end(key, TrebuchetError(.cancelled, "the call was cancelled by its caller"))
+    }
+
+    private func end(_ key: Key, _ error: TrebuchetError) {
+        running[key]?.cancel()
+        finish(key, .failure(error))
+    }
+
+    /// The connection is gone: nobody waits for what came over it.
+    func lost(_ number: Int) {
+        for (key, call) in running where key.number == number {
+            running[key] = nil
+            call.cancel()
+        }
+        guard let caller, caller.number == number else { return }
+        self.caller = nil
+        caller.caller.connection.didClose()
+    }
+
+    private func finish(_ key: Key, _ outcome: CallOutcome) {
+        guard let call = running.removeValue(forKey: key) else { return }
+        call.timer?.cancel()
+        answer(key, outcome)
+        core.connection.callEnded(number: key.number)
+    }
+
+    // MARK: Answers
+
+    private func answer(_ key: Key, _ outcome: CallOutcome) {
+        guard let link = core.connection.link(number: key.number) else { return }
+        link.send(message(key.callID, outcome))
+    }
+
+    private func message(_ callID: [UInt8], _ outcome: CallOutcome) -> [UInt8] {
+        let coder = core.system?.takeCoder() ?? ValueCoder()
+        defer { core.system?.giveBack(coder) }
+        let limit = core.answerSize
+        var buffer = ByteBuffer()
+        do {
+            let result = try outcome.get()
+            var value = ByteBuffer()
+            try result.write?(coder, &value)
+            let bytes = value.bytes
+            let count = EnvelopeWriter.responseCount(callID: callID.count, result: bytes.count)
+            guard count <= limit else {
+                throw TrebuchetError(
+                    .internal,
+                    "the result makes a message of \(count) bytes, and the server takes \(limit) (ServerLimits.clientAnswerSize "
+                        + "there)")
+            }
+            callID.withUnsafeBytes {
+                EnvelopeWriter.response(
+                    callID: $0, result: result.write == nil ? nil : bytes, into: &buffer)
+            }
+        } catch {
+            // The server is who the client's errors are for.
+            let disclosure = ErrorDisclosure(showsText: true, log: { _ in })
+            let failure = CallFailure(error, of: "the method", coder: coder, disclosure).fitting(limit)
+            callID.withUnsafeBytes {
+                EnvelopeWriter.failure(
+                    callID: $0, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
+                    into: &buffer)
+            }
+        }
+        return Array(buffer.bytes)
+    }
+}

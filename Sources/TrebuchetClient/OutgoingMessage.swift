@@ -1,0 +1,63 @@
+internal import Bytes
+internal import TrebuchetWire
+
+/// An invocation as a client sends it.
+package struct InvocationMessage {
+    package let bytes: [UInt8]
+
+    package init(
+        number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
+        filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false
+    ) {
+        var buffer = ByteBuffer(capacity: 160)
+        EnvelopeWriter.invocation(
+            callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
+            genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, filter: filter,
+            session: session, isRepeat: isRepeat, into: &buffer)
+        bytes = Array(buffer.bytes)
+    }
+}
+
+/// The small messages of a client.
+enum OutgoingMessage {
+    static func beginning(_ number: UInt64, _ beginning: StreamRegistry.Beginning) -> [UInt8] {
+        switch beginning {
+        case .invocation(let target):
+            return InvocationMessage(
+                number: number, actorID: target.actorID, target: target.name, filter: target.filter
+            ).bytes
+        case .resumption(let streamID, let target, let epoch, let lastSequence):
+            var buffer = ByteBuffer(capacity: 192)
+            EnvelopeWriter.streamResume(
+                streamID: streamID, callID: String(number), actorID: target.actorID, target: target.name, epoch: epoch,
+                lastSequence: lastSequence, filter: target.filter, into: &buffer)
+            return Array(buffer.bytes)
+        }
+    }
+
+    /// - Parameter client: the identity of one that hands over references to actors of its own.
+    static func hello(client: String?) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 96)
+        EnvelopeWriter.hello(client: client, into: &buffer)
+        return Array(buffer.bytes)
+    }
+
+    static let leave: [UInt8] = {
+        var buffer = ByteBuffer(capacity: 64)
+        EnvelopeWriter.leave(into: &buffer)
+        return Array(buffer.bytes)
+    }()
+
+    static func cancel(_ number: UInt64) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 64)
+        EnvelopeWriter.cancel(callID: String(number), into: &buffer)
+        return Array(buffer.bytes)
+    }
+
+    static func streamEnd(_ streamID: String) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 96)
+        EnvelopeWriter.streamEnd(
+            streamID: Array(streamID.utf8), reason: .clientUnsubscribed, into: &buffer)
+        return Array(buffer.bytes)
+    }
+}

@@ -1,0 +1,156 @@
+internal import Bytes
+
+extension LegacyTranslator {
+    /// A message of the server as the client reads it: one; two for the refusal of a stream; none where it has no such kind.
+    package mutating func outgoing(_ message: UnsafeRawBufferPointer) -> [[UInt8]] {
+        do throws(EnvelopeError) {
+            try scanned.scan(message)
+        } catch {
+            return unreadable(message, error)
+        }
+        switch scanned.kind {
+        case .response: return response(message)
+        case .error: return [failure(Array(Self.noCall.utf8), text: errorText(message))]
+        case .streamStart: return [streamStart(message)]
+        case .streamData: return scanned.data.isAbsent ? [] : [streamData(message)]
+        case .streamEnd: return [streamEnd(message)]
+        case .streamError:
+            let streamID = names.toClient(Array(scanned.streamID.bytes(in: message)))
+            return [streamError(streamID, text: errorText(message))]
+        case .invocation, .repeat, .cancel, .streamResume, .goAway, .hello: return []
+        }
+    }
+
+    /// A value in it nests deeper than messages may. The versions before had no such limit, but nothing could be said of it.
+    private mutating func unreadable(_ message: UnsafeRawBufferPointer, _ error: EnvelopeError) -> [[UInt8]] {
+        var text = ByteBuffer()
+        JSONString.append(error.message, to: &text)
+        let inner = UnsafeRawBufferPointer(rebasing: text.bytes.dropFirst().dropLast())
+        if !scanned.streamID.isAbsent {
+            return [streamError(names.toClient(Array(scanned.streamID.bytes(in: message))), text: inner)]
+        }
+        guard !scanned.callID.isAbsent else { return [] }
+        return [failure(Array(scanned.callID.bytes(in: message)), text: inner)]
+    }
+
+    private mutating func response(_ message: UnsafeRawBufferPointer) -> [[UInt8]] {
+        let callID = Array(scanned.callID.bytes(in: message))
+        let stream = asked.removeValue(forKey: callID)
+        if scanned.hasError {
+            let text = errorText(message)
+            guard let stream else { return [failure(callID, text: text)] }
+            return refusal(of: stream, callID, text: text)
+        }
+        return [
+            Self.written { buffer in
+                buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
+                quote(callID, &buffer)
+                buffer.append(#","result":""# as StaticString)
+                if !scanned.result.isAbsent { Base64.encode(scanned.result.bytes(in: message), into: &buffer) }
+                buffer.append(#""}}"# as StaticString)
+            }
+        ]
+    }
+
+    /// - Parameter text: as it stands in a string.
+    private func failure(_ callID: [UInt8], text: UnsafeRawBufferPointer) -> [UInt8] {
+        Self.written { buffer in
+            buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
+            quote(callID, &buffer)
+            buffer.append(#","errorMessage":""# as StaticString)
+            buffer.append(text)
+            buffer.append(#""}}"# as StaticString)
+        }
+    }
+
+    private func errorText(_ message: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        scanned.errorMessage.isAbsent
+            ? UnsafeRawBufferPointer(start: nil, count: 0) : scanned.errorMessage.bytes(in: message)
+    }
+
+    // MARK: Streams
+
+    /// Who waits for a stream reads the kinds of streams alone: it begins, and ends with the error.
+    private mutating func refusal(
+        of stream: AskedStream, _ callID: [UInt8], text: UnsafeRawBufferPointer
+    ) -> [[UInt8]] {
+        // Numbers that the server does not reach with those that begin.
+        refusedCount += 1
+        let streamID = names.toClient(Array("s\(1 << 47 + refusedCount)".utf8))
+        let start = Self.written { buffer in
+            head(streamID, callID, &buffer)
+            JSONString.append(stream.actor, to: &buffer)
+            buffer.append(#"},"targetIdentifier":"# as StaticString)
+            JSONString.append(stream.target, to: &buffer)
+            buffer.append("}}" as StaticString)
+        }
+        return [start, streamError(streamID, text: text)]
+    }
+
+    private mutating func streamStart(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+        let name = Array(scanned.streamID.bytes(in: message))
+        let streamID = names.toClient(name)
+        let callID = Array(scanned.callID.bytes(in: message))
+        asked[callID] = nil
+        return Self.written { buffer in
+            // Of one that was taken up again the name is the callID as well.
+            head(streamID, callID == name ? streamID : callID, &buffer)
+            quote(scanned.actorID, of: message, &buffer)
+            buffer.append(#"},"targetIdentifier":"# as StaticString)
+            quote(scanned.targetIdentifier, of: message, &buffer)
+            buffer.append("}}" as StaticString)
+        }
+    }
+
+    private func head(_ streamID: [UInt8], _ callID: [UInt8], _ buffer: inout ByteBuffer) {
+        buffer.append(#"{"type":"streamStart","payload":{"streamID":"# as StaticString)
+        quote(streamID, &buffer)
+        buffer.append(#","callID":"# as StaticString)
+        quote(callID, &buffer)
+        buffer.append(#","actorID":{"id":"# as StaticString)
+    }
+
+    private func streamData(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+        Self.written { buffer in
+            buffer.append(#"{"type":"streamData","payload":{"streamID":"# as StaticString)
+            quote(names.toClient(Array(scanned.streamID.bytes(in: message))), &buffer)
+            buffer.append(#","sequenceNumber":"# as StaticString)
+            buffer.append(decimal: scanned.sequenceNumber ?? 0)
+            buffer.append(#","data":""# as StaticString)
+            Base64.encode(scanned.data.bytes(in: message), into: &buffer)
+            buffer.append(#"","timestamp":""# as StaticString)
+            // Without the fraction.
+            buffer.append(UnsafeRawBufferPointer(rebasing: scanned.timestamp.bytes(in: message).prefix(19)))
+            buffer.append(#"Z"}}"# as StaticString)
+        }
+    }
+
+    private func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+        let reason = StreamEndReason(rawValue: scanned.string(scanned.reason, in: message))
+        return Self.written { buffer in
+            buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
+            quote(names.toClient(Array(scanned.streamID.bytes(in: message))), &buffer)
+            buffer.append(#","reason":"# as StaticString)
+            // To these clients the connection closes.
+            let known = reason == .serverDraining ? .connectionClosed : reason
+            JSONString.append(known.rawValue, to: &buffer)
+            buffer.append("}}" as StaticString)
+        }
+    }
+
+    private func streamError(_ streamID: [UInt8], text: UnsafeRawBufferPointer) -> [UInt8] {
+        Self.written { buffer in
+            buffer.append(#"{"type":"streamError","payload":{"streamID":"# as StaticString)
+            quote(streamID, &buffer)
+            buffer.append(#","errorMessage":""# as StaticString)
+            buffer.append(text)
+            buffer.append(#""}}"# as StaticString)
+        }
+    }
+
+    private static func written(_ body: (inout ByteBuffer) -> Void) -> [UInt8] {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        return Array(buffer.bytes)
+    }
+}

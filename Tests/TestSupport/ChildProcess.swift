@@ -1,0 +1,113 @@
+package import Glibc
+internal import Platform
+
+/// A program in a process of its own, whose output a test reads.
+///
+/// Waiting for it never holds a thread of the pool: with two of them, two tests that wait for their children would stop
+/// all others, the children's partners among them. It goes with its object: `SIGKILL`, if it has not ended by then.
+package final class ChildProcess {
+    package struct Outcome: Equatable, Sendable {
+        /// The exit code; of a process that a signal ended, minus its number.
+        package let status: Int32
+        /// What was printed and not yet read by `nextLine()`.
+        package let output: String
+        package let error: String
+    }
+
+    package enum ErrorOutput {
+        /// To where ours goes.
+        case inherited
+        /// Into the same pipe as the output.
+        case merged
+        /// Into `Outcome.error`.
+        case captured
+    }
+
+    package struct DidNotStart: Error {
+        let program: String
+        let errno: Int32
+    }
+
+    package let processID: pid_t
+    private let input: PipeEnd
+    private let output: PipeEnd
+    private let error: PipeEnd?
+    private var unread: [UInt8] = []
+    private var status: Int32?
+
+    package init(_ program: String, _ arguments: [String], error errorOutput: ErrorOutput = .inherited) throws {
+        // Closed on exec: a child that inherits another one's pipe keeps it open after that one's end.
+        let (inputRead, inputWrite) = try PipeEnd.pair()
+        let (outputRead, outputWrite) = try PipeEnd.pair()
+        let errorPipe = errorOutput == .captured ? try PipeEnd.pair() : nil
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, inputRead.descriptor, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, outputWrite.descriptor, STDOUT_FILENO)
+        switch errorOutput {
+        case .inherited: break
+        case .merged: posix_spawn_file_actions_adddup2(&actions, outputWrite.descriptor, STDERR_FILENO)
+        case .captured: posix_spawn_file_actions_adddup2(&actions, errorPipe!.write.descriptor, STDERR_FILENO)
+        }
+        var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var processID: pid_t = 0
+        let result = posix_spawn(&processID, program, &actions, nil, &words, environ)
+        guard result == 0 else { throw DidNotStart(program: program, errno: result) }
+        self.processID = processID
+        input = inputWrite
+        output = outputRead
+        error = errorPipe?.read
+    }
+
+    deinit {
+        guard status == nil else { return }
+        kill(processID, SIGKILL)
+        var ignored: Int32 = 0
+        waitpid(processID, &ignored, 0)
+    }
+
+    /// The next line that it prints, without its end; nil when it has closed its output.
+    package func nextLine() async -> String? {
+        while true {
+            if let end = unread.firstIndex(of: 0x0A) {
+                defer { unread.removeSubrange(...end) }
+                return String(decoding: unread[..<end], as: UTF8.self)
+            }
+            let bytes = await output.read()
+            guard !bytes.isEmpty else { return nil }
+            unread += bytes
+        }
+    }
+
+    /// Writes a line to its input. It waits while the child reads nothing and more than some 100 KiB are on their way.
+    package func send(_ line: String) throws { try input.write(Array((line + "\n").utf8)) }
+
+    package func signal(_ number: Int32) {
+        if status == nil { kill(processID, number) }
+    }
+
+    /// Closes its input and waits for its end.
+    package func finish() async -> Outcome {
+        input.close()
+        let error = error
+        async let errorBytes = error?.readToEnd() ?? []
+        let outputBytes = unread + (await output.readToEnd())
+        unread = []
+        let status = if let status { status } else { await exitStatus() }
+        self.status = status
+        return Outcome(
+            status: status, output: String(decoding: outputBytes, as: UTF8.self),
+            error: String(decoding: await errorBytes, as: UTF8.self))
+    }
+
+    private func exitStatus() async -> Int32 {
+        let processID = processID
+        return await onThread {
+            var status: Int32 = 0
+            while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+            return status & 0x7F == 0 ? (status >> 8) & 0xFF : -(status & 0x7F)
+        }
+    }
+}

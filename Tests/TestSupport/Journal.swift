@@ -1,0 +1,20 @@
+internal import Relays
+
+/// What happened, in order, and a way to wait for it: tests note and wait instead of sleeping.
+package final class Journal: Sendable {
+    private let noted = Monitor<[String]>([])
+
+    package init() {}
+
+    package var entries: [String] { noted.withLock { $0 } }
+
+    package func note(_ entry: String) { noted.change { $0.append(entry) }.woken.resume() }
+
+    /// Returns when the entry has been noted, or the task is cancelled.
+    package func wait(for entry: String) async { await wait { $0.contains(entry) } }
+
+    /// Returns when the condition holds for the entries, or the task is cancelled.
+    package func wait(until condition: @escaping @Sendable ([String]) -> Bool) async {
+        await noted.wait { condition($0) ? () : nil }
+    }
+}
