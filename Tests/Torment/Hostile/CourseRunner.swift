@@ -299,6 +299,8 @@ final class CourseRunner {
             }
             let silence = lastProgress + UInt64(patience / .nanoseconds(1))
             guard let left = Self.milliseconds(until: max(latest.value.deadline, silence)) else {
+                // Who was kept from reading for as long, by a busy machine for one, finds the answers where they lie.
+                if fill(within: 0) { continue }
                 return Complaint(
                     text:
                         "\(owed.count) of \(asked) answers are missing, that of call '\(name)' for \(patience) too long"
