@@ -41,7 +41,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     let socket: Socket
     /// Set before `start` when the connection is to be secure.
-    private var tls: TLSSession?
+    private var tls: TLSConnection?
     private(set) var queue = WriteQueue()
     private var state = State.open
     private var isAboveHigh = false
@@ -110,7 +110,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         with context: TLSContext, host: String? = nil, answerToPlainText answer: [UInt8] = []
     ) throws(TransportError) {
         let name = host ?? remoteAddress?.description ?? "peer"
-        tls = try TLSSession(
+        tls = try TLSConnection(
             context, host: host, name: name, buffers: reactor.tlsBuffers, answerToPlainText: answer)
     }
 
@@ -415,7 +415,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         uncork()
     }
 
-    private func read(_ tls: TLSSession) {
+    private func read(_ tls: TLSConnection) {
         let count = tls.receive(from: socket, atMost: readNow, into: reactor.readBuffer)
         if count > 0 { handOn(count) } else if state != .open { throwAway(tls.receivedBytes) }
         if let failure = tls.failure { return end(error: failure) }

@@ -13,7 +13,7 @@ struct ChannelTLSTests {
     /// The client's end; used by the test alone, while the reactor has the server's.
     private final class Client {
         let rig: ChannelRig
-        let session: TLSSession
+        let session: TLSConnection
         private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 512 << 10, alignment: 64)
         private(set) var received: [UInt8] = []
         private(set) var end: Int?
@@ -25,7 +25,7 @@ struct ChannelTLSTests {
                 settings.certificateChainFile = TestCertificate.path("client.pem")
                 settings.privateKeyFile = TestCertificate.path("client.key")
             }
-            session = try TLSSession(
+            session = try TLSConnection(
                 try TLSContext.client(settings), host: "localhost", name: "the server", buffers: TLSBuffers())
             let context = try TLSContext.server(
                 TLSServerSettings(

@@ -7,7 +7,7 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// One state and many sessions that observe it, on one reactor, without a network. On that reactor alone.
+/// One state and many connections that observe it, on one reactor, without a network. On that reactor alone.
 final class FanOutRig: @unchecked Sendable {
     /// A connection that notes which versions it was sent.
     ///
@@ -61,7 +61,7 @@ final class FanOutRig: @unchecked Sendable {
 
         private final class Value { var page = Page() }
 
-        init(_ shard: ReactorShard) {
+        init(_ shard: SystemShard) {
             let value = Value()
             self.value = value
             source = cell.source(home: shard, access: StateAccess(read: { value.page }, enter: { $0() }))
@@ -84,7 +84,7 @@ final class FanOutRig: @unchecked Sendable {
         do { return try Reactor(name: "rig") } catch { fatalError("\(error)") }
     }
 
-    let shard: ReactorShard
+    let shard: SystemShard
     private let server: ServerShard
     private let system: TrebuchetActorSystem
 
@@ -99,13 +99,13 @@ final class FanOutRig: @unchecked Sendable {
 
     func observed() -> Observed { Observed(shard) }
 
-    func session() -> (session: Session, link: Link) {
+    func connection() -> (connection: ServerConnection, link: Link) {
         let link = Link()
-        return (session(over: link), link)
+        return (connection(over: link), link)
     }
 
-    func session(over link: any MessageLink) -> Session {
-        Session(link, name: server.newSessionName(), shard: server)
+    func connection(over link: any MessageLink) -> ServerConnection {
+        ServerConnection(link, name: server.newConnectionName(), shard: server)
     }
 
     /// Ends turns until everybody has been written to.
@@ -114,14 +114,14 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     @discardableResult
-    func observe(_ source: any AnyStateSource, _ session: Session, sent: UInt64 = 0) -> StateNode {
-        let streamID = Array("s\(session.streams.count)".utf8)
+    func observe(_ source: any AnyStateSource, _ connection: ServerConnection, sent: UInt64 = 0) -> StateNode {
+        let streamID = Array("s\(connection.streams.count)".utf8)
         var made: StateNode?
         shard.subscribe(to: source) { node in
             let subscription = StreamSubscription(
-                streamID: streamID, node: node, subscriber: session, isFiltered: false)
+                streamID: streamID, node: node, subscriber: connection, isFiltered: false)
             subscription.sent = sent
-            session.streams[streamID] = subscription
+            connection.streams[streamID] = subscription
             made = node
             return subscription
         } attach: {

@@ -15,7 +15,7 @@ import TrebuchetTesting
     private final class Scene: @unchecked Sendable {
         let rig: FanOutRig
         let state: FanOutRig.Observed
-        var audience: [(session: Session, link: FanOutRig.Link)] = []
+        var audience: [(connection: ServerConnection, link: FanOutRig.Link)] = []
         /// Turns in which somebody else had his share, and those before the last send.
         var turns = 0
         var turnsAtLastSend = 0
@@ -28,8 +28,8 @@ import TrebuchetTesting
             rig = FanOutRig(reactor)
             state = rig.observed()
             for _ in 0..<subscribers {
-                let made = rig.session()
-                rig.observe(state.source, made.session)
+                let made = rig.connection()
+                rig.observe(state.source, made.connection)
                 made.link.willSend = { [unowned self] in
                     let begun = MonotonicClock.now
                     while MonotonicClock.now - begun < 10_000 {}
@@ -53,7 +53,7 @@ import TrebuchetTesting
 
         func stop() {
             isOver = true
-            for (session, _) in audience { session.linkDidClose() }
+            for (connection, _) in audience { connection.linkDidClose() }
         }
     }
 
@@ -89,7 +89,7 @@ import TrebuchetTesting
                 rounds += 1
                 scene.state.set("version \(rounds)")
                 let caller = scene.audience[rounds * 7 % 1_000]
-                caller.session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+                caller.connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
                 scene.answered.append((caller.link.versions.last, UInt64(rounds + 1)))
             }
         }
@@ -110,9 +110,9 @@ import TrebuchetTesting
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })
         let (quiet, link) = await reactor.perform {
             let quiet = scene.rig.observed()
-            let (session, link) = scene.rig.session()
-            scene.rig.observe(quiet.source, session)
-            scene.audience.append((session, link))
+            let (connection, link) = scene.rig.connection()
+            scene.rig.observe(quiet.source, connection)
+            scene.audience.append((connection, link))
             var rounds = 0
             scene.inTurn = {
                 guard rounds < 40 else { return }
@@ -149,7 +149,7 @@ import TrebuchetTesting
             scene.inTurn = {
                 for _ in 0..<20 where scene.audience.count > 100 {
                     let index = scene.audience.count / 3
-                    scene.audience[index].session.linkDidClose()
+                    scene.audience[index].connection.linkDidClose()
                     scene.audience.remove(at: index)
                 }
             }
@@ -164,9 +164,9 @@ import TrebuchetTesting
             let rig = FanOutRig(reactor)
             let others = (0..<streams).map { _ in rig.observed() }
             let own = rig.observed()
-            let (session, link) = rig.session()
-            for other in others { rig.observe(other.source, session) }
-            let (stranger, _) = rig.session()
+            let (connection, link) = rig.connection()
+            for other in others { rig.observe(other.source, connection) }
+            let (stranger, _) = rig.connection()
             let strange = rig.observed()
             rig.observe(strange.source, stranger)
             rig.endTurns()
@@ -174,15 +174,15 @@ import TrebuchetTesting
             for round in 0..<100 {
                 // Somebody else's state changes with each call.
                 strange.set("\(round)")
-                session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+                connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             }
             let looks = rig.shard.changes.looks - before
             // One of its own is still seen at once.
-            rig.observe(own.source, session)
+            rig.observe(own.source, connection)
             own.set("new")
-            session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+            connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             precondition(link.versions.last == 2)
-            session.linkDidClose()
+            connection.linkDidClose()
             stranger.linkDidClose()
             rig.endTurns()
             return looks

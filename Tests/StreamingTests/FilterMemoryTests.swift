@@ -17,13 +17,13 @@ import TrebuchetWire
     /// Readers of one state, each through a filter of its own.
     private func observe(
         _ filters: [StreamFilter], _ rig: FanOutRig, _ state: FanOutRig.Observed, limit: Int = 16 << 20
-    ) throws -> [(session: Session, link: FanOutRig.Link)] {
+    ) throws -> [(connection: ServerConnection, link: FanOutRig.Link)] {
         try filters.map { filter in
-            let made = rig.session()
+            let made = rig.connection()
             var terms = FilterTerms()
             terms.byteLimit = limit
             let source = try state.source.filtered(filter, clock: reactor, terms: terms)
-            rig.observe(source, made.session)
+            rig.observe(source, made.connection)
             return made
         }
     }
@@ -95,9 +95,9 @@ import TrebuchetWire
                 let texts = Set(readers.flatMap { $0.link.texts }.map { ObjectIdentifier($0) }).count
                 let got = readers.filter { $0.link.versions == [2] }.count
                 precondition(got == 150, "\(got) readers got it")
-                for (session, link) in readers { link.texts = []; _ = session }
+                for (connection, link) in readers { link.texts = []; _ = connection }
                 let held = Set(state.source.filters.current.flatMap { $0.held.map { ObjectIdentifier($0.0) } }).count
-                for (session, _) in readers { session.linkDidClose() }
+                for (connection, _) in readers { connection.linkDidClose() }
                 return (texts, Double(took) / Double(max(1, encoding)), held)
             }
         }.get()
@@ -124,9 +124,9 @@ import TrebuchetWire
                     state.set(text(number))
                     rig.endTurns()
                 }
-                let ended = readers.filter { $0.session.streams.isEmpty }.count
+                let ended = readers.filter { $0.connection.streams.isEmpty }.count
                 let got = other.link.versions
-                for (session, _) in readers + [other] { session.linkDidClose() }
+                for (connection, _) in readers + [other] { connection.linkDidClose() }
                 return (ended, got)
             }
         }.get()
@@ -138,7 +138,7 @@ import TrebuchetWire
     private final class Scene: @unchecked Sendable {
         var rig: FanOutRig?
         var state: FanOutRig.Observed?
-        var readers: [(session: Session, link: FanOutRig.Link)] = []
+        var readers: [(connection: ServerConnection, link: FanOutRig.Link)] = []
         var timers = 0
     }
 
@@ -162,7 +162,7 @@ import TrebuchetWire
         }.get()
         let during = await reactor.perform { [self] in
             let count = reactor.liveTimerCount - scene.timers
-            for (session, _) in scene.readers { session.linkDidClose() }
+            for (connection, _) in scene.readers { connection.linkDidClose() }
             return count
         }
         let after = await reactor.perform { [self] in reactor.liveTimerCount - scene.timers }
@@ -185,9 +185,9 @@ import TrebuchetWire
                 state.set(String(repeating: "x", count: 200))
                 rig.endTurns()
                 let outcome = (
-                    readers[0].link.versions, readers[1].session.streams.isEmpty, readers[1].link.answers
+                    readers[0].link.versions, readers[1].connection.streams.isEmpty, readers[1].link.answers
                 )
-                for (session, _) in readers { session.linkDidClose() }
+                for (connection, _) in readers { connection.linkDidClose() }
                 return outcome
             }
         }.get()
@@ -211,8 +211,8 @@ import TrebuchetWire
                     rig.endTurns()
                     let readers = try made ?? observe([.path("/text")], rig, state, limit: limit)
                     rig.endTurns()
-                    let outcome = (readers[0].link.versions.contains(2), readers[0].session.streams.isEmpty)
-                    for (session, _) in other + readers { session.linkDidClose() }
+                    let outcome = (readers[0].link.versions.contains(2), readers[0].connection.streams.isEmpty)
+                    for (connection, _) in other + readers { connection.linkDidClose() }
                     return outcome
                 }
             }
@@ -236,11 +236,11 @@ import TrebuchetWire
                 var counts = [state.source.filters.current.count]
                 source.detach(relay)
                 counts.append(state.source.filters.current.count)
-                readers[0].session.linkDidClose()
+                readers[0].connection.linkDidClose()
                 state.set("again")
                 rig.endTurns()
                 let versions = readers[1].link.versions
-                readers[1].session.linkDidClose()
+                readers[1].connection.linkDidClose()
                 rig.endTurns()
                 counts.append(state.source.filters.current.count)
                 return (counts, versions)

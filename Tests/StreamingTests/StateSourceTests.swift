@@ -11,7 +11,7 @@ import TrebuchetWire
     func lateAttach() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let counts = await reactor.perform {
-            let shard = ReactorShard(reactor, userInfo: [:])
+            let shard = SystemShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let gone = StateNode(source, shard: shard)
@@ -32,7 +32,7 @@ import TrebuchetWire
     func observed() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (observed, published) = await reactor.perform {
-            let shard = ReactorShard(reactor, userInfo: [:])
+            let shard = SystemShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             var observed = [source.isObserved]
@@ -46,14 +46,14 @@ import TrebuchetWire
             return withExtendedLifetime(cell) { (observed, published) }
         }
         #expect(observed == [false, true, false])
-        #expect(published[0] >= ReactorShard.leastEagerBytes && published[1] == 0)
+        #expect(published[0] >= SystemShard.leastEagerBytes && published[1] == 0)
     }
 
     @Test("what a call changed becomes a version at its end, not at the turn's")
     func versionOfCall() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let published = await reactor.perform {
-            let shard = ReactorShard(reactor, userInfo: [:])
+            let shard = SystemShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let node = StateNode(source, shard: shard)

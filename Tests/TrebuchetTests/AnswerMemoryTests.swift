@@ -25,20 +25,20 @@ import WebSockets
         change(&limits)
         let shares = AnswerShares(limits)
         let each = Memory.Limits(
-            answersPerSession: limits.answersPerConnection, bytesPerSession: limits.answerBytesPerConnection, time: 100)
+            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection, time: 100)
         return (Memory(each, shares), shares)
     }
 
-    private static let first = SessionName(number: 1, secret: 11)
-    private static let second = SessionName(number: 2, secret: 22)
-    private static let third = SessionName(number: 3, secret: 33)
+    private static let first = ConnectionName(number: 1, secret: 11)
+    private static let second = ConnectionName(number: 2, secret: 22)
+    private static let third = ConnectionName(number: 3, secret: 33)
 
     /// What `begin` says, as text; `run` for a call that runs.
     private mutating func begin(
-        _ session: SessionName, _ number: UInt64, _ call: String = "a", digest: Int = 1, by principal: String? = nil,
+        _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: Int = 1, by principal: String? = nil,
         from host: String? = nil, again: Bool = false, at now: UInt64 = 0
     ) -> String {
-        let name = Memory.Name(session: session, number: number)
+        let name = Memory.Name(connection: connection, number: number)
         let request = Memory.Request(digest: digest, principal: principal, isRepeat: again, host: Self.host(host))
         return switch memory.begin(name, request, call, at: now) {
         case nil: "run"
@@ -63,9 +63,9 @@ import WebSockets
 
     @discardableResult
     private mutating func end(
-        _ session: SessionName, _ number: UInt64, _ answer: String = "1", at now: UInt64 = 0
+        _ connection: ConnectionName, _ number: UInt64, _ answer: String = "1", at now: UInt64 = 0
     ) -> [String] {
-        memory.end(Memory.Name(session: session, number: number), .success(Array(answer.utf8)), at: now)
+        memory.end(Memory.Name(connection: connection, number: number), .success(Array(answer.utf8)), at: now)
     }
 
     @Test("a call runs once: who asks again waits for its answer, and later gets it")
@@ -90,7 +90,7 @@ import WebSockets
     @Test("an error is an answer, too")
     mutating func failure() {
         #expect(begin(Self.first, 7) == "run")
-        let name = Memory.Name(session: Self.first, number: 7)
+        let name = Memory.Name(connection: Self.first, number: 7)
         _ = memory.end(name, .failure(TrebuchetError(.application, "no")), at: 0)
         #expect(begin(Self.first, 7, again: true) == "application")
     }
@@ -102,10 +102,10 @@ import WebSockets
     }
 
     @Test("numbers of different connections are different calls")
-    mutating func sessions() {
+    mutating func connections() {
         #expect(begin(Self.first, 7) == "run")
         #expect(begin(Self.second, 7) == "run")
-        let guessed = SessionName(number: Self.first.number, secret: 99)
+        let guessed = ConnectionName(number: Self.first.number, secret: 99)
         #expect(begin(guessed, 7, again: true) == "run")
     }
 
@@ -161,7 +161,7 @@ import WebSockets
         memory.close(Self.second)
         #expect(begin(Self.second, 7, again: true, at: 99) == "1")
         memory.forget(at: 100)
-        #expect(memory.sessionCount == 0)
+        #expect(memory.connectionCount == 0)
         #expect(begin(Self.second, 7, again: true, at: 100) == "refused: unknownOutcome")
         #expect(begin(Self.second, 8, again: true, at: 100) == "refused: unknownOutcome")
         #expect(begin(Self.first, 1, again: true, at: 100) == "refused: unknownOutcome", "an earlier one, perhaps, too")
@@ -173,11 +173,11 @@ import WebSockets
     mutating func emptySession() {
         #expect(begin(Self.first, 7) == "run")
         memory.close(Self.first)
-        #expect(memory.sessionCount == 1, "it runs")
+        #expect(memory.connectionCount == 1, "it runs")
         end(Self.first, 7)
         memory.forget(at: 1_000)
         memory.close(Self.second)
-        #expect((memory.sessionCount, memory.count, memory.bytes) == (0, 0, 0))
+        #expect((memory.connectionCount, memory.count, memory.bytes) == (0, 0, 0))
     }
 
     @Test("when there are as many answers as may be kept, new calls are refused and the old answers stay")
@@ -195,11 +195,11 @@ import WebSockets
 
     /// Who calls, from where, over which connection; the limit that is reached then, if one is.
     private struct Step {
-        let (session, principal, host): (UInt64, String?, String?)
+        let (connection, principal, host): (UInt64, String?, String?)
         let outcome: String
 
-        init(_ session: UInt64, _ principal: String?, _ host: String?, _ outcome: String = "run") {
-            (self.session, self.principal, self.host) = (session, principal, host)
+        init(_ connection: UInt64, _ principal: String?, _ host: String?, _ outcome: String = "run") {
+            (self.connection, self.principal, self.host) = (connection, principal, host)
             self.outcome = outcome == "run" ? outcome : "refused: rateLimited \(outcome)"
         }
     }
@@ -266,9 +266,9 @@ import WebSockets
         ]
         for (change, steps) in cases {
             (memory, shares) = Self.memory(change)
-            var begun: [SessionName] = []
+            var begun: [ConnectionName] = []
             for (number, step) in zip(1 as UInt64..<100, steps) {
-                let name = SessionName(number: step.session, secret: 0)
+                let name = ConnectionName(number: step.connection, secret: 0)
                 let outcome = begin(name, number, by: step.principal, from: step.host)
                 #expect(outcome == step.outcome, "step \(number)")
                 if outcome == "run" { begun.append(name) }
@@ -277,7 +277,7 @@ import WebSockets
             // What was counted for a call that was refused after all has been given back.
             for name in begun { memory.close(name) }
             memory.forget(at: 100)
-            #expect((memory.count, memory.bytes, memory.sessionCount) == (0, 0, 0))
+            #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
             #expect((shares.answers.count, shares.bytes.count) == (0, 0))
             #expect(shares.partyCount == (0, 0), "nobody holds a share")
         }
@@ -323,7 +323,7 @@ import WebSockets
             let request = Memory.Request(digest: 1, principal: "ada", isRepeat: false)
             func call() {
                 number += 1
-                let name = Memory.Name(session: Self.first, number: number)
+                let name = Memory.Name(connection: Self.first, number: number)
                 _ = memory.begin(name, request, "a", at: 0)
                 _ = memory.end(name, .success([1]), at: 0)
             }
@@ -366,7 +366,7 @@ import WebSockets
     @Test("an answer that is too large is not kept, but that the call has run is")
     mutating func largeAnswer() {
         #expect(begin(Self.first, 1, "a") == "run")
-        let name = Memory.Name(session: Self.first, number: 1)
+        let name = Memory.Name(connection: Self.first, number: 1)
         #expect(memory.end(name, .success(Array(repeating: 1, count: 5_000)), at: 0) == ["a"])
         #expect(memory.bytes <= 2_000)
         #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
@@ -384,21 +384,21 @@ import WebSockets
 
     @Test("names are read as they were written, and those of another server are none")
     func names() throws {
-        let names = SessionNames(reactors: 3)
+        let names = ConnectionNames(reactors: 3)
         let name = names.next(onReactor: 2)
         #expect(names.next(onReactor: 0).number > name.number)
         #expect(names.reactor(of: name) == 2)
         let text = names.text(name)
         #expect(text.utf8.count <= 64)
         #expect(names.name(text) == name)
-        #expect(SessionNames(reactors: 3).name(text) == nil)
+        #expect(ConnectionNames(reactors: 3).name(text) == nil)
         let parts = text.split(separator: ".")
         for _ in 0..<100 {
-            let forged = SessionName(number: name.number, secret: .random(in: 0 ... .max))
+            let forged = ConnectionName(number: name.number, secret: .random(in: 0 ... .max))
             #expect(names.name(names.text(forged)) == nil, "the secret belongs to the number")
         }
         let next = names.next(onReactor: 1)
-        let mixed = SessionName(number: next.number, secret: name.secret)
+        let mixed = ConnectionName(number: next.number, secret: name.secret)
         #expect(names.name(names.text(mixed)) == nil)
         #expect(names.name(names.text(mixed), own: name) == nil)
         #expect(names.name(text, own: next) == name && names.name(text, own: name) == name)

@@ -183,7 +183,7 @@ import WebSockets
 
     @Test("a name that this server gave is read again; one that it did not give is none")
     func sessionNames() {
-        let names = SessionNames(reactors: 4)
+        let names = ConnectionNames(reactors: 4)
         let first = names.next(onReactor: 2)
         let second = names.next(onReactor: 3)
         #expect(names.reactor(of: first) == 2 && names.reactor(of: second) == 3)
@@ -207,8 +207,8 @@ import WebSockets
             }
         }
         // Of a number that has not been given yet, whatever the secret.
-        #expect(names.name(names.text(SessionName(number: 1_000, secret: first.secret))) == nil)
-        #expect(SessionNames(reactors: 4).name(names.text(first)) == nil)
+        #expect(names.name(names.text(ConnectionName(number: 1_000, secret: first.secret))) == nil)
+        #expect(ConnectionNames(reactors: 4).name(names.text(first)) == nil)
         #expect(HandshakeField.server(ofSession: nil) == 0 && HandshakeField.server(ofSession: "!") == 0)
     }
 }

@@ -101,7 +101,7 @@ package final class TLSContext: @unchecked Sendable {
         // Kept by us, by name of the server, not by OpenSSL.
         SSL_CTX_ctrl(
             context.pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
-        SSL_CTX_sess_set_new_cb(context.pointer, TLSSession.didReceiveSession)
+        SSL_CTX_sess_set_new_cb(context.pointer, TLSConnection.didReceiveSession)
         return context
     }
 

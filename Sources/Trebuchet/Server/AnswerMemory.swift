@@ -11,8 +11,8 @@ internal import WebSockets
 /// old goes a little with each call.
 struct AnswerMemory<Call> {
     struct Limits {
-        var answersPerSession: Int
-        var bytesPerSession: Int
+        var answersPerConnection: Int
+        var bytesPerConnection: Int
         /// Nanoseconds for which an answer is kept.
         var time: UInt64
     }
@@ -21,7 +21,7 @@ struct AnswerMemory<Call> {
     typealias Answer = Result<[UInt8], TrebuchetError>
 
     struct Name: Hashable {
-        let session: SessionName
+        let connection: ConnectionName
         let number: UInt64
     }
 
@@ -44,8 +44,8 @@ struct AnswerMemory<Call> {
     }
 
     /// What is kept of one connection.
-    private final class Session {
-        let name: SessionName
+    private final class ConnectionAnswers {
+        let name: ConnectionName
         let principal: String?
         var isOpen: Bool
         var entries: [UInt64: Entry] = [:]
@@ -54,7 +54,7 @@ struct AnswerMemory<Call> {
         var forgotten: UInt64 = 0
         let holding: AnswerHolding
 
-        init(_ name: SessionName, _ request: Request, _ shares: AnswerShares) {
+        init(_ name: ConnectionName, _ request: Request, _ shares: AnswerShares) {
             self.name = name
             principal = request.principal
             isOpen = !request.isRepeat
@@ -82,11 +82,11 @@ struct AnswerMemory<Call> {
 
     private let limits: Limits
     private let shares: AnswerShares
-    private var sessions: [SessionName: Session] = [:]
-    /// Sessions up to this number may have been forgotten.
-    private var forgottenSession: UInt64 = 0
+    private var connections: [ConnectionName: ConnectionAnswers] = [:]
+    /// Connections up to this number may have been forgotten.
+    private var forgottenNumber: UInt64 = 0
     /// Answered calls in the order of their answers, those before `firstExpiry` forgotten.
-    private var expiries: [(session: Session, number: UInt64, time: UInt64)] = []
+    private var expiries: [(connection: ConnectionAnswers, number: UInt64, time: UInt64)] = []
     private var firstExpiry = 0
     private(set) var count = 0
     private(set) var bytes = 0
@@ -96,49 +96,49 @@ struct AnswerMemory<Call> {
         self.shares = shares
     }
 
-    var sessionCount: Int { sessions.count }
+    var connectionCount: Int { connections.count }
 
     // MARK: Calls
 
     /// A call has come. Nil when it is to run; `end` must be told of its answer.
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
-        let session = sessions[name.session] ?? Session(name.session, request, shares)
-        if let full = take(for: session) { return .refused(full) }
-        session.entries[name.number] = Entry(digest: request.digest, state: .runs([call]))
-        sessions[name.session] = session
-        session.bytes += Self.entryBytes
+        let connection = connections[name.connection] ?? ConnectionAnswers(name.connection, request, shares)
+        if let full = take(for: connection) { return .refused(full) }
+        connection.entries[name.number] = Entry(digest: request.digest, state: .runs([call]))
+        connections[name.connection] = connection
+        connection.bytes += Self.entryBytes
         count += 1
         bytes += Self.entryBytes
         return nil
     }
 
     /// Counts one more answer for all whose share it is of; else the error that names the limit.
-    private func take(for session: Session) -> TrebuchetError? {
+    private func take(for connection: ConnectionAnswers) -> TrebuchetError? {
         func full(_ what: String, _ limit: String) -> TrebuchetError {
             TrebuchetError(
                 .rateLimited,
                 "the server keeps as many answers of @Idempotent calls \(what) as it may (ServerLimits.\(limit)); try again "
                     + "later")
         }
-        if session.entries.count >= limits.answersPerSession {
-            return full("of this connection", "answersPerConnection: \(limits.answersPerSession)")
+        if connection.entries.count >= limits.answersPerConnection {
+            return full("of this connection", "answersPerConnection: \(limits.answersPerConnection)")
         }
-        if session.bytes + Self.entryBytes > limits.bytesPerSession {
-            return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerSession)")
+        if connection.bytes + Self.entryBytes > limits.bytesPerConnection {
+            return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerConnection)")
         }
-        return session.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
+        return connection.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
 
     /// The same for a call that is not to run. Nil when it has never begun.
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         forget(at: now, atMost: Self.forgottenAtOnce)
-        guard let session = sessions[name.session] else {
-            return request.isRepeat && name.session.number <= forgottenSession ? .refused(Self.forgotten) : nil
+        guard let connection = connections[name.connection] else {
+            return request.isRepeat && name.connection.number <= forgottenNumber ? .refused(Self.forgotten) : nil
         }
-        guard session.principal == request.principal else { return .refused(Self.forgotten) }
-        guard let entry = session.entries[name.number] else {
-            return name.number <= session.forgotten ? .refused(Self.forgotten) : nil
+        guard connection.principal == request.principal else { return .refused(Self.forgotten) }
+        guard let entry = connection.entries[name.number] else {
+            return name.number <= connection.forgotten ? .refused(Self.forgotten) : nil
         }
         guard entry.digest == request.digest else {
             let text = "call \(name.number) of that connection was another one: other target or arguments"
@@ -152,31 +152,31 @@ struct AnswerMemory<Call> {
                 return .refused(TrebuchetError(.rateLimited, text))
             }
             calls.append(call)
-            session.entries[name.number]?.state = .runs(calls)
+            connection.entries[name.number]?.state = .runs(calls)
             return .waits(calls[0])
         }
     }
 
     /// A call has its answer. Returns who waits for it.
     mutating func end(_ name: Name, _ answer: Answer, at now: UInt64) -> [Call] {
-        guard let session = sessions[name.session], case .runs(let calls)? = session.entries[name.number]?.state
+        guard let connection = connections[name.connection], case .runs(let calls)? = connection.entries[name.number]?.state
         else { return [] }
         var kept = answer
         var size = Self.size(answer)
         let full =
-            session.bytes + size > limits.bytesPerSession
-            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerSession)
-            : session.holding.takeBytes(size)
+            connection.bytes + size > limits.bytesPerConnection
+            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerConnection)
+            : connection.holding.takeBytes(size)
         if let full {
             let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"
             kept = .failure(TrebuchetError(.unknownOutcome, text))
             size = 0
         }
-        session.entries[name.number]?.state = .answered(kept)
-        session.entries[name.number]?.bytes += size
-        session.bytes += size
+        connection.entries[name.number]?.state = .answered(kept)
+        connection.entries[name.number]?.bytes += size
+        connection.bytes += size
         bytes += size
-        expiries.append((session, name.number, now &+ limits.time))
+        expiries.append((connection, name.number, now &+ limits.time))
         return calls
     }
 
@@ -200,10 +200,10 @@ struct AnswerMemory<Call> {
     // MARK: Forgetting
 
     /// A connection has ended. Its calls are remembered as long as those of others.
-    mutating func close(_ name: SessionName) {
-        guard let session = sessions[name] else { return }
-        session.isOpen = false
-        dropIfEmpty(session)
+    mutating func close(_ name: ConnectionName) {
+        guard let connection = connections[name] else { return }
+        connection.isOpen = false
+        dropIfEmpty(connection)
     }
 
     /// Forgets what has been kept for its time, some of it if there is much. Returns the time after which there is more
@@ -212,17 +212,17 @@ struct AnswerMemory<Call> {
     mutating func forget(at now: UInt64, atMost limit: Int = .max) -> UInt64? {
         var rest = limit
         while rest > 0, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
-            let (session, number, _) = expiries[firstExpiry]
+            let (connection, number, _) = expiries[firstExpiry]
             firstExpiry += 1
             rest -= 1
-            guard let entry = session.entries.removeValue(forKey: number) else { continue }
+            guard let entry = connection.entries.removeValue(forKey: number) else { continue }
             count -= 1
             bytes -= entry.bytes
-            session.bytes -= entry.bytes
-            session.holding.release(bytes: entry.bytes)
+            connection.bytes -= entry.bytes
+            connection.holding.release(bytes: entry.bytes)
             // Answers come in another order than calls.
-            session.forgotten = max(session.forgotten, number)
-            dropIfEmpty(session)
+            connection.forgotten = max(connection.forgotten, number)
+            dropIfEmpty(connection)
         }
         // Half of it at a time, so that each is moved once on average.
         if firstExpiry * 2 > expiries.count {
@@ -235,9 +235,9 @@ struct AnswerMemory<Call> {
         return next > now ? next - now : 0
     }
 
-    private mutating func dropIfEmpty(_ session: Session) {
-        guard !session.isOpen, session.entries.isEmpty else { return }
-        sessions[session.name] = nil
-        forgottenSession = max(forgottenSession, session.name.number)
+    private mutating func dropIfEmpty(_ connection: ConnectionAnswers) {
+        guard !connection.isOpen, connection.entries.isEmpty else { return }
+        connections[connection.name] = nil
+        forgottenNumber = max(forgottenNumber, connection.name.number)
     }
 }

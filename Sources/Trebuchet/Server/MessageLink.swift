@@ -2,7 +2,7 @@ internal import Bytes
 internal import Networking
 internal import WebSockets
 
-/// What carries a session's messages to its client: a WebSocket, or another object in this process. On the session's
+/// What carries a connection's messages to its client: a WebSocket, or another object in this process. On the connection's
 /// reactor.
 protocol MessageLink: AnyObject {
     /// Whether less than the high watermark waits to be sent.
@@ -17,7 +17,7 @@ protocol MessageLink: AnyObject {
     var memory: MemoryAccount? { get }
     /// The host at the other end; nil for this machine itself.
     var host: AddressKey? { get }
-    /// Has the session told (`linkDidHear`) when the client has read all that was sent so far, and all that it had sent by then
+    /// Has the connection told (`linkDidHear`) when the client has read all that was sent so far, and all that it had sent by then
     /// has come.
     func askWhetherHeard()
     func close(_ code: WebSocketCloseCode, reason: String)
@@ -28,7 +28,7 @@ protocol MessageLink: AnyObject {
     func abort()
 }
 
-/// The link of a session whose connection is gone: nothing reaches anybody, and its host still has its share.
+/// The link of a connection that is gone: nothing reaches anybody, and its host still has its share.
 final class ClosedLink: MessageLink {
     let host: AddressKey?
 

@@ -17,40 +17,40 @@ final class RememberedAnswers: Sendable {
     private static let forgottenAtOnce = 1_000
 
     // Times are those of a reactor's clock, all of which show the same.
-    let names: SessionNames
+    let names: ConnectionNames
     /// How long an answer is kept.
     let time: Duration
     private let parts: [Part]
 
     init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
-        names = SessionNames(reactors: reactors)
+        names = ConnectionNames(reactors: reactors)
         time = limits.answerTime
         let shares = AnswerShares(limits, within: memory)
         let each = Memory.Limits(
-            answersPerSession: limits.answersPerConnection, bytesPerSession: limits.answerBytesPerConnection,
+            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
             time: limits.answerTime.nanoseconds)
         parts = (0..<reactors).map { _ in Part(each, shares) }
     }
 
-    private func part(_ session: SessionName) -> Part { parts[names.reactor(of: session)] }
+    private func part(_ connection: ConnectionName) -> Part { parts[names.reactor(of: connection)] }
 
     func begin(
         _ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall, at now: UInt64
     ) -> Memory.Outcome? {
-        part(name.session).memory.withLock { $0.begin(name, request, call, at: now) }
+        part(name.connection).memory.withLock { $0.begin(name, request, call, at: now) }
     }
 
     func join(
         _ name: Memory.Name, _ request: Memory.Request, _ call: WaitingCall, at now: UInt64
     ) -> Memory.Outcome? {
-        part(name.session).memory.withLock { $0.join(name, request, call, at: now) }
+        part(name.connection).memory.withLock { $0.join(name, request, call, at: now) }
     }
 
     func end(_ name: Memory.Name, _ answer: Memory.Answer, at now: UInt64) -> [WaitingCall] {
-        part(name.session).memory.withLock { $0.end(name, answer, at: now) }
+        part(name.connection).memory.withLock { $0.end(name, answer, at: now) }
     }
 
-    func close(_ session: SessionName) { part(session).memory.withLock { $0.close(session) } }
+    func close(_ connection: ConnectionName) { part(connection).memory.withLock { $0.close(connection) } }
 
     /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing
     /// left.
@@ -67,6 +67,6 @@ final class RememberedAnswers: Sendable {
 
 /// A call over a connection that waits for the answer of an `@Idempotent` method.
 struct WaitingCall: Sendable {
-    let session: Session
+    let connection: ServerConnection
     let call: RunningCall
 }

@@ -28,10 +28,10 @@ extension TrebuchetServer {
         for shard in shards {
             let part = await shard.reactor.perform {
                 var part = ServerCounters()
-                part.connections = shard.sessions.count
-                for session in shard.sessions.values {
-                    part.callsUnderWay += session.running.count
-                    part.streams += session.streams.count + session.beginning.count
+                part.connections = shard.connections.count
+                for connection in shard.connections.values {
+                    part.callsUnderWay += connection.running.count
+                    part.streams += connection.streams.count + connection.beginning.count
                 }
                 part.callsWaiting = shard.waitingCount
                 part.nodes = shard.states.nodeCount

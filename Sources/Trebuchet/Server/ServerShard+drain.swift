@@ -18,24 +18,24 @@ extension ServerShard {
     /// Ends all connections where they are, and writes no more states.
     func cut() {
         states.writer?.abandon()
-        for session in sessions.values {
-            session.link.abort()
-            session.linkDidClose()
+        for connection in connections.values {
+            connection.link.abort()
+            connection.linkDidClose()
         }
     }
 
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
         let deadline = reactor.now &+ limit.nanoseconds
         // Half of the time for telling them: the last ones' calls get the other half.
-        let plan = DrainPlan(clients: sessions.count, within: limit / 2)
-        inBatches(plan) { session in
-            session.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
+        let plan = DrainPlan(clients: connections.count, within: limit / 2)
+        inBatches(plan) { connection in
+            connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
             // What a client sent before it knew is done too; what it sends later is refused.
             let heard = min(deadline, self.reactor.now &+ Self.hearing.nanoseconds)
-            self.wait(until: heard, { !self.sessions.values.contains(where: \.isLeaving) }) {
-                for session in self.sessions.values { session.dismiss() }
-                self.wait(until: deadline, { self.sessions.values.allSatisfy(\.running.isEmpty) }) {
+            self.wait(until: heard, { !self.connections.values.contains(where: \.isLeaving) }) {
+                for connection in self.connections.values { connection.dismiss() }
+                self.wait(until: deadline, { self.connections.values.allSatisfy(\.running.isEmpty) }) {
                     self.close(done)
                 }
             }
@@ -43,23 +43,23 @@ extension ServerShard {
     }
 
     private func close(_ done: @escaping () -> Void) {
-        inBatches(DrainPlan(clients: sessions.count, within: Self.closing)) { session in
-            session.close(.goingAway, reason: "server is shutting down")
+        inBatches(DrainPlan(clients: connections.count, within: Self.closing)) { connection in
+            connection.close(.goingAway, reason: "server is shutting down")
         } done: {
             let deadline = self.reactor.now &+ Self.closing.nanoseconds
-            self.wait(until: deadline, { self.sessions.isEmpty }, done)
+            self.wait(until: deadline, { self.connections.isEmpty }, done)
         }
     }
 
-    /// Does something with all sessions that are there now, one batch in each interval, as far as they are still there.
-    private func inBatches(_ plan: DrainPlan, _ body: @escaping (Session) -> Void, done: @escaping () -> Void) {
-        next(Array(sessions.values)[...], plan.batch, body, done)
+    /// Does something with all connections that are there now, one batch in each interval, as far as they are still there.
+    private func inBatches(_ plan: DrainPlan, _ body: @escaping (ServerConnection) -> Void, done: @escaping () -> Void) {
+        next(Array(connections.values)[...], plan.batch, body, done)
     }
 
     private func next(
-        _ rest: ArraySlice<Session>, _ batch: Int, _ body: @escaping (Session) -> Void, _ done: @escaping () -> Void
+        _ rest: ArraySlice<ServerConnection>, _ batch: Int, _ body: @escaping (ServerConnection) -> Void, _ done: @escaping () -> Void
     ) {
-        for session in rest.prefix(batch) where sessions[session.name.number] != nil { body(session) }
+        for connection in rest.prefix(batch) where connections[connection.name.number] != nil { body(connection) }
         let rest = rest.dropFirst(batch)
         guard !rest.isEmpty else { return done() }
         reactor.schedule(after: DrainPlan.interval) { self.next(rest, batch, body, done) }

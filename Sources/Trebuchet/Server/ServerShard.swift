@@ -3,12 +3,12 @@ internal import Networking
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// What a server keeps on one reactor: its sessions there, the actors they have called, and the memory that every call
+/// What a server keeps on one reactor: its connections there, the actors they have called, and the memory that every call
 /// uses in turn.
 ///
 /// `@unchecked Sendable`: touched on its reactor alone.
 final class ServerShard: @unchecked Sendable {
-    let states: ReactorShard
+    let states: SystemShard
     let reactor: Reactor
     let parts: ServerParts
     var willForgetAnswers = false
@@ -22,7 +22,7 @@ final class ServerShard: @unchecked Sendable {
     /// The result of the call that is being handled.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// By the numbers of their names.
-    private(set) var sessions: [UInt64: Session] = [:]
+    private(set) var connections: [UInt64: ServerConnection] = [:]
 
     /// The shards of the same server on all reactors, this one among them, until the server has shut down. Set before it
     /// listens.
@@ -39,7 +39,7 @@ final class ServerShard: @unchecked Sendable {
     private var held: [ActorName: ActorRecord] = [:]
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
-    /// Answers of repeated calls that wait for streams, by the numbers of their sessions.
+    /// Answers of repeated calls that wait for streams, by the numbers of their connections.
     var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
@@ -51,7 +51,7 @@ final class ServerShard: @unchecked Sendable {
     var outgoing: [(reactor: Reactor, answers: [@Sendable () -> Void])] = []
     var hasOutgoing = false
 
-    init(states: ReactorShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
+    init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
         self.index = index
         self.parts = parts
         self.states = states
@@ -71,16 +71,16 @@ final class ServerShard: @unchecked Sendable {
     var answers: RememberedAnswers { parts.answers }
 
     /// The shard of the same server on another reactor.
-    func sibling(on states: ReactorShard) -> ServerShard? { siblings.first { $0.states === states } }
+    func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
 
-    func add(_ session: Session) { sessions[session.name.number] = session }
-    func remove(_ session: Session) {
-        sessions[session.name.number] = nil
-        streamsMayShow(session)
+    func add(_ connection: ServerConnection) { connections[connection.name.number] = connection }
+    func remove(_ connection: ServerConnection) {
+        connections[connection.name.number] = nil
+        streamsMayShow(connection)
     }
 
     /// For a connection that is to live on this reactor; from anywhere.
-    func newSessionName() -> SessionName { answers.names.next(onReactor: index) }
+    func newConnectionName() -> ConnectionName { answers.names.next(onReactor: index) }
 
     /// The server has shut down, or is gone: what its parts know of each other is forgotten, so that they can be freed.
     func takeApart() {

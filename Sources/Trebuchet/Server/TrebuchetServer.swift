@@ -272,7 +272,7 @@ public final class TrebuchetServer: Sendable {
             hasTakenStore = try claim?.take() ?? false
             let pages = Pages(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
-            let listener = try WebSocketSessions.listen(
+            let listener = try WebSocketConnections.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
@@ -453,7 +453,7 @@ public final class TrebuchetServer: Sendable {
     public var connectionCount: Int {
         get async {
             var count = 0
-            for shard in shards { count += await shard.reactor.perform { shard.sessions.count } }
+            for shard in shards { count += await shard.reactor.perform { shard.connections.count } }
             return count
         }
     }

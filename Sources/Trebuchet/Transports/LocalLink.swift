@@ -7,25 +7,25 @@ internal import WebSockets
 
 /// The two ends of a connection inside this process. The messages are those of a socket.
 ///
-/// `@unchecked Sendable`: `session` is used on the server's reactor alone, `isClosed` and the receiver on the client's loop.
+/// `@unchecked Sendable`: `connection` is used on the server's reactor alone, `isClosed` and the receiver on the client's loop.
 final class LocalConnection: @unchecked Sendable {
     private static let highWatermark = 256 << 10
 
     private let serverReactor: Reactor
-    private let name: SessionName
-    /// The session's name as it stands in messages.
+    private let name: ConnectionName
+    /// The connection's name as it stands in messages.
     fileprivate let sessionText: String
     private let clientLoop: any EventLoop
     /// Bytes on their way to the client.
     private let pending = Atomic<Int>(0)
-    private var session: Session?
+    private var connection: ServerConnection?
     private let receiver: ConnectionReceiver
     private var isClosed = false
     private let largestMessage: Int
 
     init(_ shard: ServerShard, _ receiver: ConnectionReceiver, largestMessage: Int) {
         self.largestMessage = largestMessage
-        name = shard.newSessionName()
+        name = shard.newConnectionName()
         sessionText = shard.answers.names.text(name)
         serverReactor = shard.reactor
         clientLoop = receiver.loop
@@ -34,7 +34,7 @@ final class LocalConnection: @unchecked Sendable {
 
     /// On the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
-        session = Session(
+        connection = ServerConnection(
             ServerEnd(self), name: name, shard: shard, caller: caller,
             largestMessage: largestMessage)
     }
@@ -43,12 +43,12 @@ final class LocalConnection: @unchecked Sendable {
 
     /// On the server's reactor.
     fileprivate func abort() {
-        session = nil
+        connection = nil
         close("the server has ended the connection")
     }
 
     fileprivate func sendToServer(_ message: [UInt8]) {
-        serverReactor.execute { message.withUnsafeBytes { self.session?.receive($0) } }
+        serverReactor.execute { message.withUnsafeBytes { self.connection?.receive($0) } }
     }
 
     fileprivate func sendToClient(_ message: [UInt8]) {
@@ -58,22 +58,22 @@ final class LocalConnection: @unchecked Sendable {
             let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
             // The mark was crossed downwards by this message.
             if after <= Self.highWatermark, after + message.count > Self.highWatermark {
-                self.serverReactor.execute { self.session?.linkDidBecomeWritable() }
+                self.serverReactor.execute { self.connection?.linkDidBecomeWritable() }
             }
         }
     }
 
     /// There and back, behind what is on the way.
     fileprivate func askWhetherHeard() {
-        clientLoop.execute { self.serverReactor.execute { self.session?.linkDidHear() } }
+        clientLoop.execute { self.serverReactor.execute { self.connection?.linkDidHear() } }
     }
 
     fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
 
     fileprivate func close(_ reason: String) {
         serverReactor.execute {
-            self.session?.linkDidClose()
-            self.session = nil
+            self.connection?.linkDidClose()
+            self.connection = nil
         }
         clientLoop.execute {
             guard !self.isClosed else { return }

@@ -32,7 +32,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Nil once the server or client of the system is gone: a coder holds the system.
     private let coders = Mutex<[ValueCoder]?>([])
     /// Set once, before the system is handed out.
-    private nonisolated(unsafe) var builtShards: [ReactorShard] = []
+    private nonisolated(unsafe) var builtShards: [SystemShard] = []
     /// Its records hold actors, and those hold the system.
     private nonisolated(unsafe) weak var heldHost: (any ActorHost)?
     private nonisolated(unsafe) weak var heldServer: (any RemoteServer)?
@@ -41,7 +41,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// A system whose actors live on these loops.
     package init(loops: [any EventLoop]) {
-        builtShards = loops.map { ReactorShard($0, userInfo: userInfo) }
+        builtShards = loops.map { SystemShard($0, userInfo: userInfo) }
     }
 
     package func serve(_ host: any ActorHost, as number: UInt64) {
@@ -75,12 +75,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         return TrebuchetError(.unavailable, text)
     }
 
-    package var shards: [ReactorShard] { builtShards }
+    package var shards: [SystemShard] { builtShards }
 
     /// What decoders need to make references of actors' names.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
 
-    package func shard(of reactor: (any EventLoop)?) -> ReactorShard? {
+    package func shard(of reactor: (any EventLoop)?) -> SystemShard? {
         guard let reactor else { return nil }
         return builtShards.first { $0.reactor === reactor }
     }
@@ -184,7 +184,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent` or an executor of its own, whatever its
     /// name says.
-    func home<A: TrebuchetActor>(of actor: A) -> ReactorShard? {
+    func home<A: TrebuchetActor>(of actor: A) -> SystemShard? {
         guard A.dispatch.executor == .reactor, let shard = shard(of: actor.id.home),
             Self.isSame(actor.unownedExecutor, shard.reactor.asUnownedSerialExecutor())
         else { return nil }

@@ -14,7 +14,7 @@ package class ActorRecord: @unchecked Sendable {
     package let name: String
     package let type: ActorType
     /// The shard of the reactor that the actor lives on; nil when it runs elsewhere.
-    package let home: ReactorShard?
+    package let home: SystemShard?
     package let life: ActorLife
     /// Set when the actor has states that are kept in a store: then answers wait until they are written.
     package final let persisted: PersistedStates?
@@ -27,7 +27,7 @@ package class ActorRecord: @unchecked Sendable {
     package final var stake: AnyObject?
 
     init(
-        name: String, type: ActorType, home: ReactorShard?, life: ActorLife, exposed: AnyObject?,
+        name: String, type: ActorType, home: SystemShard?, life: ActorLife, exposed: AnyObject?,
         persisted: PersistedStates? = nil
     ) {
         self.name = name

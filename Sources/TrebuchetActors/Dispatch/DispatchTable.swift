@@ -85,7 +85,7 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     /// Whether it is a state, of which the newest value counts; else events, of which each does.
     let isState: Bool
     /// The source of the versions, with the reactor that the actor lives on.
-    let source: @Sendable (isolated A, ReactorShard?) -> any AnyStateSource
+    let source: @Sendable (isolated A, SystemShard?) -> any AnyStateSource
     /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
     let existing: @Sendable (isolated A) -> (any AnyStateSource)?
     /// Set for a state that is kept in the server's store.

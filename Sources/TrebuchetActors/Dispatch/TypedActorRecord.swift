@@ -11,7 +11,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private weak var referred: A?
 
     init(
-        _ actor: A, name: String, home: ReactorShard?, life: ActorLife, holding: Bool, persisted: PersistedStates?
+        _ actor: A, name: String, home: SystemShard?, life: ActorLife, holding: Bool, persisted: PersistedStates?
     ) {
         held = holding ? actor : nil
         referred = holding ? nil : actor

@@ -40,7 +40,7 @@ package final class PersistedStates: @unchecked Sendable {
 
     /// The name that the actor is exposed under.
     package let name: String
-    let home: ReactorShard
+    let home: SystemShard
     private let writer: StateWriter
     private var states: [State] = []
     private var next = Held()
@@ -51,7 +51,7 @@ package final class PersistedStates: @unchecked Sendable {
     private var isQueued = false
     private var isRetired = false
 
-    init(name: String, home: ReactorShard, writer: StateWriter) {
+    init(name: String, home: SystemShard, writer: StateWriter) {
         self.name = name
         self.home = home
         self.writer = writer

@@ -49,7 +49,7 @@ extension StateCell where Value: Codable & Sendable {
     }
 
     /// The source, made at the first use.
-    func source(home: ReactorShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
+    func source(home: SystemShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
         if let existing { return existing }
         let made = StateSource(version: version, home: home, delivery: delivery, access: access())
         source = made

@@ -18,7 +18,7 @@ package final class StateNode: @unchecked Sendable {
     }
 
     package let source: any AnyStateSource
-    let shard: ReactorShard
+    let shard: SystemShard
     var latest: StateUpdate?
     /// The last whole value that the source has sent for those who asked, until all have been written to.
     var whole: StateUpdate?
@@ -52,7 +52,7 @@ package final class StateNode: @unchecked Sendable {
     /// Set when the source has nothing more to say.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ source: any AnyStateSource, shard: ReactorShard) {
+    init(_ source: any AnyStateSource, shard: SystemShard) {
         self.source = source
         // A view of a state does not keep what it has shown.
         if source.asksForFirst { backlog = source.ordering.map { Backlog(limit: $0.buffer, position: 0) } }

@@ -11,7 +11,7 @@ package protocol AnyStateSource: AnyObject, Sendable {
     /// Set when nothing may be left out.
     var ordering: StreamOrdering? { get }
     /// The reactor that the state's actor lives on; nil when it runs on the global pool.
-    var home: ReactorShard? { get }
+    var home: SystemShard? { get }
     /// The identity of the source that the changes come from: another one's, of a view of it.
     var root: ObjectIdentifier { get }
     /// Whether subscribers on its own reactor wait for a version that others have.
@@ -56,7 +56,7 @@ extension AnyStateSource {
 final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
     var access: StateAccess<Value>
-    let home: ReactorShard?
+    let home: SystemShard?
     let nodes = Mutex<[StateNode]>([])
     let filters = FilterList()
     let ordering: StreamOrdering?
@@ -86,7 +86,7 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
     private static var smallestPatched: Int { 128 }
     private var isMarked = false
 
-    init(version: UInt64, home: ReactorShard?, delivery: StreamDelivery = .latest, access: StateAccess<Value>) {
+    init(version: UInt64, home: SystemShard?, delivery: StreamDelivery = .latest, access: StateAccess<Value>) {
         var access = access
         if case .every(let buffer) = delivery {
             ordering = StreamOrdering(buffer: max(1, buffer), isEvents: false)
@@ -180,14 +180,14 @@ final class StateSource<Value: Codable & Sendable>: NotedSource, FilterableSourc
         guard !nodes.isEmpty || isKept else {
             published = version
             feeding(filters)?()
-            return ReactorShard.leastEagerBytes
+            return SystemShard.leastEagerBytes
         }
         let event = update(of: value)
         for node in nodes { node.send(event) }
         // After the others' update, whose text they use.
         feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
-        return max(update.byteCount, ReactorShard.leastEagerBytes)
+        return max(update.byteCount, SystemShard.leastEagerBytes)
     }
 
     func attach(_ node: StateNode) {

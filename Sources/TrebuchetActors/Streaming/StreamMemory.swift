@@ -11,16 +11,16 @@ final class StreamMemory: Sendable {
     /// From now on, for so long at least. From anywhere.
     ///
     /// - Parameter home: of the actor; nil for one that lives on no reactor.
-    func keep(for time: Duration, on home: ReactorShard?) { keep(for: time, at: Self.now(on: home)) }
+    func keep(for time: Duration, on home: SystemShard?) { keep(for: time, at: Self.now(on: home)) }
 
     func keep(for time: Duration, at now: UInt64) { until.max(now &+ time.nanoseconds, ordering: .relaxed) }
 
     /// Most sources never had such a subscriber, and ask for no time.
-    func isKept(on home: ReactorShard?) -> Bool {
+    func isKept(on home: SystemShard?) -> Bool {
         until.load(ordering: .relaxed) > 0 && isKept(at: Self.now(on: home))
     }
 
-    private static func now(on home: ReactorShard?) -> UInt64 { home?.reactor.now ?? MonotonicClock.now }
+    private static func now(on home: SystemShard?) -> UInt64 { home?.reactor.now ?? MonotonicClock.now }
 
     func isKept(at now: UInt64) -> Bool { now < until.load(ordering: .relaxed) }
 }

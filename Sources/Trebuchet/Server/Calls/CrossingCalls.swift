@@ -2,7 +2,7 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 
-/// The calls of one session to actors of another reactor. Over there they run in their order, for a share of each turn, as if the
+/// The calls of one connection to actors of another reactor. Over there they run in their order, for a share of each turn, as if the
 /// connection was that reactor's own: however long they take, others wait for a share of them and not for all.
 ///
 /// `@unchecked Sendable`: touched on `reactor` alone, apart from `unread`, which is atomic, and `untaken`.
@@ -18,7 +18,7 @@ final class CrossingCalls: InLine, @unchecked Sendable {
     /// Of calls of which nothing is known yet, the first may be long ones.
     private var stride = 1
     private let unread = Atomic<Int>(0)
-    /// Of these, what has come to the session. On the session's reactor.
+    /// Of these, what has come to the connection. On the connection's reactor.
     var untaken = 0
 
     init(on reactor: Reactor) { self.reactor = reactor }
@@ -51,7 +51,7 @@ final class CrossingCalls: InLine, @unchecked Sendable {
     /// An answer is on its way.
     func note(_ bytes: Int) { unread.add(bytes, ordering: .relaxed) }
 
-    /// The client takes what has come. On the session's reactor.
+    /// The client takes what has come. On the connection's reactor.
     func take() {
         guard untaken > 0 else { return }
         let rest = unread.subtract(untaken, ordering: .relaxed).newValue

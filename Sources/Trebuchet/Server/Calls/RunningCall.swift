@@ -5,11 +5,11 @@ internal import Transports
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the session's reactor alone, `crossing` is set before the call goes to
+/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing` is set before the call goes to
 /// another one, and so is `run`; the rest is constant.
 final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
-    /// By the clock of its session's reactor, in nanoseconds.
+    /// By the clock of its connection's reactor, in nanoseconds.
     let deadline: UInt64
     /// How far that is ahead of the monotonic clock.
     private let timeAhead: UInt64
@@ -54,7 +54,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     struct RepeatedCall {
         let actor: ActorName
         /// Nil for an actor that is not there, or lives on no reactor.
-        let home: ReactorShard?
+        let home: SystemShard?
     }
 
     func run(in task: Task<Void, Never>) { self.task.fill(task) }
@@ -72,7 +72,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         return true
     }
 
-    /// On the session's reactor.
+    /// On the connection's reactor.
     func cancel() {
         timer?.cancel()
         stopWaiting()

@@ -51,7 +51,7 @@ extension ServerShard {
     /// Runs `answer` on this reactor, from another one or from a thread of the pool.
     ///
     /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
-    func deliver(from home: ReactorShard?, _ answer: @escaping @Sendable () -> Void) {
+    func deliver(from home: SystemShard?, _ answer: @escaping @Sendable () -> Void) {
         // Nothing of this shard may be looked at there.
         guard let home, home.reactor.isCurrent, let there = home.serverShard else { return reactor.execute(answer) }
         there.add(answer, for: reactor)

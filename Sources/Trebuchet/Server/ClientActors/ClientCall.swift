@@ -6,7 +6,7 @@ internal import TrebuchetWire
 /// A call of the server's to an actor that lives in a client.
 ///
 /// `@unchecked Sendable`: filled before it is handed to the reactor of its `HostingClient`, and touched there alone; `isCancelled` is
-/// atomic, and `wasSent` is set on the reactor of `session` before that tells of the session's end.
+/// atomic, and `wasSent` is set on the reactor of `connection` before that tells of the connection's end.
 final class ClientCall: @unchecked Sendable {
     let number: UInt64
     let actor: String
@@ -19,7 +19,7 @@ final class ClientCall: @unchecked Sendable {
     /// Set when the caller's task is cancelled, which may be before the call is started.
     let isCancelled = Atomic<Bool>(false)
     /// The connection that it goes over; nil while it waits for one.
-    var session: HostingSession?
+    var connection: HostingConnection?
     /// Whether the client may have seen it.
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?

@@ -36,7 +36,7 @@ final class HostingClient: @unchecked Sendable {
     private let lastNumber = Atomic<UInt64>(0)
     private let shares: ClientCallShares
     /// The connection of now.
-    private var session: HostingSession?
+    private var connection: HostingConnection?
     /// Whether that takes no calls at the moment.
     private var isFull = false
     private var attached = 0
@@ -145,13 +145,13 @@ final class HostingClient: @unchecked Sendable {
 
     /// Sends the calls that wait, as far as the connection takes them.
     private func sendWaiting() {
-        guard let session, !isFull, !waiting.isEmpty else { return }
+        guard let connection, !isFull, !waiting.isEmpty else { return }
         var sent = 0
         // A call that does not fit, or fills the connection, is told of while it is sent.
         while !isFull, sent < waiting.count {
             if let call = calls[waiting[sent]] {
-                call.session = session
-                session.reactor.run { session.send(call) }
+                call.connection = connection
+                connection.reactor.run { connection.send(call) }
             }
             sent += 1
         }
@@ -168,8 +168,8 @@ final class HostingClient: @unchecked Sendable {
     /// Ends a call for which nobody waits any more.
     private func giveUp(_ number: UInt64, _ error: any Error) {
         guard let call = calls[number] else { return }
-        if let session = call.session {
-            session.reactor.run { session.cancel(number) }
+        if let connection = call.connection {
+            connection.reactor.run { connection.cancel(number) }
         } else {
             waiting.removeAll { $0 == number }
         }
@@ -200,51 +200,51 @@ final class HostingClient: @unchecked Sendable {
 
     private func lateness(of call: ClientCall) -> String {
         let limit = call.isLimit ? " (\(limits.clientCallTimeout), ServerLimits.clientCallTimeout)" : ""
-        if call.session != nil { return "\(call.target) was not answered by the client before its deadline\(limit)" }
-        let reason = session == nil ? "the client is away" : "the client takes no more calls"
+        if call.connection != nil { return "\(call.target) was not answered by the client before its deadline\(limit)" }
+        let reason = connection == nil ? "the client is away" : "the client takes no more calls"
         return "\(call.target) was not sent before its deadline\(limit): \(reason)"
     }
 
     // MARK: Connections
 
     /// The client has a connection, in the place of the one that it may have had.
-    func attach(_ session: HostingSession) {
+    func attach(_ connection: HostingConnection) {
         attached += 1
         guard !hasEnded else { return }
         grace?.cancel()
         grace = nil
-        let old = self.session
-        self.session = session
+        let old = self.connection
+        self.connection = connection
         isFull = false
         sendWaiting()
         if let old { old.reactor.run { old.end() } }
     }
 
     /// The connection takes no calls until `resume`.
-    func hold(_ session: HostingSession) {
-        if session === self.session { isFull = true }
+    func hold(_ connection: HostingConnection) {
+        if connection === self.connection { isFull = true }
     }
 
-    func resume(_ session: HostingSession) {
-        guard session === self.session else { return }
+    func resume(_ connection: HostingConnection) {
+        guard connection === self.connection else { return }
         isFull = false
         sendWaiting()
     }
 
     /// A connection has gone: what was sent over it and not answered will not be any more.
-    func lost(_ lost: HostingSession) {
+    func lost(_ lost: HostingConnection) {
         var unsent: [UInt64] = []
-        for (number, call) in calls where call.session === lost {
+        for (number, call) in calls where call.connection === lost {
             if call.wasSent {
                 finish(number, .failure(unknown(call, "the connection to the client broke")))
             } else {
-                call.session = nil
+                call.connection = nil
                 unsent.append(number)
             }
         }
         if !unsent.isEmpty { waiting = (waiting + unsent).sorted() }
-        guard lost === session else { return sendWaiting() }
-        session = nil
+        guard lost === connection else { return sendWaiting() }
+        connection = nil
         guard referenceCount > 0 else { return endIfUnused() }
         beginGrace()
     }
@@ -263,7 +263,7 @@ final class HostingClient: @unchecked Sendable {
     // MARK: The end
 
     private func endIfUnused() {
-        guard session == nil, referenceCount == 0 else { return }
+        guard connection == nil, referenceCount == 0 else { return }
         endUnlessOnItsWay("is away")
     }
 
@@ -301,6 +301,6 @@ final class HostingClient: @unchecked Sendable {
         for (number, call) in calls {
             finish(number, .failure(call.wasSent ? unknown(call, error.message) : error))
         }
-        session = nil
+        connection = nil
     }
 }

@@ -9,10 +9,10 @@ internal import WebSockets
     internal import Foundation
 #endif
 
-/// Stands between a session and the link of a client that speaks version 1 or 2. The session speaks version 3 with it, and knows nothing
+/// Stands between a connection and the link of a client that speaks version 1 or 2. The connection speaks version 3 with it, and knows nothing
 /// else but that dates are to be written in whole seconds.
 ///
-/// `@unchecked Sendable`: everything runs on the session's reactor.
+/// `@unchecked Sendable`: everything runs on the connection's reactor.
 final class LegacyLink: MessageLink, @unchecked Sendable {
     /// Existing clients close on a frame over 16 KiB.
     static let fragmentBytes = 8 << 10
@@ -22,15 +22,15 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
 
     init(over link: any MessageLink) { self.link = link }
 
-    /// Hands a message of the client to its session.
-    func receive(_ message: UnsafeRawBufferPointer, for session: Session) {
+    /// Hands a message of the client to its connection.
+    func receive(_ message: UnsafeRawBufferPointer, for connection: ServerConnection) {
         var translated = ByteBuffer(capacity: message.count)
         do throws(EnvelopeError) {
             try translator.incoming(message, into: &translated)
         } catch {
-            return session.refuse(error)
+            return connection.refuse(error)
         }
-        session.receive(translated.bytes)
+        connection.receive(translated.bytes)
     }
 
     // MARK: Sizes

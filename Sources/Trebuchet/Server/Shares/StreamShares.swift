@@ -1,4 +1,4 @@
-/// How many streams a session has, those that are being begun among them. On its reactor.
+/// How many streams a connection has, those that are being begun among them. On its reactor.
 struct StreamUse {
     var streams: Int32 = 0
     /// Of these, with a filter.
@@ -7,14 +7,14 @@ struct StreamUse {
 
 /// The place of a stream in the shares until it has begun; given back when that does not come to pass.
 ///
-/// `@unchecked Sendable`: `isHandedOver` is touched on the session's reactor, and then when nobody else has it any more.
+/// `@unchecked Sendable`: `isHandedOver` is touched on the connection's reactor, and then when nobody else has it any more.
 final class StreamStake: @unchecked Sendable {
     let isFiltered: Bool
-    private let session: Session
+    private let connection: ServerConnection
     private var isHandedOver = false
 
-    fileprivate init(_ session: Session, isFiltered: Bool) {
-        self.session = session
+    fileprivate init(_ connection: ServerConnection, isFiltered: Bool) {
+        self.connection = connection
         self.isFiltered = isFiltered
     }
 
@@ -23,13 +23,13 @@ final class StreamStake: @unchecked Sendable {
 
     deinit {
         guard !isHandedOver else { return }
-        let (session, isFiltered) = (session, isFiltered)
-        session.shard.reactor.run { session.giveBackStream(isFiltered: isFiltered) }
+        let (connection, isFiltered) = (connection, isFiltered)
+        connection.shard.reactor.run { connection.giveBackStream(isFiltered: isFiltered) }
     }
 }
 
 /// A stream counts for its connection here, where that costs no memory, and for all others in the book.
-extension Session {
+extension ServerConnection {
     /// Throws when there is no room.
     func stake(filtered: Bool) throws(TrebuchetError) -> StreamStake {
         guard !isDraining else {

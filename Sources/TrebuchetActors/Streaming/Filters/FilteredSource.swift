@@ -60,7 +60,7 @@ package final class FilteredSource: AnyStateSource, Sendable {
     package var asksForFirst: Bool { true }
     /// Of a state that leaves nothing out too, a filter gives the newest.
     package var ordering: StreamOrdering? { isWhole ? base.ordering : nil }
-    package var home: ReactorShard? { base.home }
+    package var home: SystemShard? { base.home }
     package var subscriberCount: Int { base.subscriberCount }
     package var encodeCount: Int { base.encodeCount }
     package var nodeCount: Int { state.withLock { $0.nodes.count } }

@@ -16,7 +16,7 @@ public final class EventSender<Event: Codable & Sendable> {
     public func send(_ event: Event) { source?.send(event) }
 
     /// The source, made at the first use.
-    func source(home: ReactorShard?) -> EventSource<Event> {
+    func source(home: SystemShard?) -> EventSource<Event> {
         if let source { return source }
         let made = EventSource<Event>(buffer: buffer, home: home)
         source = made

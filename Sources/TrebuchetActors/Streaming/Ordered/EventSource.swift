@@ -17,7 +17,7 @@ package protocol PositionedSource: AnyStateSource {
 /// a lock.
 final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked Sendable {
     let epoch = StreamEpoch.make()
-    let home: ReactorShard?
+    let home: SystemShard?
     let ordering: StreamOrdering?
     private let nodes = Mutex<[StateNode]>([])
     private let subscribers = Atomic<Int>(0)
@@ -29,7 +29,7 @@ final class EventSource<Event: Codable & Sendable>: PositionedSource, @unchecked
     /// Readers in this process.
     private var local: EventRelay<Event>?
 
-    init(buffer: Int, home: ReactorShard?) {
+    init(buffer: Int, home: SystemShard?) {
         self.home = home
         ordering = StreamOrdering(buffer: buffer, isEvents: true)
         backlog = Backlog(limit: buffer, position: 0)

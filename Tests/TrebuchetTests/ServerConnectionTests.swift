@@ -11,10 +11,10 @@ import WebSockets
 @testable import TrebuchetClient
 
 /// What a server answers over a connection that notes it, by a clock that the test turns.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct SessionTests {
+@Suite(.timeLimit(.minutes(1)), .serialized) struct ServerConnectionTests {
     /// Notes what is sent.
     ///
-    /// `@unchecked Sendable`: used on the session's reactor alone.
+    /// `@unchecked Sendable`: used on the connection's reactor alone.
     private final class Link: MessageLink, @unchecked Sendable {
         var texts: [String] = []
         var isWritable = true
@@ -47,10 +47,10 @@ import WebSockets
         let clock = TestClock()
         let server: TrebuchetServer
         let link = Link()
-        let session: Session
+        let connection: ServerConnection
         private let legacy: LegacyLink?
         let journal = Journal()
-        private var reactor: Reactor { session.shard.reactor }
+        private var reactor: Reactor { connection.shard.reactor }
 
         init(
             _ change: (inout ServerLimits) -> Void = { _ in }, isLegacy: Bool = false, largestMessage: Int = .max
@@ -62,18 +62,18 @@ import WebSockets
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
             let (shard, link) = (server.shards[0], link)
-            (session, legacy) = await shard.reactor.perform {
+            (connection, legacy) = await shard.reactor.perform {
                 let legacy = isLegacy ? LegacyLink(over: link) : nil
-                let session = Session(
-                    legacy ?? link, name: shard.newSessionName(), shard: shard, largestMessage: largestMessage,
+                let connection = ServerConnection(
+                    legacy ?? link, name: shard.newConnectionName(), shard: shard, largestMessage: largestMessage,
                     dates: isLegacy ? .wholeSeconds : .milliseconds)
-                return (session, legacy)
+                return (connection, legacy)
             }
         }
 
-        func on<Result: Sendable>(_ body: @escaping @Sendable (Session) -> Result) async -> Result {
-            let session = session
-            let result = await reactor.perform { body(session) }
+        func on<Result: Sendable>(_ body: @escaping @Sendable (ServerConnection) -> Result) async -> Result {
+            let connection = connection
+            let result = await reactor.perform { body(connection) }
             await reactor.perform {}
             return result
         }
@@ -81,10 +81,10 @@ import WebSockets
         /// Sends a message; what is said to it at once.
         @discardableResult
         func receive(_ text: String) async -> [String] {
-            await on { [self] session in
+            await on { [self] connection in
                 link.texts = []
                 Array(text.utf8).withUnsafeBytes { bytes in
-                    if let legacy { legacy.receive(bytes, for: session) } else { session.receive(bytes) }
+                    if let legacy { legacy.receive(bytes, for: connection) } else { connection.receive(bytes) }
                 }
                 return link.texts
             }
@@ -263,13 +263,13 @@ import WebSockets
         _ = await rig.observe(2)
         #expect(await eventually { await rig.on { $0.streams.count } == 1 })
         #expect(await rig.server.connectionCount == 1)
-        await rig.on { session in
-            session.linkDidClose()
-            session.linkDidClose()
+        await rig.on { connection in
+            connection.linkDidClose()
+            connection.linkDidClose()
         }
         await rig.journal.wait(for: "a was cancelled")
         #expect(await rig.on { !$0.isOpen && $0.running.isEmpty && $0.streams.isEmpty && $0.load.count == 0 })
-        #expect(await rig.on { $0.shard.sessions.count } == 0)
+        #expect(await rig.on { $0.shard.connections.count } == 0)
         #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
         #expect(await rig.call(3, "calculator", "same(_:)", "4") == [], "nothing reaches anybody")
     }
@@ -406,10 +406,10 @@ import WebSockets
         _ = await rig.observe(1)
         #expect(await rig.waitFor(#""type":"streamData""#))
         let link = rig.link
-        await rig.on { session in
+        await rig.on { connection in
             link.texts = []
-            session.drain(reconnectAfterMilliseconds: 250)
-            session.drain(reconnectAfterMilliseconds: 9)
+            connection.drain(reconnectAfterMilliseconds: 250)
+            connection.drain(reconnectAfterMilliseconds: 9)
         }
         let texts = await rig.texts
         #expect(texts.count == 2)
@@ -431,9 +431,9 @@ import WebSockets
     @Test("a client of an older version is told nothing, but what it had sent is waited for")
     func drainedOld() async {
         let rig = await Rig(isLegacy: true)
-        await rig.on { session in
-            session.linkDidHear()
-            session.drain(reconnectAfterMilliseconds: 250)
+        await rig.on { connection in
+            connection.linkDidHear()
+            connection.drain(reconnectAfterMilliseconds: 250)
         }
         #expect(await rig.texts == [])
         #expect(await rig.events == ["asked"])

@@ -5,7 +5,7 @@ internal import TrebuchetWire
 
 /// Calls of `@Idempotent` methods whose answers are kept. They run at most once: the connection that they came over may end,
 /// they go on, and the client gets the answer over the next one.
-extension Session {
+extension ServerConnection {
     // MARK: The first time
 
     /// Calls an `@Idempotent` method for a client that may ask again. It may be called, and has what the method takes.
@@ -18,12 +18,12 @@ extension Session {
         _ name: RememberedAnswers.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
         _ message: borrowing Message, _ call: RunningCall
     ) {
-        let isRepeat = name.session != self.name
+        let isRepeat = name.connection != self.name
         if !isRepeat { remembers = true }
         // It outlives the connection, and holds no bytes of it.
         let run = RunningCall(of: call)
         call.run = run
-        let waiting = WaitingCall(session: self, call: call)
+        let waiting = WaitingCall(connection: self, call: call)
         let shard = shard
         let now = shard.reactor.now
         if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting, at: now) {
@@ -51,26 +51,26 @@ extension Session {
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
         guard let name = callName(message) else { return }
-        guard name.session != self.name else { return repeatCall(name, message) }
+        guard name.connection != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It ends here too before anything else, so that what is still under way over
         // it is never read: who has not come by then will not.
         let principal = caller?.principal?.id
-        let index = shard.answers.names.reactor(of: name.session)
+        let index = shard.answers.names.reactor(of: name.connection)
         guard index < shard.siblings.count else { return }
         let old = shard.siblings[index]
         if old === shard {
-            old.end(name.session, of: principal)
+            old.end(name.connection, of: principal)
             return repeatCall(name, message)
         }
         // Until it is back it is a call under way, as any that waits.
         guard let call = begin(message) else { return }
         let kept = KeptMessage(message)
-        let session = self
+        let connection = self
         old.reactor.execute {
-            old.end(name.session, of: principal)
-            session.shard.reactor.execute {
-                guard session.isOpen, !call.isAnswered else { return }
-                kept.withMessage { session.repeatCall(name, $0, call) }
+            old.end(name.connection, of: principal)
+            connection.shard.reactor.execute {
+                guard connection.isOpen, !call.isAnswered else { return }
+                kept.withMessage { connection.repeatCall(name, $0, call) }
             }
         }
     }
@@ -94,11 +94,11 @@ extension Session {
         if isGuarded, let refusal = refusal(of: target?.name ?? message.target, message.actorName) {
             return finish(call, .failure(refusal))
         }
-        let isRepeat = name.session != self.name
+        let isRepeat = name.connection != self.name
         if isRepeat {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         }
-        let waiting = WaitingCall(session: self, call: call)
+        let waiting = WaitingCall(connection: self, call: call)
         let now = shard.reactor.now
         if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting, at: now) {
             return take(outcome, call)
@@ -150,7 +150,7 @@ extension Session {
         }
         let isRepeat = message.kind == .repeat
         let text = message.text(message.envelope.pointee.session)
-        guard let session = shard.answers.names.name(text, own: self.name) else {
+        guard let connection = shard.answers.names.name(text, own: self.name) else {
             let error =
                 isRepeat
                 ? TrebuchetError(
@@ -161,12 +161,12 @@ extension Session {
             refuse(error, message)
             return nil
         }
-        guard isRepeat || session == name else {
+        guard isRepeat || connection == name else {
             let text = "'session' is that of another connection; what was sent there is a 'repeat' here"
             refuse(TrebuchetError(.invalidArguments, text), message)
             return nil
         }
-        return RememberedAnswers.Memory.Name(session: session, number: number)
+        return RememberedAnswers.Memory.Name(connection: connection, number: number)
     }
 
     private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message.callID, error) }
@@ -201,16 +201,16 @@ extension ServerShard {
             answer = .failure(
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
-        for waiting in answers.end(name, answer, at: reactor.now) { waiting.session.deliver(answer, to: waiting.call) }
+        for waiting in answers.end(name, answer, at: reactor.now) { waiting.connection.deliver(answer, to: waiting.call) }
         forgetAnswersLater(after: answers.time)
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
-    func end(_ name: SessionName, of principal: String?) {
-        guard let session = sessions[name.number], session.name == name, session.caller?.principal?.id == principal
+    func end(_ name: ConnectionName, of principal: String?) {
+        guard let connection = connections[name.number], connection.name == name, connection.caller?.principal?.id == principal
         else { return }
-        session.link.abort()
-        session.linkDidClose()
+        connection.link.abort()
+        connection.linkDidClose()
     }
 
     private func forgetAnswersLater(after wait: Duration) {

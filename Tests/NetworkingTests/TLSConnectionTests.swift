@@ -9,7 +9,7 @@ import Transports
 
 /// Two sessions over a pair of sockets, without a reactor.
 private struct TLSPair {
-    let (server, client): (TLSSession, TLSSession)
+    let (server, client): (TLSConnection, TLSConnection)
     let (here, there): (Socket, Socket)
     private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 512 << 10, alignment: 64)
 
@@ -38,10 +38,10 @@ private struct TLSPair {
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
         (here, there) = (Socket(descriptor: ends[0]), Socket(descriptor: ends[1]))
-        server = try TLSSession(
+        server = try TLSConnection(
             try serving ?? Self.server(), host: nil, name: "the client", buffers: TLSBuffers(),
             answerToPlainText: Array("speak TLS".utf8))
-        client = try TLSSession(
+        client = try TLSConnection(
             try asking ?? Self.client(), host: host, name: "the server", buffers: TLSBuffers())
     }
 
@@ -50,12 +50,12 @@ private struct TLSPair {
         plain.deallocate()
     }
 
-    func receive(_ session: TLSSession, atMost most: Int = 256 << 10) -> (count: Int, bytes: [UInt8]) {
+    func receive(_ session: TLSConnection, atMost most: Int = 256 << 10) -> (count: Int, bytes: [UInt8]) {
         let count = session.receive(from: session === server ? here : there, atMost: most, into: plain)
         return (count, Array(plain.prefix(max(0, count))))
     }
 
-    func send(_ bytes: [UInt8], from session: TLSSession) -> Int {
+    func send(_ bytes: [UInt8], from session: TLSConnection) -> Int {
         bytes.withUnsafeBytes { session.send($0, to: session === server ? here : there) }
     }
 
@@ -71,7 +71,7 @@ private struct TLSPair {
 }
 
 @Suite("A TLS session over a pair of sockets")
-struct TLSSessionTests {
+struct TLSConnectionTests {
     @Test("a client begins, a server waits, and both know when hands are shaken")
     func handshake() throws {
         let pair = try TLSPair()

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Names a connection for longer than it lasts, so that a call can say over which one it was sent first.
-struct SessionName: Hashable {
+struct ConnectionName: Hashable {
     /// Unique within the server; later ones are greater. It also tells the reactor.
     let number: UInt64
     /// Who does not have it cannot speak of the connection. Made of the number with a key, so that one that was made up is
@@ -10,7 +10,7 @@ struct SessionName: Hashable {
 }
 
 /// Gives connections their names, and reads them in messages.
-final class SessionNames: Sendable {
+final class ConnectionNames: Sendable {
     /// Of this server, since it was made: another one, or the same program started again, has another.
     let instance = UInt64.random(in: 1 ... .max)
     private let reactors: UInt64
@@ -20,10 +20,10 @@ final class SessionNames: Sendable {
 
     init(reactors: Int) { self.reactors = UInt64(reactors) }
 
-    func next(onReactor index: Int) -> SessionName {
+    func next(onReactor index: Int) -> ConnectionName {
         let count = count.wrappingAdd(1, ordering: .relaxed).newValue
         let number = count * reactors + UInt64(index)
-        return SessionName(number: number, secret: secret(number))
+        return ConnectionName(number: number, secret: secret(number))
     }
 
     private func secret(_ number: UInt64) -> UInt64 {
@@ -32,20 +32,20 @@ final class SessionNames: Sendable {
     }
 
     /// The index of the reactor that the connection lives, or has lived, on.
-    func reactor(of name: SessionName) -> Int { Int(name.number % reactors) }
+    func reactor(of name: ConnectionName) -> Int { Int(name.number % reactors) }
 
     /// As it stands in messages: at most 41 characters.
-    func text(_ name: SessionName) -> String {
+    func text(_ name: ConnectionName) -> String {
         [instance, name.number, name.secret].map { String($0, radix: 36) }.joined(separator: ".")
     }
 
     /// Nil when it is not a name that this server has given.
     ///
     /// - Parameter own: that of the connection that it came over, which is nearly always meant and needs no check.
-    func name(_ text: String, own: SessionName? = nil) -> SessionName? {
+    func name(_ text: String, own: ConnectionName? = nil) -> ConnectionName? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
         guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else { return nil }
-        let name = SessionName(number: number, secret: secret)
+        let name = ConnectionName(number: number, secret: secret)
         if name == own { return name }
         guard number / reactors <= count.load(ordering: .relaxed) else { return nil }
         return self.secret(number) == secret ? name : nil

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import TrebuchetWire
 
-extension ReactorShard {
+extension SystemShard {
     /// A call as a task is to run it.
     package func operation(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm

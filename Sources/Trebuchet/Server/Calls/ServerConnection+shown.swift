@@ -3,10 +3,10 @@ internal import Transports
 
 /// Streams that a client has asked for and does not have yet: answers go behind them, of calls that it repeats and of those that ran
 /// where the streams come from.
-extension Session {
+extension ServerConnection {
     /// Answers a call that ran on another reactor: what it has changed there is in streams of that reactor that are just beginning, and
     /// their first values take one way more than the answer.
-    func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: ReactorShard?) {
+    func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
         guard mayAwaitStreams, isOpen, let home, awaitsStreams(of: home) else { return finish(call, outcome) }
         shard.whenStreamsShow(self, nil, for: Self.longestBehindStreams) { self.finish(call, outcome) }
     }
@@ -14,7 +14,7 @@ extension Session {
     /// No answer is kept back for longer by a stream that does not come.
     private static var longestBehindStreams: Duration { .seconds(1) }
 
-    private func awaitsStreams(of home: ReactorShard) -> Bool {
+    private func awaitsStreams(of home: SystemShard) -> Bool {
         let ahead = streams.values.filter { !$0.node.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
         return !beginning.isEmpty || ahead.contains { $0.node.source.home === home }
@@ -32,26 +32,26 @@ extension Session {
 }
 
 extension ServerShard {
-    /// Calls `done` on this reactor as soon as the session's streams are up to date.
+    /// Calls `done` on this reactor as soon as the connection's streams are up to date.
     ///
     /// - Parameter deadline: that of the call. Its answer is known, and a stream that does not begin is not to cost it: after half of
     ///   the time it goes without.
     func whenStreamsShow(
-        _ session: Session, _ actor: ActorName, until deadline: UInt64, _ done: @escaping () -> Void
+        _ connection: ServerConnection, _ actor: ActorName, until deadline: UInt64, _ done: @escaping () -> Void
     ) {
         let now = reactor.now
         let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
-        whenStreamsShow(session, actor, for: wait, done)
+        whenStreamsShow(connection, actor, for: wait, done)
     }
 
     /// - Parameters:
     ///   - actor: nil when streams do not count that wait for their actors to be made.
     ///   - wait: after that it goes without.
     fileprivate func whenStreamsShow(
-        _ session: Session, _ actor: ActorName?, for wait: Duration, _ done: @escaping () -> Void
+        _ connection: ServerConnection, _ actor: ActorName?, for wait: Duration, _ done: @escaping () -> Void
     ) {
-        guard session.isOpen, !session.streamsShow(actor) else { return done() }
-        let number = session.name.number
+        guard connection.isOpen, !connection.streamsShow(actor) else { return done() }
+        let number = connection.name.number
         let waiting = AnswerBehindStreams(actor: actor, done: done)
         waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
             guard let self, let waiting, !waiting.isOver else { return }
@@ -61,17 +61,17 @@ extension ServerShard {
         answersBehindStreams[number, default: []].append(waiting)
     }
 
-    /// A stream of the session has begun, or has not, or has what it waited for.
+    /// A stream of the connection has begun, or has not, or has what it waited for.
     @inline(__always)
-    func streamsMayShow(_ session: Session) {
-        if !answersBehindStreams.isEmpty { look(at: session) }
+    func streamsMayShow(_ connection: ServerConnection) {
+        if !answersBehindStreams.isEmpty { look(at: connection) }
     }
 
-    private func look(at session: Session) {
-        let number = session.name.number
-        guard let waiting = answersBehindStreams[number], !session.isOpen || session.haveShown else { return }
+    private func look(at connection: ServerConnection) {
+        let number = connection.name.number
+        guard let waiting = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
         // Looked at once for all of them: a client may have many.
-        let awaited = session.isOpen ? Set(session.running.values.compactMap(\.streamedActor)) : []
+        let awaited = connection.isOpen ? Set(connection.running.values.compactMap(\.streamedActor)) : []
         let (others, ready) = (
             waiting.filter { $0.isBehind(awaited) }, waiting.filter { !$0.isBehind(awaited) }
         )

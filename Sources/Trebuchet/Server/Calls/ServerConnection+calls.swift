@@ -6,7 +6,7 @@ internal import TrebuchetWire
 /// The way of a call, the same for all: it was scanned; then what its name leads to, and what its target means there; whether
 /// it may be made, and how fast; whether it has what the method takes; then its actor is made, when it is not there, and the
 /// method runs. Nothing of an app runs for who may not call.
-extension Session {
+extension ServerConnection {
     func invoke(_ message: borrowing Message) {
         let name = message.envelope.pointee.actorID
         if !name.isEscaped, let record = shard.record(message.bytes(name)) {
@@ -119,9 +119,9 @@ extension Session {
                 false
             }
         guard let call = begin(message, isInTransit: isInTransit) else { return }
-        let session = self
+        let connection = self
         let home = record?.home
-        start(method, of: record, message, call) { session.finish(call, $0, from: home) }
+        start(method, of: record, message, call) { connection.finish(call, $0, from: home) }
     }
 
     /// Makes the actor when it is not there, and runs the method.
@@ -140,7 +140,7 @@ extension Session {
         for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
-        // The session is there as long as the call: it may outlive the connection, when its answer is kept.
+        // The connection is there as long as the call: it may outlive its link, when its answer is kept.
         let waiter = shard.awaitActor(ActorName(name), for: parties) { outcome in
             call.waiter = nil
             guard !call.isAnswered else { return }
@@ -172,21 +172,21 @@ extension Session {
             return completion(.failure(TrebuchetError(.unavailable, "the server has shut down")))
         }
         let kept = KeptMessage(message)
-        let session = self
+        let connection = self
         let hosting = hosting
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
         crossing.add {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
-            let isThere = session.asCaller(hosting) {
+            let isThere = connection.asCaller(hosting) {
                 kept.withMessage { there.run(method, of: record, $0, dates, call, completion) }
             }
             guard !isThere else { return }
             // It has been let go meanwhile. This reactor hears of that before what is sent now.
-            session.shard.reactor.execute {
+            connection.shard.reactor.execute {
                 guard !call.isAnswered else { return }
-                session.wait(for: record.name, method, kept, call, completion)
+                connection.wait(for: record.name, method, kept, call, completion)
             }
         }
     }

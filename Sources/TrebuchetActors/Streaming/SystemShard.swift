@@ -5,7 +5,7 @@ internal import TrebuchetWire
 /// What an actor system keeps for one reactor: coders, and the states that changed in this turn.
 ///
 /// `@unchecked Sendable`: touched on its reactor alone.
-package final class ReactorShard: EndOfTurn, @unchecked Sendable {
+package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package let reactor: any EventLoop
     /// For the tasks of calls.
     let isolation: LoopIsolation
@@ -35,10 +35,10 @@ package final class ReactorShard: EndOfTurn, @unchecked Sendable {
     /// What that is.
     package var changes = ChangeLog()
     /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
-    private var eagerBytes = ReactorShard.eagerBytesPerTurn
+    private var eagerBytes = SystemShard.eagerBytesPerTurn
 
     /// What that is at the beginning.
-    private var budget = ReactorShard.eagerBytesPerTurn
+    private var budget = SystemShard.eagerBytesPerTurn
     private var turnsOfSending = 0
     private static let mostTurnsOfSending = 16
 

@@ -26,7 +26,7 @@ final class TLSBuffers {
 /// OpenSSL never sees the socket: it reads records where they were received and writes them to the reactor's buffer, so
 /// that a turn costs one `recv` and one `send`, however many records it brings. Only a record that came in part, and what
 /// the socket did not take, is kept here. On the reactor.
-final class TLSSession {
+final class TLSConnection {
     /// The most plain text in a record (RFC 8446 §5.1).
     private static let largestRecord = 16 << 10
     /// Plain text that is turned into records before they are handed to the socket.
@@ -235,13 +235,13 @@ final class TLSSession {
     static let didReceiveSession: @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32 = { ssl, session in
         guard let session, let raw = SSL_get_ex_data(ssl, 0) else { return 0 }
         // Called from `receive`, while the object is there.
-        let connection = Unmanaged<TLSSession>.fromOpaque(raw).takeUnretainedValue()
+        let connection = Unmanaged<TLSConnection>.fromOpaque(raw).takeUnretainedValue()
         connection.context.keep(session, for: connection.host)
         return 1
     }
 }
 
-/// What OpenSSL takes for a network: the memory of a `TLSSession`.
+/// What OpenSSL takes for a network: the memory of a `TLSConnection`.
 private enum RecordTransport {
     private static let shouldRetry: Int32 = 0x08
     private static let retryRead: Int32 = 0x01
@@ -286,7 +286,7 @@ private enum RecordTransport {
     }
 
     /// The session frees the BIO when it goes, so it is there as long as it is called.
-    private static func session(of bio: OpaquePointer?) -> TLSSession {
-        Unmanaged<TLSSession>.fromOpaque(BIO_get_data(bio)!).takeUnretainedValue()
+    private static func session(of bio: OpaquePointer?) -> TLSConnection {
+        Unmanaged<TLSConnection>.fromOpaque(BIO_get_data(bio)!).takeUnretainedValue()
     }
 }

@@ -8,9 +8,9 @@ internal import WebSockets
 /// One client's connection, as the server sees it: calls come in, answers and streams go out.
 ///
 /// `@unchecked Sendable`: everything runs on the shard's reactor.
-final class Session: StreamSubscriber, @unchecked Sendable {
+final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
-    let name: SessionName
+    let name: ConnectionName
     /// What carries its messages; one that does nothing once the connection is gone.
     private(set) var link: any MessageLink
     /// How dates are written in what is sent.
@@ -37,7 +37,7 @@ final class Session: StreamSubscriber, @unchecked Sendable {
     /// Those that go to actors of other reactors; one for each reactor, from the first call on.
     var crossings: [CrossingCalls] = []
     /// Streams by streamID.
-    var streams = SessionStreams()
+    var streams = ConnectionStreams()
     /// Streams of actors that look at who observes them, by streamID.
     var gated: [[UInt8]: ActorName] = [:]
     /// Names of streams that are being begun: the actor may be on another reactor.
@@ -56,7 +56,7 @@ final class Session: StreamSubscriber, @unchecked Sendable {
     /// What it has of its principal's shares.
     let seat: PrincipalSeat?
     /// Set when its client has said who it is, to hand over references to actors of its own.
-    var hosting: HostingSession?
+    var hosting: HostingConnection?
 
     private enum Departure: UInt8 {
         case none
@@ -71,7 +71,7 @@ final class Session: StreamSubscriber, @unchecked Sendable {
     var isLeaving: Bool { departure == .told }
 
     init(
-        _ link: any MessageLink, name: SessionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
+        _ link: any MessageLink, name: ConnectionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
         largestMessage: Int = .max, dates: DateForm = .milliseconds
     ) {
         self.name = name
@@ -178,17 +178,17 @@ final class Session: StreamSubscriber, @unchecked Sendable {
 
     // MARK: Who may
 
-    /// Runs `body` so that `Caller.current` is this session's, and references are to actors of its client.
+    /// Runs `body` so that `Caller.current` is this connection's, and references are to actors of its client.
     ///
-    /// - Parameter hosting: the session's own, read on its reactor.
+    /// - Parameter hosting: the connection's own, read on its reactor.
     @inline(__always)
-    func asCaller<Result>(_ hosting: HostingSession?, _ body: () throws -> Result) rethrows -> Result {
+    func asCaller<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
         if caller == nil, hosting == nil { return try body() }
         return try asSomebody(hosting, body)
     }
 
     @inline(never)
-    private func asSomebody<Result>(_ hosting: HostingSession?, _ body: () throws -> Result) rethrows -> Result {
+    private func asSomebody<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
         guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
         return try HostingClient.$current.withValue(hosting.client) {
             try Caller.$current.withValue(caller, operation: body)
@@ -373,13 +373,13 @@ final class Session: StreamSubscriber, @unchecked Sendable {
             call.abandon()
             account(for: call)
         }
-        // Calls whose answers are kept go on with this session, and must not reach what carried it.
+        // Calls whose answers are kept go on with this connection, and must not reach what carried it.
         link = ClosedLink(host: link.host)
         hosting?.linkDidClose()
         for crossing in crossings { crossing.take() }
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
-        streams = SessionStreams()
+        streams = ConnectionStreams()
         for subscription in subscriptions {
             subscription.node.remove(subscription, isLost: true)
             giveBackStream(isFiltered: subscription.isFiltered)

@@ -39,7 +39,7 @@ struct CallLoad {
 }
 
 /// Calls under way: from when they are noted to their answer, their deadline or the end of the connection.
-extension Session {
+extension ServerConnection {
     /// Notes a call that is not answered at once; nil when it was refused.
     ///
     /// - Parameter isInTransit: it runs in place on another reactor.
@@ -133,7 +133,7 @@ extension Session {
     /// Answers a call, from whatever thread it ended on.
     ///
     /// - Parameter home: the reactor's shard on which it ran in place or in a task, if that is the one of now.
-    func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: ReactorShard?) {
+    func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
         if shard.reactor.isCurrent { return finish(call, outcome) }
         guard let crossing = call.crossing, case .success(let result) = outcome else {
             return shard.deliver(from: home) { self.finish(call, outcome, behindStreamsOf: home) }

@@ -3,8 +3,8 @@ internal import Networking
 internal import TrebuchetWire
 internal import WebSockets
 
-/// The WebSocket server whose connections are sessions.
-enum WebSocketSessions {
+/// The WebSocket server that connections come in by.
+enum WebSocketConnections {
     /// Listens from now on. `GET /healthz` answers 200, other paths with pages.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
@@ -49,7 +49,7 @@ enum WebSocketSessions {
                 guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
                     return .reject(HTTPResponse(status: 503, text: "no reactor"))
                 }
-                let name = shard.newSessionName()
+                let name = shard.newConnectionName()
                 let caller = upgrade.admission as? Caller
                 var stake: Stake?
                 if let principal = caller?.principal {
@@ -60,33 +60,33 @@ enum WebSocketSessions {
                         return .reject(HTTPResponse(status: 429, text: error.message))
                     }
                 }
-                let session = WebSocketSession(
+                let link = WebSocketLink(
                     shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, stake: stake,
                     largestMessage: upgrade.request.headers[HandshakeField.messageSize].flatMap { Int($0) } ?? .max)
                 guard upgrade.subprotocol != nil else {
-                    return .accept(session, messageBytes: LegacyLink.largestMessage(within: limits))
+                    return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
                 }
-                return .accept(session, headers: [HandshakeField.session: shard.answers.names.text(name)])
+                return .accept(link, headers: [HandshakeField.session: shard.answers.names.text(name)])
             })
     }
 }
 
-/// A session over a WebSocket.
-private final class WebSocketSession: WebSocketHandler, MessageLink {
+/// Carries a connection over a WebSocket.
+private final class WebSocketLink: WebSocketHandler, MessageLink {
     /// In the ping that asks whether the client has heard.
     private static let question = Array("heard".utf8)
 
-    /// What its session is made of, until it is.
+    /// What that is made of, until it is.
     private final class Pending {
         let shard: ServerShard
-        let name: SessionName
+        let name: ConnectionName
         let isLegacy: Bool
         let caller: Caller?
         let stake: Stake?
         let largestMessage: Int
 
         init(
-            _ shard: ServerShard, _ name: SessionName, _ isLegacy: Bool, _ caller: Caller?, _ stake: Stake?,
+            _ shard: ServerShard, _ name: ConnectionName, _ isLegacy: Bool, _ caller: Caller?, _ stake: Stake?,
             _ largestMessage: Int
         ) {
             self.shard = shard
@@ -101,14 +101,14 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
     private var pending: Pending?
     /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
     private var socket: Unmanaged<WebSocket>!
-    private var session: Session!
+    private var connection: ServerConnection!
     /// Stands between the two of a client of version 1 or 2.
     private var legacy: LegacyLink?
     /// Answers go in the kind of message that the client uses.
     private var opcode = WebSocketOpcode.text
 
     init(
-        _ shard: ServerShard, _ name: SessionName, isLegacy: Bool, caller: Caller?, stake: Stake?,
+        _ shard: ServerShard, _ name: ConnectionName, isLegacy: Bool, caller: Caller?, stake: Stake?,
         largestMessage: Int
     ) {
         pending = Pending(shard, name, isLegacy, caller, stake, largestMessage)
@@ -121,7 +121,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         guard let made = pending else { return }
         pending = nil
         guard made.isLegacy else {
-            session = Session(
+            connection = ServerConnection(
                 self, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
                 largestMessage: made.largestMessage)
             return
@@ -129,7 +129,7 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
         socket.fragmentBytes = LegacyLink.fragmentBytes
         let legacy = LegacyLink(over: self)
         self.legacy = legacy
-        session = Session(
+        connection = ServerConnection(
             legacy, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
             largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits),
             dates: .wholeSeconds)
@@ -137,20 +137,20 @@ private final class WebSocketSession: WebSocketHandler, MessageLink {
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         self.opcode = opcode
-        if let legacy { return legacy.receive(UnsafeRawBufferPointer(message), for: session) }
+        if let legacy { return legacy.receive(UnsafeRawBufferPointer(message), for: connection) }
         // It is let go of when the socket has closed, which no handler is told inside of another call.
-        Unmanaged.passUnretained(session)._withUnsafeGuaranteedRef { $0.receive(UnsafeRawBufferPointer(message)) }
+        Unmanaged.passUnretained(connection)._withUnsafeGuaranteedRef { $0.receive(UnsafeRawBufferPointer(message)) }
     }
 
     func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer) {
-        if payload.elementsEqual(Self.question) { session.linkDidHear() }
+        if payload.elementsEqual(Self.question) { connection.linkDidHear() }
     }
 
-    func webSocketDidBecomeWritable(_ socket: WebSocket) { session.linkDidBecomeWritable() }
+    func webSocketDidBecomeWritable(_ socket: WebSocket) { connection.linkDidBecomeWritable() }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        session.linkDidClose()
-        session = nil
+        connection.linkDidClose()
+        connection = nil
         legacy = nil
     }
 

@@ -1,5 +1,5 @@
-/// The streams of one session, by their names and by the states that they show.
-struct SessionStreams {
+/// The streams of one connection, by their names and by the states that they show.
+struct ConnectionStreams {
     /// Up to so many, all of them are looked at.
     private static let fewStreams = 8
 

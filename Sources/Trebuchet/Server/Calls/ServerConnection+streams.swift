@@ -29,7 +29,7 @@ struct AskedStream: Sendable {
     let resumed: [UInt8]?
 }
 
-extension Session {
+extension ServerConnection {
     // MARK: Beginning
 
     /// Starts a stream: an invocation of `observe…` that names a streamed state, by somebody who may observe it.
@@ -155,17 +155,17 @@ extension Session {
             return refuse(
                 request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
-        let session = self
+        let connection = self
         beginning.insert(request.streamID)
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
         guard record.life.enter() else { return beginAgain(request, of: record) }
         if record.type.isGated { gated[request.streamID] = request.name.actor }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
-            let outcome = Result { try found.get().map { try session.view(of: $0, through: request.filter) } }
-            let position = (source as? any PositionedSource)?.position(keptFor: session.shard.limits.resumeTime)
-            session.shard.reactor.run {
-                session.subscribe(request, to: outcome, at: position, record)
+            let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
+            let position = (source as? any PositionedSource)?.position(keptFor: connection.shard.limits.resumeTime)
+            connection.shard.reactor.run {
+                connection.subscribe(request, to: outcome, at: position, record)
                 record.life.leave()
             }
         }

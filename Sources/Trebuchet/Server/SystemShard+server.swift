@@ -1,6 +1,6 @@
 internal import TrebuchetActors
 
-extension ReactorShard {
+extension SystemShard {
     /// What the server has on this reactor.
     var serverShard: ServerShard? {
         // Nobody but a server writes it.

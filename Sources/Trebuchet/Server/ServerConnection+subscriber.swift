@@ -1,5 +1,5 @@
-/// What streams ask of a session.
-extension Session {
+/// What streams ask of a connection.
+extension ServerConnection {
     var isAwaited: Bool { !shard.answersBehindStreams.isEmpty }
 
     func streamsMayShow() { shard.streamsMayShow(self) }

@@ -2,39 +2,39 @@ internal import Bytes
 internal import Networking
 internal import TrebuchetWire
 
-/// What a session has to do with the actors that live in its client: made when the client says who it is.
+/// What a connection has to do with the actors that live in its client: made when the client says who it is.
 ///
-/// `@unchecked Sendable`: touched on the session's reactor alone, but for what is constant.
-final class HostingSession: @unchecked Sendable {
+/// `@unchecked Sendable`: touched on the connection's reactor alone, but for what is constant.
+final class HostingConnection: @unchecked Sendable {
     let client: HostingClient
     let reactor: Reactor
     /// Nil once the connection is gone.
-    private var session: Session?
+    private var connection: ServerConnection?
     /// Calls that were sent and not answered.
     private var asked: Set<UInt64> = []
     private var lastAsked: UInt64 = 0
     private var isFull = false
 
-    init(_ session: Session, _ client: HostingClient) {
-        self.session = session
+    init(_ connection: ServerConnection, _ client: HostingClient) {
+        self.connection = connection
         self.client = client
-        reactor = session.shard.reactor
+        reactor = connection.shard.reactor
     }
 
     /// Sends a call, unless the connection has gone meanwhile: then it is found out as not sent.
     func send(_ call: ClientCall) {
-        guard let session else { return }
+        guard let connection else { return }
         let message = call.message(at: reactor.now)
-        guard message.count <= session.largestMessage else {
-            let error = session.tooLarge(call.target, message.count)
+        guard message.count <= connection.largestMessage else {
+            let error = connection.tooLarge(call.target, message.count)
             let refusal = TrebuchetError(.invalidArguments, error.message)
             return client.reactor.run { self.client.finish(call.number, .failure(refusal)) }
         }
         call.wasSent = true
         asked.insert(call.number)
         lastAsked = max(lastAsked, call.number)
-        session.link.send { $0.append(message) }
-        guard !isFull, !session.link.isWritable else { return }
+        connection.link.send { $0.append(message) }
+        guard !isFull, !connection.link.isWritable else { return }
         isFull = true
         client.reactor.run { self.client.hold(self) }
     }
@@ -42,7 +42,7 @@ final class HostingSession: @unchecked Sendable {
     /// Tells that nobody waits for the answer any more.
     func cancel(_ number: UInt64) {
         guard asked.remove(number) != nil else { return }
-        session?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
+        connection?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
     }
 
     /// Takes a client's answer. Throws when it was never asked.
@@ -94,19 +94,19 @@ final class HostingSession: @unchecked Sendable {
     /// The client has another connection, and so has left this one, of which the server may not know; one that the server has sent
     /// away still answers.
     func end() {
-        guard let session, !session.isDraining else { return }
-        session.link.abort()
-        session.linkDidClose()
+        guard let connection, !connection.isDraining else { return }
+        connection.link.abort()
+        connection.linkDidClose()
     }
 
     func linkDidClose() {
-        session = nil
+        connection = nil
         asked = []
         client.reactor.run { self.client.lost(self) }
     }
 }
 
-extension Session {
+extension ServerConnection {
     /// The client has said who it is: from now on it may hand over references to actors of its own.
     func host(_ identity: String) throws(EnvelopeError) {
         guard (HostingClients.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count) else {
@@ -122,7 +122,7 @@ extension Session {
             }
             return
         }
-        let hosting = HostingSession(self, clients.client(key, parties, reactor: shard.reactor))
+        let hosting = HostingConnection(self, clients.client(key, parties, reactor: shard.reactor))
         self.hosting = hosting
         hosting.client.reactor.run { hosting.client.attach(hosting) }
     }
