@@ -17,9 +17,9 @@ import Testing
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()
-            let readers = (0..<100).map { _ in rig.session() }
-            for (session, link) in readers {
-                rig.observe(state.source, session)
+            let readers = (0..<100).map { _ in rig.connection() }
+            for (connection, link) in readers {
+                rig.observe(state.source, connection)
                 link.isWritable = false
             }
             rig.endTurns()
@@ -30,7 +30,7 @@ import Testing
                 rig.endTurns()
                 held.append(budget.usedBytes)
             }
-            for (session, _) in readers { session.linkDidClose() }
+            for (connection, _) in readers { connection.linkDidClose() }
             return (held, small)
         }
         #expect(small == 0)
@@ -48,11 +48,11 @@ import Testing
             rig.shard.memory = budget
             rig.shard.resumeTime = .zero
             let state = rig.observed()
-            let (session, _) = rig.session()
-            rig.observe(state.source, session)
+            let (connection, _) = rig.connection()
+            rig.observe(state.source, connection)
             state.set(String(repeating: "x", count: 100_000))
             rig.endTurns()
-            session.linkDidClose()
+            connection.linkDidClose()
             var held = [budget.usedBytes]
             state.count()
             rig.endTurns()
@@ -70,8 +70,8 @@ import Testing
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()
-            let (session, link) = rig.session()
-            rig.observe(state.source, session)
+            let (connection, link) = rig.connection()
+            rig.observe(state.source, connection)
             rig.endTurns()
             state.set(String(repeating: "x", count: 1 << 20))
             rig.endTurns()
@@ -81,7 +81,7 @@ import Testing
             }
             precondition(link.versions.count == 62)
             let held = budget.usedBytes
-            session.linkDidClose()
+            connection.linkDidClose()
             return held
         }
         #expect(held < 3 << 20, "\(held) bytes")

@@ -25,7 +25,8 @@ import WebSockets
         change(&limits)
         let shares = AnswerShares(limits)
         let each = Memory.Limits(
-            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection, time: 100)
+            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
+            time: 100)
         return (Memory(each, shares), shares)
     }
 
@@ -35,7 +36,8 @@ import WebSockets
 
     /// What `begin` says, as text; `run` for a call that runs.
     private mutating func begin(
-        _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: Int = 1, by principal: String? = nil,
+        _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: Int = 1,
+        by principal: String? = nil,
         from host: String? = nil, again: Bool = false, at now: UInt64 = 0
     ) -> String {
         let name = Memory.Name(connection: connection, number: number)

@@ -45,7 +45,7 @@ import TrebuchetTesting
             }
             for shard in server.shards {
                 await shard.reactor.perform {
-                    for session in shard.sessions.values { session.drain(reconnectAfterMilliseconds: 0) }
+                    for connection in shard.connections.values { connection.drain(reconnectAfterMilliseconds: 0) }
                 }
             }
             #expect(await eventually { await server.connectionCount == 2 })

@@ -159,7 +159,8 @@ struct AnswerMemory<Call> {
 
     /// A call has its answer. Returns who waits for it.
     mutating func end(_ name: Name, _ answer: Answer, at now: UInt64) -> [Call] {
-        guard let connection = connections[name.connection], case .runs(let calls)? = connection.entries[name.number]?.state
+        guard let connection = connections[name.connection],
+            case .runs(let calls)? = connection.entries[name.number]?.state
         else { return [] }
         var kept = answer
         var size = Self.size(answer)

@@ -52,12 +52,14 @@ extension ServerShard {
     }
 
     /// Does something with all connections that are there now, one batch in each interval, as far as they are still there.
-    private func inBatches(_ plan: DrainPlan, _ body: @escaping (ServerConnection) -> Void, done: @escaping () -> Void) {
+    private func inBatches(_ plan: DrainPlan, _ body: @escaping (ServerConnection) -> Void, done: @escaping () -> Void)
+    {
         next(Array(connections.values)[...], plan.batch, body, done)
     }
 
     private func next(
-        _ rest: ArraySlice<ServerConnection>, _ batch: Int, _ body: @escaping (ServerConnection) -> Void, _ done: @escaping () -> Void
+        _ rest: ArraySlice<ServerConnection>, _ batch: Int, _ body: @escaping (ServerConnection) -> Void,
+        _ done: @escaping () -> Void
     ) {
         for connection in rest.prefix(batch) where connections[connection.name.number] != nil { body(connection) }
         let rest = rest.dropFirst(batch)

@@ -201,13 +201,16 @@ extension ServerShard {
             answer = .failure(
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
-        for waiting in answers.end(name, answer, at: reactor.now) { waiting.connection.deliver(answer, to: waiting.call) }
+        for waiting in answers.end(name, answer, at: reactor.now) {
+            waiting.connection.deliver(answer, to: waiting.call)
+        }
         forgetAnswersLater(after: answers.time)
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
     func end(_ name: ConnectionName, of principal: String?) {
-        guard let connection = connections[name.number], connection.name == name, connection.caller?.principal?.id == principal
+        guard let connection = connections[name.number], connection.name == name,
+            connection.caller?.principal?.id == principal
         else { return }
         connection.link.abort()
         connection.linkDidClose()

@@ -9,7 +9,7 @@ import WebSockets
 @testable import TrebuchetClient
 
 @Suite("Sessions whose connection is gone")
-struct ClosedSessionTests {
+struct ClosedConnectionTests {
     /// A link that notes whether it is used after its end, when a real one is freed memory.
     ///
     /// `@unchecked Sendable`: used on the rig's reactor alone.
@@ -42,29 +42,29 @@ struct ClosedSessionTests {
         func abort() { use() }
     }
 
-    @Test("what goes on for a session does not reach the link that has gone, and still counts for its host")
+    @Test("what goes on for a connection does not reach the link that has gone, and still counts for its host")
     func gone() async {
         let reactor = FanOutRig.newReactor()
         await reactor.perform {
             let rig = FanOutRig(reactor)
             let link = Link()
-            let session = rig.session(over: link)
-            let host = session.parties.host
+            let connection = rig.connection(over: link)
+            let host = connection.parties.host
             let state = rig.observed()
-            rig.observe(state.source, session)
-            let subscription = session.streams.values.first!
+            rig.observe(state.source, connection)
+            let subscription = connection.streams.values.first!
             #expect(host != nil)
-            session.linkDidClose()
+            connection.linkDidClose()
             link.isGone = true
-            #expect(session.parties.host == host)
-            #expect(!session.isWritable)
-            session.inOneWrite {}
-            session.close(.goingAway, reason: "")
-            session.fail(Array("1".utf8), TrebuchetError(.timeout, "late"))
-            session.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
-            session.receive(UnsafeRawBufferPointer(start: nil, count: 0))
-            session.drain(reconnectAfterMilliseconds: 0)
-            session.endStream(subscription, reason: .actorTerminated, error: nil)
+            #expect(connection.parties.host == host)
+            #expect(!connection.isWritable)
+            connection.inOneWrite {}
+            connection.close(.goingAway, reason: "")
+            connection.fail(Array("1".utf8), TrebuchetError(.timeout, "late"))
+            connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
+            connection.receive(UnsafeRawBufferPointer(start: nil, count: 0))
+            connection.drain(reconnectAfterMilliseconds: 0)
+            connection.endStream(subscription, reason: .actorTerminated, error: nil)
             #expect(link.usesAfterEnd == 0)
         }
     }
