@@ -268,7 +268,7 @@ let package = Package(
             swiftSettings: settings),
         // The other examples, so that tests can run them.
         .target(
-            name: "TodoModel", dependencies: ["Trebuchet"], path: "Examples/todos/Sources/TodoModel",
+            name: "TodoModel", dependencies: ["TrebuchetClient"], path: "Examples/todos/Sources/TodoModel",
             swiftSettings: [.swiftLanguageMode(.v6)]),
         .executableTarget(
             name: "TodoServer", dependencies: ["TodoModel", "Trebuchet", "TrebuchetStore"],
@@ -277,7 +277,7 @@ let package = Package(
             name: "TodoClient", dependencies: ["TodoModel", "Trebuchet"], path: "Examples/todos/Sources/TodoClient",
             swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(
-            name: "GameModel", dependencies: ["Trebuchet"], path: "Examples/game/Sources/GameModel",
+            name: "GameModel", dependencies: ["TrebuchetClient"], path: "Examples/game/Sources/GameModel",
             swiftSettings: [.swiftLanguageMode(.v6)]),
         .executableTarget(
             name: "GameServer", dependencies: ["GameModel", "Trebuchet"], path: "Examples/game/Sources/GameServer",
@@ -294,6 +294,11 @@ let package = Package(
                 "TestSupport", "TrebuchetTesting", "TodoServer", "TodoClient", "GameServer", "GamePlayer",
                 "ObservedClient",
             ]),
+        // A model that server and client share, against the client's module alone; a package of its own too.
+        .target(
+            name: "SharedModel", dependencies: ["TrebuchetClient"], path: "Tests/SharedModel/Sources/SharedModel",
+            swiftSettings: settings),
+        test("SharedModelTests", ["SharedModel", "TrebuchetClient", "Transports", "Trebuchet", "TestSupport"]),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
         // Hostile clients and a judge; scripts/torment runs it.

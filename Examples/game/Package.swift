@@ -5,7 +5,7 @@ let package = Package(
     name: "game",
     dependencies: [.package(name: "Trebuchet", path: "../..")],
     targets: [
-        .target(name: "GameModel", dependencies: [.product(name: "Trebuchet", package: "Trebuchet")]),
+        .target(name: "GameModel", dependencies: [.product(name: "TrebuchetClient", package: "Trebuchet")]),
         .executableTarget(
             name: "GameServer", dependencies: ["GameModel", .product(name: "Trebuchet", package: "Trebuchet")]),
         .executableTarget(

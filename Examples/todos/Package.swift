@@ -6,7 +6,7 @@ let package = Package(
     products: [.library(name: "TodoModel", targets: ["TodoModel"])],
     dependencies: [.package(name: "Trebuchet", path: "../..")],
     targets: [
-        .target(name: "TodoModel", dependencies: [.product(name: "Trebuchet", package: "Trebuchet")]),
+        .target(name: "TodoModel", dependencies: [.product(name: "TrebuchetClient", package: "Trebuchet")]),
         .executableTarget(
             name: "TodoServer",
             dependencies: [

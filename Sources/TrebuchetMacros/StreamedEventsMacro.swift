@@ -47,7 +47,7 @@ extension StreamedEventsMacro: PeerMacro {
             }
         return [
             """
-            \(raw: access)let \(raw: property.cellName): Trebuchet.EventSender<\(raw: property.type)> = \
+            \(raw: access)let \(raw: property.cellName): TrebuchetActors.EventSender<\(raw: property.type)> = \
             .init(\(raw: property.arguments.initializerArgument))
             """
         ]

@@ -4,13 +4,14 @@ import SwiftSyntaxBuilder
 
 /// The members that `@Trebuchet` adds.
 ///
-/// Types are written `Trebuchet.X`, so that a type of the same name in the user's module does no harm. In an expression
-/// the compiler takes `Trebuchet` for the macro, so there only implicit members (`.init`) are used.
+/// Types are written with the module that declares them, so that a type of the same name in the user's module does no harm; who
+/// imports the server's module or the client's sees that one too. In an expression the compiler takes `Trebuchet` for the macro,
+/// so there only implicit members (`.init`) are used.
 extension TrebuchetActorDeclaration {
     var members: [DeclSyntax] {
         var members: [DeclSyntax] = []
         if !declares("ActorSystem") {
-            members.append("\(raw: access.memberPrefix)typealias ActorSystem = Trebuchet.TrebuchetActorSystem")
+            members.append("\(raw: access.memberPrefix)typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem")
         }
         if executor == .reactor, !declares("unownedExecutor") {
             members.append(
@@ -64,13 +65,13 @@ extension TrebuchetActorDeclaration {
             )
             """
             : """
-            var methods: [Trebuchet.DispatchMethod<\(name)>] = \(list(methods))
-            var streams: [Trebuchet.DispatchStream<\(name)>] = \(list(streams))
+            var methods: [TrebuchetActors.DispatchMethod<\(name)>] = \(list(methods))
+            var streams: [TrebuchetActors.DispatchStream<\(name)>] = \(list(streams))
             \(conditional.joined(separator: "\n"))
             return .init(\(executorArgument)methods: methods, streams: streams\(deactivationArgument))
             """
         return """
-            \(raw: access.memberPrefix)static var _dispatch: Trebuchet.DispatchTable<\(name)> {
+            \(raw: access.memberPrefix)static var _dispatch: TrebuchetActors.DispatchTable<\(name)> {
             \(raw: body.indented(by: 4))
             }
             """
@@ -112,7 +113,7 @@ extension TrebuchetActorDeclaration {
         let arguments = property.arguments.initializerArgument
         let source = """
             \(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
-            Trebuchet.\(property.kind == .state ? "State" : "Event")Observation<\(name), \(property.type)> {
+            TrebuchetActors.\(property.kind == .state ? "State" : "Event")Observation<\(name), \(property.type)> {
                 .init(self, "\(property.observationName)"\(arguments.isEmpty ? "" : ", " + arguments))
             }
             """

@@ -27,8 +27,8 @@ extension TrebuchetMacro: ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         // What is wrong with the actor is reported once, by the member role.
         guard let actor = try? TrebuchetActorDeclaration(declaration, attribute: node, in: context) else { return [] }
-        var conformances = ["Trebuchet.TrebuchetActor"]
-        if !actor.streams.isEmpty { conformances.append("Trebuchet.StreamingActor") }
+        var conformances = ["TrebuchetActors.TrebuchetActor"]
+        if !actor.streams.isEmpty { conformances.append("TrebuchetActors.StreamingActor") }
         return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformances.joined(separator: ", ")) {}")]
     }
 }

@@ -20,16 +20,16 @@ struct ActorExpansionTests {
                     }
                 }
 
-                private let _state_cell: Trebuchet.StateCell<State> = .init()
+                private let _state_cell: TrebuchetActors.StateCell<State> = .init()
                 public distributed func addTodo(title: String) -> TodoItem { todo }
 
-                public typealias ActorSystem = Trebuchet.TrebuchetActorSystem
+                public typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem
 
                 public nonisolated var unownedExecutor: UnownedSerialExecutor {
                     id._executor
                 }
 
-                public static var _dispatch: Trebuchet.DispatchTable<TodoList> {
+                public static var _dispatch: TrebuchetActors.DispatchTable<TodoList> {
                     .init(
                         methods: [
                             .sync("addTodo(title:)", arguments: 1) { actor, arguments, reply in
@@ -48,7 +48,7 @@ struct ActorExpansionTests {
                     )
                 }
 
-                public nonisolated var observeState: Trebuchet.StateObservation<TodoList, State> {
+                public nonisolated var observeState: TrebuchetActors.StateObservation<TodoList, State> {
                     .init(self, "observeState")
                 }
 
@@ -57,7 +57,7 @@ struct ActorExpansionTests {
                 }
             }
 
-            extension TodoList: Trebuchet.TrebuchetActor, Trebuchet.StreamingActor {
+            extension TodoList: TrebuchetActors.TrebuchetActor, TrebuchetActors.StreamingActor {
             }
             """
         #expect(expansion.lines == Expansion.lines(of: expected))
@@ -68,7 +68,7 @@ struct ActorExpansionTests {
     func emptyActor() {
         let expansion = Expansion("@Trebuchet distributed actor Empty {}")
         #expect(expansion.contains(".init(\nmethods: [],\nstreams: []\n)"))
-        #expect(expansion.contains("extension Empty: Trebuchet.TrebuchetActor {\n}"))
+        #expect(expansion.contains("extension Empty: TrebuchetActors.TrebuchetActor {\n}"))
         #expect(!expansion.text.contains("StreamingMethod"))
     }
 
@@ -80,16 +80,16 @@ struct ActorExpansionTests {
         ])
     func access(actor: String, member: String) {
         let expansion = Expansion("@Trebuchet \(actor)distributed actor A { @StreamedState var a = 1 }")
-        #expect(expansion.contains("\(member)typealias ActorSystem = Trebuchet.TrebuchetActorSystem"))
+        #expect(expansion.contains("\(member)typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem"))
         #expect(expansion.contains("\(member)nonisolated var unownedExecutor: UnownedSerialExecutor {"))
-        #expect(expansion.contains("\(member)static var _dispatch: Trebuchet.DispatchTable<A> {"))
+        #expect(expansion.contains("\(member)static var _dispatch: TrebuchetActors.DispatchTable<A> {"))
         #expect(expansion.contains("\(member)enum StreamingMethod: String, CaseIterable, Sendable {"))
     }
 
     @Test("public members in a public extension")
     func publicExtension() {
         let expansion = Expansion("public extension Space { @Trebuchet distributed actor A {} }")
-        #expect(expansion.contains("public typealias ActorSystem = Trebuchet.TrebuchetActorSystem"))
+        #expect(expansion.contains("public typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem"))
     }
 
     @Test(
@@ -101,7 +101,8 @@ struct ActorExpansionTests {
         ])
     func observationAccess(actor: String, property: String, observation: String) {
         let expansion = Expansion("@Trebuchet \(actor)distributed actor A { @StreamedState \(property)var a = 1 }")
-        #expect(expansion.contains("\(observation)nonisolated var observeA: Trebuchet.StateObservation<A, Int> {"))
+        #expect(
+            expansion.contains("\(observation)nonisolated var observeA: TrebuchetActors.StateObservation<A, Int> {"))
     }
 
     @Test("neither a typealias nor an executor that the actor has already")
@@ -113,7 +114,7 @@ struct ActorExpansionTests {
                 nonisolated var unownedExecutor: UnownedSerialExecutor { mine }
             }
             """)
-        #expect(!expansion.text.contains("Trebuchet.TrebuchetActorSystem"))
+        #expect(!expansion.text.contains("TrebuchetActors.TrebuchetActorSystem"))
         #expect(!expansion.text.contains("id._executor"))
         #expect(expansion.findings.isEmpty)
     }
@@ -156,7 +157,9 @@ struct ActorExpansionTests {
             }
             """)
         #expect(expansion.contains("case observeGameState\ncase observeMetrics"))
-        #expect(expansion.contains("nonisolated var observeMetrics: Trebuchet.StateObservation<GameServer, Metrics> {"))
+        #expect(
+            expansion.contains(
+                "nonisolated var observeMetrics: TrebuchetActors.StateObservation<GameServer, Metrics> {"))
     }
 
     @Test("members inside of #if under the same condition")
@@ -190,7 +193,7 @@ struct ActorExpansionTests {
             expansion.contains(
                 """
                 #if !(DEBUG) && !(os(Linux))
-                nonisolated var observeA: Trebuchet.StateObservation<A, Int> {
+                nonisolated var observeA: TrebuchetActors.StateObservation<A, Int> {
                     .init(self, "observeA")
                 }
                 #endif

@@ -7,9 +7,10 @@ struct StreamedEventsTests {
         let expansion = Expansion(
             "@Trebuchet public distributed actor A { @StreamedEvents(buffer: 8) public var moves: [Move] }")
         #expect(expansion.findings.isEmpty)
-        #expect(expansion.contains("let $moves: Trebuchet.EventSender<[Move]> = .init(buffer: 8)"))
+        #expect(expansion.contains("let $moves: TrebuchetActors.EventSender<[Move]> = .init(buffer: 8)"))
         #expect(!expansion.text.contains("public let $moves"))
-        #expect(expansion.contains("public nonisolated var observeMoves: Trebuchet.EventObservation<A, [Move]> {"))
+        #expect(
+            expansion.contains("public nonisolated var observeMoves: TrebuchetActors.EventObservation<A, [Move]> {"))
         #expect(expansion.contains(#".init(self, "observeMoves", buffer: 8)"#))
         #expect(expansion.contains(#".events("observeMoves") { actor in"#))
         #expect(expansion.contains("case observeMoves"))
@@ -19,7 +20,7 @@ struct StreamedEventsTests {
     @Test("keeps the sender of a private property private")
     func access() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedEvents private var moves: Move }")
-        #expect(expansion.contains("private let $moves: Trebuchet.EventSender<Move> = .init()"))
+        #expect(expansion.contains("private let $moves: TrebuchetActors.EventSender<Move> = .init()"))
     }
 
     @Test(

@@ -39,14 +39,6 @@ import Testing
             "TrebuchetClient", files, in: folder, features + ["-wmo", "-emit-module", "-emit-module-path", path])
     }
 
-    /// The module that apps import, as far as views need it.
-    private func emitUmbrella(in folder: URL) async throws -> Outcome {
-        let file = folder.appending(path: "Exports.swift")
-        try "@_exported import TrebuchetClient\n".write(to: file, atomically: true, encoding: .utf8)
-        let path = folder.appending(path: "Trebuchet.swiftmodule").path
-        return try await swiftc("Trebuchet", [file], in: folder, ["-emit-module", "-emit-module-path", path])
-    }
-
     /// Neither errors nor warnings.
     private func expectSilence(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(outcome.status == 0, sourceLocation: sourceLocation)
@@ -67,7 +59,6 @@ import Testing
         try await withFolder { folder in
             expectSilence(try await emitStub(in: folder))
             expectSilence(try await emitClient(in: folder))
-            expectSilence(try await emitUmbrella(in: folder))
             let views = samples.appending(path: "Views.swift")
             expectSilence(try await swiftc("App", [views], in: folder, ["-typecheck"]))
             let broken = try copy(views, replacing: "$state.retry()", with: "$state.repeat()", in: folder)

@@ -2,7 +2,7 @@
 
 import Observation
 import SwiftUI
-import Trebuchet
+import TrebuchetClient
 
 @Trebuchet
 distributed actor Guestbook {

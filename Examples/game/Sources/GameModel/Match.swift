@@ -1,4 +1,4 @@
-public import Trebuchet
+public import TrebuchetClient
 
 /// What happens in a match.
 public enum News: Codable, Sendable {

@@ -1,5 +1,5 @@
 public import Foundation
-public import Trebuchet
+public import TrebuchetClient
 
 /// One thing to do.
 public struct Todo: Codable, Sendable, Identifiable {
