@@ -44,6 +44,7 @@ let package = Package(
     products: [
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "TrebuchetClient", targets: ["TrebuchetClient"]),
+        .library(name: "TrebuchetURLSession", targets: ["TrebuchetURLSession"]),
         .library(name: "WebSockets", targets: ["WebSockets"]),
         .library(name: "Relays", targets: ["Relays"]),
         .library(name: "QStream", targets: ["QStream"]),
@@ -100,7 +101,8 @@ let package = Package(
         // Floor 4
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
-        // Floor 5: servers, and our own transports.
+        // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
+        library("TrebuchetURLSession", ["TrebuchetClient", "Transports"]),
         library(
             "Trebuchet",
             [
@@ -298,6 +300,13 @@ let package = Package(
         .target(
             name: "SharedModel", dependencies: ["TrebuchetClient"], path: "Tests/SharedModel/Sources/SharedModel",
             swiftSettings: settings),
+        test(
+            "TrebuchetURLSessionTests",
+            [
+                "TrebuchetURLSession", "TrebuchetClient", "Transports", "Networking", "WebSockets", "Trebuchet",
+                "SharedModel",
+                "TestSupport",
+            ]),
         test("SharedModelTests", ["SharedModel", "TrebuchetClient", "Transports", "Trebuchet", "TestSupport"]),
         // How the programs below read their command lines.
         .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),

@@ -2,5 +2,5 @@
 public struct UnexpectedStatus: Error, Hashable, Sendable {
     public let status: Int
 
-    package init(_ status: Int) { self.status = status }
+    public init(_ status: Int) { self.status = status }
 }

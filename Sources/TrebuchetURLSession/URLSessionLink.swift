@@ -1,0 +1,180 @@
+internal import Foundation
+internal import Transports
+internal import TrebuchetClient
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// A client's connection over Foundation's WebSockets, from the attempt to the end.
+///
+/// `@unchecked Sendable`: what can change is touched on the client's loop alone.
+final class URLSessionLink: ClientLink, @unchecked Sendable {
+    private enum State {
+        case new
+        case opening(CheckedContinuation<Void, any Error>)
+        case open
+        case ended
+    }
+
+    /// How long a connection that is closed may take to send what it has.
+    static let closingTime = Duration.seconds(5)
+
+    private let receiver: ConnectionReceiver
+    private let request: ConnectionRequest
+    private let address: String
+    private var task: (any WebSocketTask)?
+    private var state = State.new
+    /// That of the attempt, of the next look for signs of life, or of the end.
+    private var timer: LoopTimer?
+    private var unsent = 0
+    private var isClosing = false
+    /// Whether anything came since somebody looked.
+    private var hasHeard = true
+    private(set) var session: String?
+
+    private var loop: any EventLoop { receiver.loop }
+
+    init(_ receiver: ConnectionReceiver, _ request: ConnectionRequest, _ address: String) {
+        self.receiver = receiver
+        self.request = request
+        self.address = address
+    }
+
+    // MARK: Opening
+
+    /// Returns when the receiver was told that the connection is open.
+    func open(_ make: @escaping @Sendable (URLSessionLink) -> any WebSocketTask) async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                loop.execute { self.begin(continuation, make) }
+            }
+        } onCancel: {
+            loop.execute { self.end(TransportError(.closed, "the attempt to reach \(self.address) was given up")) }
+        }
+    }
+
+    private func begin(
+        _ continuation: CheckedContinuation<Void, any Error>, _ make: (URLSessionLink) -> any WebSocketTask
+    ) {
+        guard case .new = state else { return continuation.resume(throwing: CancellationError()) }
+        state = .opening(continuation)
+        let task = make(self)
+        self.task = task
+        timer = loop.schedule(after: request.timeout, for: self) { link in
+            link.end(TransportError(.timedOut, "\(link.address) did not answer within \(link.request.timeout)"))
+        }
+        task.begin()
+    }
+
+    /// The server has agreed to the upgrade. From anywhere.
+    func didOpen(speaking subprotocol: String?) { loop.run { self.opened(subprotocol) } }
+
+    private func opened(_ subprotocol: String?) {
+        guard case .opening(let continuation) = state else { return }
+        let wanted = request.subprotocol
+        guard subprotocol == wanted else {
+            return end(
+                TransportError(.handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?"))
+        }
+        session = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
+        state = .open
+        timer?.cancel()
+        receiver.opened(self)
+        continuation.resume()
+        receiveNext()
+        watch()
+    }
+
+    // MARK: Messages
+
+    private func receiveNext() {
+        guard case .open = state else { return }
+        task?.receive { result in self.loop.run { self.take(result) } }
+    }
+
+    private func take(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {
+        guard case .open = state else { return }
+        hasHeard = true
+        switch result {
+        case .success(.string(var text)): text.withUTF8 { receiver.received(UnsafeRawBufferPointer($0)) }
+        case .success(.data(let data)): data.withUnsafeBytes { receiver.received($0) }
+        // There may come kinds of messages that are not known here; the protocol has none of them.
+        case .success: break
+        case .failure(let error): return didEnd(error)
+        }
+        receiveNext()
+    }
+
+    func send(_ message: [UInt8]) {
+        guard case .open = state, !isClosing else { return }
+        unsent += 1
+        task?.send(String(decoding: message, as: UTF8.self)) { error in
+            self.loop.run {
+                self.unsent -= 1
+                if let error { return self.didEnd(error) }
+                self.closeIfSent()
+            }
+        }
+    }
+
+    // MARK: Signs of life
+
+    /// Looks after a while whether anything has come, and asks when nothing has.
+    private func watch() {
+        guard let interval = request.pingInterval, case .open = state, !isClosing else { return }
+        hasHeard = false
+        timer = loop.schedule(after: interval, for: self) { link in
+            if link.hasHeard { return link.watch() }
+            link.task?.ping { error in
+                link.loop.run { if error == nil { link.hasHeard = true } }
+            }
+            link.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
+                if link.hasHeard { return link.watch() }
+                link.end(TransportError(.timedOut, "nothing came from \(link.address) any more"))
+            }
+        }
+    }
+
+    // MARK: The end
+
+    func close() {
+        guard case .open = state, !isClosing else { return }
+        isClosing = true
+        timer?.cancel()
+        timer = loop.schedule(after: Self.closingTime, for: self) { link in link.end(link.closed) }
+        closeIfSent()
+    }
+
+    private func closeIfSent() {
+        guard isClosing, unsent == 0 else { return }
+        task?.close()
+        end(closed)
+    }
+
+    private var closed: TransportError { TransportError(.closed, "the connection to \(address) was closed") }
+
+    /// It has come to its end, or the attempt has. From anywhere.
+    func didEnd(_ error: (any Error)?) {
+        loop.run { self.end(self.failure(error)) }
+    }
+
+    private func failure(_ error: (any Error)?) -> TransportError {
+        if case .open = state { return .ofClosing(task?.closing ?? (0, ""), error, address) }
+        return .ofOpening(status: task?.answer?.statusCode, error, address)
+    }
+
+    private func end(_ error: TransportError) {
+        let before = state
+        state = .ended
+        timer?.cancel()
+        switch before {
+        case .ended: return
+        case .new: break
+        case .opening(let continuation): continuation.resume(throwing: error)
+        case .open: receiver.closed(error)
+        }
+        if !(isClosing && unsent == 0) { task?.abort() }
+        task = nil
+    }
+}

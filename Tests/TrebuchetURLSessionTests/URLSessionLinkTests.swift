@@ -1,0 +1,199 @@
+import Foundation
+import FoundationNetworking
+import SharedModel
+import TestSupport
+import Testing
+import Transports
+import Trebuchet
+
+@testable import TrebuchetClient
+@testable import TrebuchetURLSession
+
+/// `URLSessionTransport` with another task under it: that of Foundation does not run everywhere.
+private struct SocketTransport: ClientTransport {
+    let address: String
+    var isDeaf = false
+
+    func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        let upgrade = try request.upgrade(to: address)
+        let link = URLSessionLink(receiver, request, address)
+        try await link.open { SocketTask(upgrade, $0, isDeaf: isDeaf) }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct URLSessionLinkTests {
+    private func withServer(
+        limits: ServerLimits = ServerLimits(), access: AccessPolicy? = nil, _ body: (String) async throws -> Void
+    ) async throws {
+        let server = TrebuchetServer(transport: .webSocket(port: 0), limits: limits, access: access ?? AccessPolicy())
+        await server.expose(Auction(actorSystem: server.actorSystem), as: "auction")
+        let port = try await server.start().port
+        try await body("ws://127.0.0.1:\(port)/")
+        await server.shutdown(drain: .zero)
+    }
+
+    private func withAuction(
+        _ options: TrebuchetClient.Options = .init(), limits: ServerLimits = ServerLimits(), isDeaf: Bool = false,
+        _ body: (TrebuchetClient, Auction) async throws -> Void
+    ) async throws {
+        try await withServer(limits: limits) { address in
+            let transport: any ClientTransport = SocketTransport(address: address, isDeaf: isDeaf)
+            let client = TrebuchetClient(transport: transport, options: options)
+            try await client.connect()
+            try await body(client, try client.resolve(Auction.self, id: "auction"))
+            await client.close()
+        }
+    }
+
+    @Test("calls go, states and events come, on a Dispatch queue")
+    func calls() async throws {
+        try await withAuction { client, auction in
+            #expect(client.core.loop is DispatchLoop)
+            try await auction.offer("Chair", as: "chair")
+            var sales = await auction.observeSale().makeAsyncIterator()
+            var calls = await auction.observeCalls().makeAsyncIterator()
+            #expect(await sales.next()?.lots["chair"]?.price == 0)
+            #expect(try await auction.raise("chair", by: 5, for: "ada") == 5)
+            #expect(await sales.next()?.lots["chair"]?.price == 5)
+            #expect(try await calls.next() == "ada: 5")
+        }
+    }
+
+    @Test("the connection's name comes along, so calls can be repeated")
+    func session() async throws {
+        try await withAuction { client, _ in
+            let name = await client.core.loop.perform { client.core.link?.session }
+            #expect(name?.isEmpty == false)
+        }
+    }
+
+    @Test("messages that were sent before the connection is closed arrive")
+    func closing() async throws {
+        try await withServer { address in
+            let first = TrebuchetClient(transport: SocketTransport(address: address) as any ClientTransport)
+            try await first.connect()
+            let auction = try first.resolve(Auction.self, id: "auction")
+            async let offered: Void = auction.offer("Chair", as: "chair")
+            _ = try? await offered
+            await first.close()
+            let second = TrebuchetClient(transport: SocketTransport(address: address) as any ClientTransport)
+            try await second.connect()
+            let same = try second.resolve(Auction.self, id: "auction")
+            var sales = await same.observeSale().makeAsyncIterator()
+            #expect(await sales.next()?.lots["chair"]?.title == "Chair")
+            await second.close()
+        }
+    }
+
+    @Test("a message that is too large for the server fails alone, and is not sent again")
+    func tooLarge() async throws {
+        var limits = ServerLimits()
+        limits.messageSize = 4_096
+        try await withAuction(limits: limits) { _, auction in
+            let error = await #expect(throws: TrebuchetError.self) {
+                try await auction.offer(String(repeating: "x", count: 10_000), as: "chair")
+            }
+            #expect(error?.code == .invalidArguments)
+            try await auction.offer("Chair", as: "chair")
+        }
+    }
+
+    @Test("a server that says nothing any more is left")
+    func silence() async throws {
+        var options = TrebuchetClient.Options()
+        options.pingInterval = .milliseconds(20)
+        options.pongTimeout = .milliseconds(20)
+        options.reconnect = .never
+        try await withAuction(options, isDeaf: true) { client, _ in
+            for await state in client.connectionState.stream {
+                guard case .disconnected(let error?) = state else { continue }
+                #expect(error.code == .timedOut)
+                break
+            }
+        }
+    }
+
+    @Test("one that lives is kept, however long it has nothing to say")
+    func quiet() async throws {
+        var options = TrebuchetClient.Options()
+        options.pingInterval = .milliseconds(5)
+        options.pongTimeout = .seconds(20)
+        try await withAuction(options) { client, auction in
+            for number in 1...20 {
+                try await auction.offer("\(number)", as: "chair")
+            }
+            #expect(client.connectionState.currentValue == .connected)
+        }
+    }
+
+    @Test("where nobody listens, and where the server says no, the error tells so")
+    func refusals() async throws {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        let nobody = TrebuchetClient(
+            transport: SocketTransport(address: "ws://127.0.0.1:1/") as any ClientTransport, options: options)
+        let refused = await #expect(throws: TransportError.self) { try await nobody.connect() }
+        #expect(refused?.code == .refused)
+        await nobody.close()
+
+        let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k3y": Principal(id: "ada")]))
+        try await withServer(access: access) { address in
+            let stranger = TrebuchetClient(
+                transport: SocketTransport(address: address) as any ClientTransport, options: options)
+            let error = await #expect(throws: TransportError.self) { try await stranger.connect() }
+            #expect(error?.code == .handshake)
+            #expect((error?.cause as? UnexpectedStatus)?.status == 401)
+            await stranger.close()
+        }
+    }
+
+    @Test("what is no address of a server is told of")
+    func address() async throws {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        for address in ["", "nowhere", "http://example.com", "wss://"] {
+            let client = TrebuchetClient(
+                transport: URLSessionTransport(address) as any ClientTransport, options: options)
+            let error = await #expect(throws: TransportError.self) { try await client.connect() }
+            #expect(error?.code == .addressInvalid, "\(address)")
+            await client.close()
+        }
+    }
+
+    @Test("the request has the client's headers, its subprotocol and its time")
+    func upgrade() async throws {
+        var options = TrebuchetClient.Options()
+        options.token = { "secret" }
+        options.connectTimeout = .seconds(7)
+        let request = try await ConnectionRequest(options).upgrade(to: "wss://example.com:8443/live")
+        #expect(request.url?.absoluteString == "wss://example.com:8443/live")
+        #expect(request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") == "trebuchet.v3")
+        #expect(request.value(forHTTPHeaderField: "Authorization") == "Bearer secret")
+        #expect(request.value(forHTTPHeaderField: "Trebuchet-Message-Size") == String(options.messageSize))
+        #expect(request.timeoutInterval == 7)
+    }
+
+    @Test(
+        "Foundation's errors are told in the words of all transports",
+        arguments: [
+            (URLError.Code.timedOut, TransportError.Code.timedOut), (.cannotConnectToHost, .refused),
+            (.cannotFindHost, .addressInvalid), (.serverCertificateUntrusted, .tls), (.badServerResponse, .handshake),
+            (.networkConnectionLost, .closed), (.unknown, .system),
+        ])
+    func errors(_ code: URLError.Code, _ expected: TransportError.Code) {
+        let error = TransportError.ofOpening(status: nil, URLError(code), "wss://example.com")
+        #expect(error.code == expected)
+        #expect(error.message.hasPrefix("wss://example.com cannot be reached"))
+    }
+
+    @Test("of the close frames that may come, that for a message which is too large has its cause")
+    func closeFrames() {
+        let refusal = TransportError.ofClosing((1009, ""), nil, "wss://example.com")
+        #expect(refusal.code == .closed && refusal.cause is MessageRefusal)
+        let leaving = TransportError.ofClosing((1001, "restart"), nil, "wss://example.com")
+        #expect(leaving.cause == nil)
+        #expect(leaving.message == "the connection to wss://example.com was closed (1001: restart)")
+        let broken = TransportError.ofClosing((0, ""), URLError(.networkConnectionLost), "wss://example.com")
+        #expect(broken.message.hasPrefix("the connection to wss://example.com broke"))
+    }
+}
