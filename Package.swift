@@ -28,19 +28,29 @@ func test(
         name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: settings)
 }
 
-// The macros build against the swift-syntax that ships inside the toolchain, so no package has to be fetched.
+// Elsewhere than on Linux the package is what needs none of our sockets (Docs/Platforms.md). TREBUCHET_PORTABLE=1 makes it that here.
+#if os(Linux)
+    let isPortable = ProcessInfo.processInfo.environment["TREBUCHET_PORTABLE"] == "1"
+#else
+    let isPortable = true
+#endif
+
+// The macros build against the swift-syntax that ships inside the toolchain, so no package has to be fetched. Where it does not,
+// as inside of Xcode, they take it as a package.
 let host = toolchainHostLibraries()
 let syntaxLibraries = [
     "SwiftBasicFormat", "SwiftCompilerPluginMessageHandling", "SwiftDiagnostics", "SwiftOperators", "SwiftParser",
     "SwiftParserDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion", "SwiftSyntaxMacros",
 ]
-let syntaxSwiftSettings: [SwiftSetting] = [.unsafeFlags(["-I", host])]
-let syntaxLinkerSettings: [LinkerSetting] = [
-    .unsafeFlags(["-L", host] + syntaxLibraries.map { "-l" + $0 } + ["-Xlinker", "-rpath", "-Xlinker", host])
-]
+let syntaxSwiftSettings: [SwiftSetting] = host.map { [.unsafeFlags(["-I", $0])] } ?? []
+let syntaxLinkerSettings: [LinkerSetting] =
+    host.map { host in
+        [.unsafeFlags(["-L", host] + syntaxLibraries.map { "-l" + $0 } + ["-Xlinker", "-rpath", "-Xlinker", host])]
+    } ?? []
 
 let package = Package(
     name: "Trebuchet",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Trebuchet", targets: ["Trebuchet"]),
         .library(name: "TrebuchetClient", targets: ["TrebuchetClient"]),
@@ -387,8 +397,44 @@ if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(se
     package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
 }
 
-/// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`.
-func toolchainHostLibraries() -> String {
+// What needs neither epoll nor OpenSSL: a client, and the state family.
+var portable: Set<String> = [
+    "Platform", "Bytes", "IdentifiedArrays", "SwiftReading", "TrebuchetMacros", "StateMachineMacros", "Relays",
+    "Transports", "TrebuchetWire", "Deltas", "QStream", "Loading", "StateMachines", "SharedState", "TrebuchetActors",
+    "TrebuchetClient", "TrebuchetURLSession", "SharedModel",
+]
+#if os(Linux)
+    portable.insert("CEpoll")
+#endif
+
+if isPortable {
+    package.products.removeAll { !portable.contains($0.name) }
+    package.targets.removeAll { !portable.contains($0.name) }
+    for target in package.targets {
+        target.dependencies.removeAll {
+            if case .byNameItem(let name, _) = $0 { !portable.contains(name) } else { false }
+        }
+    }
+}
+
+if host == nil {
+    package.dependencies.append(
+        .package(url: "https://github.com/swiftlang/swift-syntax.git", "602.0.0"..<"604.0.0"))
+    for target in package.targets where usesSyntax(target) {
+        target.dependencies += syntaxLibraries.map { .product(name: $0, package: "swift-syntax") }
+    }
+}
+
+func usesSyntax(_ target: Target) -> Bool {
+    let users = ["SwiftReading", "TrebuchetMacros", "StateMachineMacros", "ClientGenerator", "GenerateTool"]
+    let tests = ["TrebuchetMacrosTests", "StateMachineMacrosTests", "ClientGeneratorTests"]
+    return (users + tests).contains(target.name)
+}
+
+/// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`; nil where there is none,
+/// and with TREBUCHET_SYNTAX=package.
+func toolchainHostLibraries() -> String? {
+    if ProcessInfo.processInfo.environment["TREBUCHET_SYNTAX"] == "package" { return nil }
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
     for folder in path.split(separator: ":") {
         let compiler = URL(fileURLWithPath: String(folder)).appendingPathComponent("swiftc")
@@ -399,8 +445,5 @@ func toolchainHostLibraries() -> String {
         let module = host.appendingPathComponent("SwiftSyntax.swiftmodule")
         if FileManager.default.fileExists(atPath: module.path) { return host.path }
     }
-    fatalError(
-        "Trebuchet's macros need the swift-syntax modules of a Swift 6.2 (or later) toolchain: no swiftc on PATH has "
-            + "../lib/swift/host/SwiftSyntax.swiftmodule beside it. Install a toolchain from swift.org and put its usr/bin on PATH."
-    )
+    return nil
 }

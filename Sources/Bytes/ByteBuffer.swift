@@ -1,4 +1,8 @@
-public import Glibc
+#if canImport(Darwin)
+    public import Darwin
+#else
+    public import Glibc
+#endif
 
 /// A growable run of bytes that is written at its end and read from its start.
 ///

@@ -1,4 +1,8 @@
-public import Glibc
+#if canImport(Darwin)
+    public import Darwin
+#else
+    public import Glibc
+#endif
 
 /// A hash table from short byte strings to values, looked up by bytes in place.
 ///

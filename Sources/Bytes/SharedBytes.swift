@@ -1,5 +1,10 @@
-internal import Glibc
 internal import Synchronization
+
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// Bytes that never change and that many connections send at once: an encoded state goes to a thousand subscribers
 /// from one place in memory.

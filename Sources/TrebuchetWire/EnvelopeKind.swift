@@ -1,4 +1,8 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// What a message is: its `type`.
 package enum EnvelopeKind: String, Sendable, CaseIterable {

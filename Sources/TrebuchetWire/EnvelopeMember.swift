@@ -1,4 +1,8 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// The members that an envelope may have, at any level.
 enum EnvelopeMember: UInt8 {

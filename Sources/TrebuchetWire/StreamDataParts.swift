@@ -1,5 +1,10 @@
 package import Bytes
-internal import Glibc
+
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// A `streamData` message in two parts: one that each subscriber has for itself, and one that is written once for all.
 package enum StreamDataParts {

@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Which values dependencies have by default.
 public enum DependencyContext: Sendable, Hashable {

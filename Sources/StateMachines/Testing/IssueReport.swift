@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 // Only debug builds know the testing library, so that a released program does not depend on it.
 #if DEBUG && canImport(Testing)

@@ -1,4 +1,8 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// A string in a text, compared by what it says and not by how it is written: `"a"` and `"\u0061"` are the same.
 ///

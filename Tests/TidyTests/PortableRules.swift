@@ -1,0 +1,36 @@
+/// What is to compile where there is neither epoll nor Glibc: a client and the state family (Docs/Platforms.md).
+enum PortableRules {
+    /// The modules that Package.swift keeps elsewhere than on Linux.
+    static func modules(inManifest text: String) -> Set<String> {
+        let list = text.firstMatch(of: /portable: Set<String> = \[([^\]]*)\]/)?.output.1 ?? ""
+        return Set(list.matches(of: /"([^"]+)"/).map { String($0.output.1) })
+    }
+
+    /// Modules that are kept and need one that is not; of the system's own, epoll alone has something in its place.
+    static func findings(in manifest: Manifest, portable: Set<String>) -> [Finding] {
+        manifest.targets.filter { portable.contains($0.name) }.flatMap { target in
+            target.dependencies.filter { !portable.contains($0) && $0 != "CEpoll" }.map {
+                Finding(path: "Package.swift", message: "\(target.name) is portable and needs \($0), which is not")
+            }
+        }
+    }
+
+    /// Imports of Linux's own modules that have nothing in their place elsewhere.
+    static func findings(in file: SourceText, portable: Set<String>) -> [Finding] {
+        guard file.path.hasPrefix("Sources/"), let module = file.module, portable.contains(module) else { return [] }
+        var conditions: [Bool] = []
+        return zip(1..., file.code).compactMap { number, line in
+            let words = line.split(whereSeparator: \.isWhitespace)
+            switch words.first {
+            case "#if": conditions.append(line.contains("Darwin") || line.contains("Glibc"))
+            case "#endif": conditions.removeLast()
+            default: break
+            }
+            guard words.contains("import"), let name = words.last, name == "Glibc" || name == "CEpoll",
+                !conditions.contains(true)
+            else { return nil }
+            let message = "\(module) is portable: '\(name)' needs '#if canImport(Darwin)' and its place in '#else'"
+            return Finding(path: file.path, line: number, message: message)
+        }
+    }
+}
