@@ -2,5 +2,6 @@
 public struct UnexpectedStatus: Error, Hashable, Sendable {
     public let status: Int
 
+    /// For a transport of your own, whose server has answered the upgrade with this status.
     public init(_ status: Int) { self.status = status }
 }

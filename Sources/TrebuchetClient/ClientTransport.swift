@@ -20,6 +20,7 @@ public protocol ClientTransport: Sendable {
 }
 
 extension ClientTransport {
+    /// True: the address says which server it is.
     public var isAddressed: Bool { true }
 }
 
@@ -97,6 +98,7 @@ public final class ConnectionReceiver: Sendable {
 
 /// The server has closed a connection because of a message that was too large for it: the cause of a `TransportError`.
 public struct MessageRefusal: Error, Sendable {
+    /// The cause for a transport's `closed` where the server refused a message for its size.
     public init() {}
 }
 

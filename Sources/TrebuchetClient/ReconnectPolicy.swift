@@ -19,6 +19,7 @@ public struct ReconnectPolicy: Hashable, Sendable {
     /// disconnected until it is called again.
     public var retriesFirstConnection = false
 
+    /// The defaults: each property tells its own.
     public init() {}
 
     /// A client that stays disconnected when its connection has ended.

@@ -46,6 +46,7 @@ public final class TrebuchetClient: Sendable {
         /// How long it may then still be silent before the connection is given up. Default 20 s.
         public var pongTimeout = Duration.seconds(20)
 
+        /// What becomes of calls that are made without a connection.
         public enum WhileDisconnected: Sendable {
             /// Calls wait for the connection, up to their deadline.
             case wait
@@ -62,6 +63,7 @@ public final class TrebuchetClient: Sendable {
         /// `token`, and what makes the handshake. Default none.
         public var headers: HTTPHeaders = [:]
 
+        /// The defaults: each property tells its own.
         public init() {}
 
         /// The fields that say who connects: `headers` and the token.
@@ -85,6 +87,7 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
+    /// The client's own system: remote actors are found in it, and the client's own actors are made in it.
     public let actorSystem: TrebuchetActorSystem
     private let transport: any ClientTransport
     private let owner: (any AnyObject & Sendable)?

@@ -2,9 +2,11 @@ public import Transports
 
 /// The head of an HTTP request.
 public struct HTTPRequestHead: Sendable, Equatable {
+    /// Case-sensitive, as the client wrote it: `GET`.
     public let method: String
     /// As the client wrote it: `/chat?room=1`.
     public let target: String
+    /// All fields, in the client's order.
     public let headers: HTTPHeaders
     /// x of HTTP/1.x.
     package let minorVersion: Int

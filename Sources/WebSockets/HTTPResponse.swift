@@ -2,12 +2,15 @@ public import Transports
 
 /// An HTTP answer; the connection ends after it.
 public struct HTTPResponse: Sendable {
+    /// The status code (RFC 9110 §15); it is not checked here.
     public var status: Int
     /// Beside `Content-Length` and `Connection`, which are written for you. Values have no line breaks: such a field
     /// is left out.
     public var headers: HTTPHeaders
+    /// Follows the head unchanged; its length is the `Content-Length`. Not sent in answer to HEAD.
     public var body: [UInt8]
 
+    /// An answer with no fields of its own and an empty body, unless they are given.
     public init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = headers

@@ -12,6 +12,7 @@ public import Transports
 /// `@unchecked Sendable`: apart from `let`s its state is touched on the reactor's thread alone; the methods that may be
 /// called from anywhere go there first.
 public final class WebSocket: @unchecked Sendable {
+    /// The loop that the connection lives on: its handler is called there.
     public let reactor: Reactor
     /// What both sides agreed on in the handshake; nil when they did not.
     public let subprotocol: String?
@@ -145,6 +146,7 @@ public final class WebSocket: @unchecked Sendable {
     /// Whether messages may be compressed in both directions.
     public var isCompressionAgreed: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }
+    /// Who the peer is; behind a trusted proxy the client that it names. Nil when the system does not know it any more.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
     /// Whether messages may be sent: neither side has begun to close.
     public var isOpen: Bool { machine.phase == .open }

@@ -1,7 +1,9 @@
 /// Why a connection ended (RFC 6455 §7.4).
 public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// As it stands in the close frame; 1005 and 1006 are never in one.
     public let rawValue: UInt16
 
+    /// Any number; 4000 to 4999 are for applications (RFC 6455 §7.4.2). It is not checked here.
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// 1000: the purpose is fulfilled.

@@ -15,8 +15,12 @@ public protocol WebSocketHandler: AnyObject {
 }
 
 extension WebSocketHandler {
+    /// Does nothing.
     public func webSocketDidOpen(_ socket: WebSocket) {}
+    /// Does nothing.
     public func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer) {}
+    /// Does nothing.
     public func webSocketDidBecomeWritable(_ socket: WebSocket) {}
+    /// Does nothing.
     public func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
 }

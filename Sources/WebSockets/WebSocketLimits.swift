@@ -64,6 +64,7 @@ public struct WebSocketLimits: Sendable {
     /// What those may ask who ask for pages.
     public var pages = PageLimits()
 
+    /// The defaults: each property tells its own.
     public init() {}
 
     func channel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {

@@ -3,9 +3,11 @@ public import Transports
 
 /// A client that asks for a WebSocket, while the server decides.
 public struct WebSocketUpgrade: Sendable {
+    /// What the client asked for, before anything was answered.
     public let request: HTTPRequestHead
     /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
     public let subprotocol: String?
+    /// Who asks; behind a trusted proxy the client that it names. Nil when the system does not know it any more.
     public let remoteAddress: SocketAddress?
     /// Whether it came over TLS.
     public let isSecure: Bool

@@ -14,6 +14,7 @@ public enum AccessDenied: Error, Sendable, Equatable {
 ///     var access = AccessPolicy(origins: ["https://app.example"])
 ///     access.authenticate = AccessPolicy.apiKeys(["k3y": Principal(id: "ada")])
 public struct AccessPolicy: Sendable {
+    /// Tells who sends a request; nil lets it in without a principal. `authenticate` says which errors it may throw.
     public typealias Authenticate = @Sendable (_ request: HTTPRequestHead) async throws -> Principal?
 
     /// Where web pages may come from, as `https://app.example` or `http://localhost:3000`; those of others are answered
@@ -45,6 +46,7 @@ public struct AccessPolicy: Sendable {
     /// connection's reactor and must not block.
     public var onConnect: (@Sendable (CallerConnection) -> Void)?
 
+    /// Lets in everybody but web pages of other origins, unless told otherwise.
     public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
         self.origins = origins
         self.authenticate = authenticate

@@ -1,9 +1,11 @@
 /// How many calls may be made: so many a second in the long run, and a number at once.
 public struct RateLimit: Sendable, Hashable {
+    /// Calls a second in the long run; a part of one is fine: 0.1 is one in ten seconds.
     public var callsPerSecond: Double
     /// Calls that may come at once after a rest.
     public var burst: Int
 
+    /// Both must be more than 0: with less it traps.
     public init(callsPerSecond: Double, burst: Int) {
         precondition(callsPerSecond > 0 && burst > 0, "a rate limit lets some calls through")
         self.callsPerSecond = callsPerSecond

@@ -144,6 +144,7 @@ public struct ServerLimits: Sendable {
     /// Bytes of a client's answer; a call with a larger one ends with `internal`. Default 256 KiB.
     public var clientAnswerSize = 256 << 10
 
+    /// The defaults: each property tells its own.
     public init() {}
 
     /// Of these, what it holds for all connections from one address: an IPv4 address, or a /64 network of IPv6, this machine

@@ -21,6 +21,7 @@ public final class TrebuchetServer: Sendable {
         case stopping
     }
 
+    /// The system that the server's actors are made in.
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
     let parts: ServerParts

@@ -22,6 +22,7 @@ public struct WebSocketCompression: Sendable, Equatable {
     /// How far back the client's looks. A server gets this from clients alone that offer the choice.
     public var clientMaxWindowBits = 15
 
+    /// The defaults: each property tells its own.
     public init() {}
 
     /// The values within their bounds.

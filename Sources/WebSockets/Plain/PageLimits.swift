@@ -16,5 +16,6 @@ public struct PageLimits: Sendable {
     /// Default 64.
     public var openFilesPerHost = 64
 
+    /// The defaults: each property tells its own.
     public init() {}
 }
