@@ -234,6 +234,21 @@ import TrebuchetWire
         #expect(outgoing(refusal, &translator) == failure)
     }
 
+    @Test("what is noted of streams that are not answered has an end")
+    func unanswered() throws {
+        var translator = LegacyTranslator(identity: Self.identity)
+        let observe = #"{"type":"invocation","payload":{"callID":"%","actorID":"c","targetIdentifier":"observeState"}}"#
+        func refused(_ callID: String) throws -> Int {
+            _ = try incoming(observe.replacing("%", with: callID), &translator)
+            let refusal = #"{"type":"response","payload":{"callID":"%","error":{"code":"internal","message":"no"}}}"#
+            return outgoing(refusal.replacing("%", with: callID), &translator).count
+        }
+        #expect(try refused("first") == 2)
+        #expect(try refused(String(repeating: "x", count: 100)) == 1, "such a callID is no client's of ours")
+        for number in 0..<2_000 { _ = try incoming(observe.replacing("%", with: #"\u0041\#(number)"#), &translator) }
+        #expect(try refused("last") == 1)
+    }
+
     @Test(
         "a client's own name of a stream comes back as it was, also when it looks like a server's",
         arguments: [

@@ -20,6 +20,10 @@ package struct LegacyTranslator {
 
         /// Characters of either that are told.
         static let longestText = 256
+        /// Streams that are noted at once, and bytes of a callID that is: beyond it a refusal is told as a call's. A callID with escapes
+        /// may be answered without them, and what was noted for it stays.
+        static let most = 1_024
+        static let longestCallID = 64
     }
 
     /// The call that an answer goes to which is no call's.
@@ -47,16 +51,20 @@ package struct LegacyTranslator {
         }
     }
 
+    private mutating func note(_ target: String, _ actor: String, _ callID: [UInt8]) {
+        guard asked.count < AskedStream.most, callID.count <= AskedStream.longestCallID else { return }
+        asked[callID] = AskedStream(
+            actor: String(actor.prefix(AskedStream.longestText)), target: String(target.prefix(AskedStream.longestText))
+        )
+    }
+
     private mutating func invocation(
         _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
         let target = scanned.string(scanned.targetIdentifier, in: message)
         // The name of a method has labels, or is mangled.
         if target.hasPrefix("observe"), !target.utf8.contains(UInt8(ascii: "(")) {
-            let actor = scanned.string(scanned.actorID, in: message)
-            asked[Array(scanned.callID.bytes(in: message))] = AskedStream(
-                actor: String(actor.prefix(AskedStream.longestText)),
-                target: String(target.prefix(AskedStream.longestText)))
+            note(target, scanned.string(scanned.actorID, in: message), Array(scanned.callID.bytes(in: message)))
         }
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         quote(scanned.callID, of: message, &buffer)
