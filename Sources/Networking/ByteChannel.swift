@@ -14,7 +14,7 @@ package import Transports
 ///
 /// `@unchecked Sendable`: it is touched on its reactor's thread alone; others reach it through `reactor.execute`.
 package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
-    private enum State { case open, flushing, lingering, closed }
+    enum State { case open, flushing, lingering, closed }
 
     /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
     private static let smallestShared = 8 << 10
@@ -25,7 +25,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// More than this in one turn is sent before the turn ends.
     package static let largestTurn = 128 << 10
     /// How long a peer that does not read, or does not end its side, keeps us at the end.
-    private static let patience = Duration.seconds(5)
+    static let patience = Duration.seconds(5)
 
     package let reactor: Reactor
     /// Kept until the connection has closed.
@@ -41,23 +41,23 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     let socket: Socket
     /// Set before `start` when the connection is to be secure.
-    private var tls: TLSConnection?
-    private(set) var queue = WriteQueue()
-    private var state = State.open
+    var tls: TLSConnection?
+    var queue = WriteQueue()
+    var state = State.open
     private var isAboveHigh = false
-    private var isReadingPaused = false
+    var isReadingPaused = false
     /// Whether this is the connection that writes into the reactor's buffer.
-    private var isCorked = false
+    var isCorked = false
     private var isQueuedForFlush = false
     /// What the delegate is to be told when the turn ends.
     private var becameWritable = false
     /// Whether the reactor knows it.
-    private var isStarted = false
+    var isStarted = false
     private var watched: UInt32 = 0
     /// What few connections need; idle ones do not pay for it.
-    private var extras: Extras?
+    var extras: Extras?
 
-    private final class Extras {
+    final class Extras {
         /// Runs while what is left is being sent at the end.
         var patience: LoopTimer?
         /// Bytes that were thrown away at the end, and how many may be.
@@ -130,7 +130,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var pendingBytes: Int { waitingBytes + (isCorked ? reactor.output.pointee.count : 0) }
 
     /// The same without what this turn has gathered so far.
-    private var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
+    var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
 
     /// Whether less than the high watermark waits to be sent.
     package var isWritable: Bool { !isAboveHigh }
@@ -235,7 +235,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         return socket.send(bytes)
     }
 
-    private func queueForFlush() {
+    func queueForFlush() {
         if queue.count > limits.high { isAboveHigh = true }
         guard !isQueuedForFlush else { return }
         isQueuedForFlush = true
@@ -284,61 +284,6 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Whether the peer has taken some of what waits for it since this was asked last, and not yet all: so it is there.
-    package func isPeerTaking() -> Bool {
-        guard state == .open, let delivery = socket.delivery, delivery.isWaiting || waitingBytes > 0 else {
-            extras?.acknowledged = nil
-            return false
-        }
-        let extras = makeExtras()
-        defer { extras.acknowledged = delivery.acknowledged }
-        return extras.acknowledged.map { delivery.acknowledged > $0 } ?? false
-    }
-
-    // MARK: What is held
-
-    /// What is held for this connection, to count with; made at the first call. Nil when nobody counts.
-    package var account: MemoryAccount? {
-        if let account = extras?.account { return account }
-        guard state != .closed, let accounts = limits.accounts else { return nil }
-        let made = accounts.makeAccount(for: remoteAddress)
-        makeExtras().account = made
-        return made
-    }
-
-    /// Counts what waits, after the socket took some of it.
-    private func noteHeld(_ taken: Int) {
-        extras?.taken += taken
-        if queue.sharedCount > limits.sharedBytes { limitSlowness() }
-        let own = queue.ownCount + (tls?.unsentBytes ?? 0)
-        let (held, before) = (own < Self.smallestHeld ? 0 : own, extras?.held ?? 0)
-        guard held != before, let account else { return }
-        extras?.held = held
-        guard let excess = account.hold(held - before) else { return }
-        extras?.excess = excess
-        queueForFlush()
-    }
-
-    /// Gives the peer a time in which it is to take some of the shared bytes that wait for it alone.
-    private func limitSlowness() {
-        let extras = makeExtras()
-        guard extras.slowness == nil else { return }
-        extras.taken = 0
-        extras.slowness = reactor.schedule(after: limits.sharedPatience, for: self) { $0.endIfSlow() }
-    }
-
-    private func endIfSlow() {
-        guard let extras, state != .closed else { return }
-        extras.slowness = nil
-        guard queue.sharedCount > limits.sharedBytes else { return }
-        guard extras.taken < limits.sharedBytes else { return limitSlowness() }
-        reset(
-            TransportError(
-                .closed,
-                "the peer does not read: \(queue.sharedCount) bytes of old versions wait for it, and it took \(extras.taken)"
-                    + " in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
-    }
-
     private func flushQueue() -> Int32 {
         guard let tls else { return queue.flush { socket.send($0) } }
         let error = tls.flush(to: socket)
@@ -365,7 +310,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         (!isReadingPaused || state != .open) && tls?.unsentBytes ?? 0 <= limits.high
     }
 
-    private func watch() {
+    func watch() {
         guard state != .closed, isStarted else { return }
         var events: UInt32 = takesInput ? EPOLLIN.rawValue : 0
         if waitsForSocket { events |= EPOLLOUT.rawValue }
@@ -432,69 +377,11 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if extras.thrownAway > extras.mostThrownAway { end(error: nil) }
     }
 
-    // MARK: The end
-
-    /// Sends what waits, then ends the connection. What still comes is thrown away: at most so many bytes, 16 MiB unless
-    /// told, and for 5 s.
-    package func closeAfterFlush(throwingAwayAtMost limit: Int = 16 << 20) {
-        guard state == .open else { return }
-        state = .flushing
-        isReadingPaused = false
-        let extras = makeExtras()
-        extras.mostThrownAway = limit
-        extras.patience = reactor.schedule(after: Self.patience, for: self) { $0.end(error: nil) }
-        if !isCorked { queueForFlush() }
-    }
-
-    /// Ends the connection at once; what waits is lost.
-    package func close() { end(error: nil) }
-
-    /// Ends the connection at once with a reset: the peer loses what it has not read yet, and gets an error. The delegate
-    /// hears `error`.
-    package func reset(_ error: TransportError? = nil) {
-        guard state != .closed else { return }
-        socket.resetWhenClosed()
-        end(error: error)
-    }
-
-    private func makeExtras() -> Extras {
+    func makeExtras() -> Extras {
         if let extras { return extras }
         let made = Extras()
         extras = made
         return made
     }
 
-    /// Our side has said all; the peer's end of the stream follows, or a time limit. A socket closed with bytes unread
-    /// would reset the connection, and the peer would lose what we sent last.
-    private func linger() {
-        state = .lingering
-        tls?.end(on: socket)
-        socket.shutdownWriting()
-        watch()
-    }
-
-    private func fail(_ call: String, _ number: Int32) {
-        if let failure = tls?.failure { return end(error: failure) }
-        guard number != 0 else { return end(error: nil) }
-        end(error: .system(call, number, "connection to \(remoteAddress?.description ?? "peer")"))
-    }
-
-    /// The one way to the end, from wherever: what hangs on the connection goes at once, the delegate is told when the turn
-    /// ends.
-    private func end(error: TransportError?) {
-        guard state != .closed else { return }
-        state = .closed
-        extras?.patience?.cancel()
-        extras?.slowness?.cancel()
-        if let account = extras?.account {
-            account.release(extras?.held ?? 0)
-            extras?.account = nil
-        }
-        if let error { makeExtras().error = error }
-        if isStarted { reactor.remove(socket.descriptor, self) }
-        socket.close()
-        queue = WriteQueue()
-        tls = nil
-        if delegate != nil { queueForFlush() }
-    }
 }

@@ -54,7 +54,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var line = WorkQueue<any InLine>()
     /// When the clock was last looked at by work that is measured.
     package var lastLook: UInt64 = 0
-    private var timers = TimerQueue()
+    var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
     private var unflushed: [ByteChannel] = []
     /// Handlers removed in this turn: an event for them may still lie in the batch, so they are released at its end.
@@ -77,11 +77,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// Counts up when a turn begins and when it ends: odd while the reactor works. The watchdog sees whether it moves.
     let pulse = Atomic<UInt64>(0)
     /// The address of an `ActivityLabel`, which is never freed.
-    private let activity = Atomic<UInt>(0)
+    let activity = Atomic<UInt>(0)
     /// How far its clock is ahead of the machine's, in nanoseconds: tests turn it on.
-    private let ahead = Atomic<UInt64>(0)
-    private let timeHolds = Atomic<Int>(0)
-    private let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
+    let ahead = Atomic<UInt64>(0)
+    let timeHolds = Atomic<Int>(0)
+    let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
 
     package init(name: String) throws(TransportError) {
         self.name = name
@@ -146,34 +146,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    // MARK: Time
-
-    /// The time by which its timers go, in nanoseconds: the monotonic clock, unless a test has turned it on. From anywhere.
-    package var now: UInt64 { MonotonicClock.now &+ ahead.load(ordering: .relaxed) }
-
-    /// How far it is ahead of the monotonic clock, in nanoseconds.
-    package var timeAhead: UInt64 { ahead.load(ordering: .relaxed) }
-
-    /// Turns its clock on. Timers that are due then fire soon.
-    package func advance(by nanoseconds: UInt64) {
-        ahead.add(nanoseconds, ordering: .relaxed)
-        execute {}
-    }
-
-    /// What takes the machine's time begins: an attempt to connect, an actor that goes. A test's clock stands still until it
-    /// ends, lest a limit pass only because the test turned the clock on. From anywhere.
-    package func holdTime() { timeHolds.add(1, ordering: .relaxed) }
-
-    package func releaseTime() { timeHolds.subtract(1, ordering: .relaxed) }
-
-    package var isTimeHeld: Bool { timeHolds.load(ordering: .relaxed) > 0 }
-
-    /// When the next timer fires; on the reactor.
-    package var nextDeadline: UInt64? {
-        assertCurrent()
-        return timers.nextDeadline()
-    }
-
     // MARK: Work from the reactor's thread
 
     /// Runs `work` after a delay; keep the timer to cancel it.
@@ -206,40 +178,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     /// Puts `task` at the end of the line of those who go on in a later turn. The caller sees to it that it stands there once.
     package func standInLine(_ task: any InLine) { line.append(task) }
-
-    // MARK: The watchdog
-
-    /// Notes what the reactor does now, for the watchdog: one store. It holds until something else is noted or the turn goes on
-    /// to its next part.
-    @inline(__always)
-    package func note(_ label: ActivityLabel) {
-        activity.store(UInt(bitPattern: Unmanaged.passUnretained(label).toOpaque()), ordering: .relaxed)
-    }
-
-    /// Is told of each turn that takes more than 100 ms: when that is noticed, and when it is over. Called on the watchdog's
-    /// thread. One for each reactor; nil, the default, for none.
-    package var onStall: (@Sendable (ReactorStall) -> Void)? {
-        get { stalls.withLock { $0.observer } }
-        set { stalls.withLock { $0.observer = newValue } }
-    }
-
-    /// Turns so far that took more than 100 ms.
-    package var stallCount: Int { stalls.withLock { $0.count } }
-
-    static func isWorking(_ pulse: UInt64) -> Bool { pulse & 1 == 1 }
-
-    var activityText: String {
-        guard let address = UnsafeRawPointer(bitPattern: activity.load(ordering: .relaxed)) else { return "starting" }
-        return Unmanaged<ActivityLabel>.fromOpaque(address).takeUnretainedValue().text
-    }
-
-    func tell(_ stall: ReactorStall) {
-        let observer = stalls.withLock { stalls in
-            if !stall.isOver { stalls.count += 1 }
-            return stalls.observer
-        }
-        observer?(stall)
-    }
 
     // MARK: Descriptors
 

@@ -21,7 +21,7 @@ final class ClientCore: @unchecked Sendable {
     /// Whether another client with the same `peerName` has the same server.
     private let isAddressed: Bool
     /// The server of now, by the number that names of its connections begin with; 0 until it is known.
-    private let peerNumber = Atomic<UInt64>(0)
+    let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
     let handed = HandedActors()
     /// How often the server has said that who is signed in is so no more.
@@ -30,19 +30,19 @@ final class ClientCore: @unchecked Sendable {
 
     let connection: ClientConnection
     /// The connection of now.
-    private(set) var link: (any ClientLink)?
-    private(set) var linkNumber = 0
+    var link: (any ClientLink)?
+    var linkNumber = 0
     /// Whether calls and streams wait for the next connection: the server of this one goes, and may not read them any more.
-    private var isSentAway = false
+    var isSentAway = false
     /// Of the connection over which the server was told who this client is.
     var introducedOver = 0
     private(set) lazy var hosted = HostedCalls(self)
-    private var pending: [UInt64: PendingCall] = [:]
-    private(set) var line = CallLine(terms: .usual)
+    var pending: [UInt64: PendingCall] = [:]
+    var line = CallLine(terms: .usual)
     /// Bytes of the largest message that the server has said it takes.
-    private var toldMessageSize = Int.max
-    private var streams = StreamRegistry()
-    private(set) var envelope = ScannedEnvelope()
+    var toldMessageSize = Int.max
+    var streams = StreamRegistry()
+    var envelope = ScannedEnvelope()
     private var sweep: LoopTimer?
     private var sweepAt = UInt64.max
 
@@ -125,7 +125,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     /// Sends calls that waited, as far as there is room for them.
-    private func sendNext() {
+    func sendNext() {
         guard !line.isEmpty, let link, !isSentAway else { return }
         while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
@@ -178,7 +178,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     /// Takes a call out of those that wait; the connection may have been kept for it alone.
-    private func take(_ number: UInt64) -> PendingCall? {
+    func take(_ number: UInt64) -> PendingCall? {
         guard let call = pending.removeValue(forKey: number) else { return nil }
         if call.connection != linkNumber {
             connection.callEnded(number: call.connection)
@@ -274,7 +274,7 @@ final class ClientCore: @unchecked Sendable {
         return stream
     }
 
-    private func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
+    func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
@@ -283,7 +283,7 @@ final class ClientCore: @unchecked Sendable {
         link.send(message)
     }
 
-    private func begin(_ anew: StreamRegistry.Anew) {
+    func begin(_ anew: StreamRegistry.Anew) {
         link?.send(OutgoingMessage.streamEnd(anew.streamID))
         begin(anew.callNumber, .invocation(anew.target))
     }
@@ -300,193 +300,4 @@ final class ClientCore: @unchecked Sendable {
         }
     }
 
-    // MARK: Messages in
-
-    /// Handles one message from the server, on the reactor. `source` is the number of the connection.
-    func receive(_ message: UnsafeRawBufferPointer, over source: Int) {
-        do {
-            try envelope.scan(message)
-        } catch {
-            // A server that sends what no one can read is not to be trusted with the rest.
-            return connection.abandon(
-                number: source, TransportError(.closed, "the server sent a malformed message: \(error.message)"))
-        }
-        switch envelope.kind {
-        case .response: return receiveResponse(message, over: source)
-        case .invocation, .repeat, .cancel: return receiveCall(message, over: source)
-        case .goAway:
-            let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
-            connection.goAway(number: source, reconnectAfter: delay)
-            if source == linkNumber {
-                isSentAway = connection.isBeingReplaced && options.whileDisconnected == .wait
-            }
-            return
-        default: break
-        }
-        // A connection that has been replaced answers its calls; the streams go on elsewhere.
-        guard source == linkNumber else { return }
-        switch envelope.kind {
-        case .streamStart:
-            let stale = streams.handleStreamStart(
-                callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
-                epoch: text(envelope.epoch, message), position: envelope.sequenceNumber)
-            if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
-            sendNext()
-        case .streamData:
-            receiveStreamData(message)
-        case .streamEnd:
-            streams.handleStreamEnd(
-                streamID: text(envelope.streamID, message),
-                reason: StreamEndReason(rawValue: text(envelope.reason, message)))
-        case .streamError:
-            let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
-            if code == .unavailable, connection.isBeingReplaced {
-                // It was taken up too late for this connection, and is again with the next one.
-                return streams.handleStreamEnd(streamID: text(envelope.streamID, message), reason: .serverDraining)
-            }
-            streams.handleStreamError(
-                streamID: text(envelope.streamID, message),
-                error: TrebuchetError(.init(code), text(envelope.errorMessage, message), retryAfter: retryAfter))
-            sendNext()
-        case .hello:
-            let limits = envelope.limits.bytes(in: message)
-            guard !envelope.limits.isAbsent,
-                let terms = try? ValueCoder().decode(ServerTerms.self, from: limits)
-            else { return }
-            line.terms = terms
-            toldMessageSize = terms.messageSize
-            handed.heard(terms)
-            sendNext()
-        case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
-            revocations.update { $0 += 1 }
-        default: break  // Another `error` ends with the connection; unknown kinds are for newer clients.
-        }
-    }
-
-    private func receiveStreamData(_ message: UnsafeRawBufferPointer) {
-        guard let sequence = envelope.sequenceNumber else { return }
-        let streamID = text(envelope.streamID, message)
-        if !envelope.data.isAbsent {
-            streams.handleStreamData(
-                streamID: streamID, sequence: sequence, data: envelope.data.bytes(in: message))
-        } else if let base = envelope.base, !envelope.patch.isAbsent {
-            let again = streams.handleStreamPatch(
-                streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
-                maximumBytes: options.messageSize)
-            if let again { begin(again) }
-        }
-    }
-
-    private func receiveResponse(_ message: UnsafeRawBufferPointer, over source: Int) {
-        let number = number(envelope.callID, message)
-        let failure = envelope.hasError ? error(in: message) : nil
-        guard let call = take(number) else {
-            // A stream that came too late for this connection begins with the next one.
-            let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
-            if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {
-                streams.fail(callNumber: number, error: failure)
-            }
-            return sendNext()
-        }
-        if let failure {
-            call.finish(.failure(failure))
-        } else {
-            call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
-        }
-        sendNext()
-    }
-
-    private func error(in message: UnsafeRawBufferPointer) -> TrebuchetError {
-        TrebuchetError(
-            .init(ErrorCode(rawValue: text(envelope.errorCode, message))), text(envelope.errorMessage, message),
-            type: envelope.errorType.isAbsent ? nil : text(envelope.errorType, message),
-            data: envelope.errorData.isAbsent ? nil : Array(envelope.errorData.bytes(in: message)),
-            retryAfter: retryAfter)
-    }
-
-    private var retryAfter: Duration? { envelope.retryAfterMilliseconds.map { .milliseconds($0) } }
-
-    private func text(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> String {
-        range.isAbsent ? "" : envelope.string(range, in: message)
-    }
-
-    /// Our callIDs are numbers; anything else answers no call of ours.
-    private func number(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> UInt64 {
-        UInt64(text(range, message)) ?? 0
-    }
-}
-
-// MARK: The connection
-
-extension ClientCore: ClientConnectionDelegate {
-    func connection(uses link: any ClientLink, number: Int) {
-        self.link = link
-        linkNumber = number
-        isSentAway = false
-        line.removeAll()
-        // It may be another server.
-        toldMessageSize = .max
-        peerNumber.store(HandshakeField.server(ofSession: link.session), ordering: .relaxed)
-        greet(over: link)
-        // Streams first: who calls and observes sees what the call has changed.
-        for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
-        for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
-            line.add(call)
-        }
-        sendNext()
-    }
-
-    func connectionLost(number: Int, _ error: TransportError) {
-        hosted.lost(number)
-        if error.cause is MessageRefusal { endRefused(number) }
-        if number == linkNumber {
-            link = nil
-            isSentAway = false
-            line.removeAll()
-        }
-        let lost = pending.values.filter { $0.connection == number }
-        for call in lost.sorted(by: { $0.number < $1.number }) {
-            if call.isRepeatable, connection.isExpected {
-                call.connection = 0
-                // A connection that was left to its calls has broken while there is another one.
-                if link != nil { line.add(call) }
-            } else {
-                endUnknown(call, error)
-            }
-        }
-        sendNext()
-    }
-
-    /// The server has closed the connection because of a message that is too large for it. It was the largest of those that were
-    /// not answered, or others were too large as well; it is not sent again, over which connection ever.
-    private func endRefused(_ connection: Int) {
-        let sent = pending.values.filter { $0.connection == connection }
-        guard let call = sent.max(by: { $0.sentByteCount < $1.sentByteCount }) else { return }
-        pending[call.number] = nil
-        let error = MessageSizes.refused(call.name, call.sentByteCount, limit: options.serverMessageSize)
-        call.finish(.failure(error))
-    }
-
-    private func endUnknown(_ call: PendingCall, _ error: TransportError) {
-        pending[call.number] = nil
-        let text = "\(call.name) was sent and not answered, so it may have run: \(error.message)"
-        call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
-    }
-
-    func callsUnderWay(number: Int) -> Int {
-        pending.values.count { $0.connection == number } + hosted.count(over: number)
-    }
-
-    func connectionGivenUp(_ error: TransportError) {
-        let failure = TrebuchetError(.unavailable, error.message)
-        for call in pending.values where call.connection == 0 {
-            guard call.isUnsent else {
-                endUnknown(call, error)
-                continue
-            }
-            pending[call.number] = nil
-            call.finish(.failure(failure))
-        }
-        streams.removeAll(failure)
-    }
 }

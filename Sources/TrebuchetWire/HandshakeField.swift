@@ -10,3 +10,10 @@ package enum HandshakeField {
         name?.split(separator: ".").first.flatMap { UInt64($0, radix: 36) } ?? 0
     }
 }
+
+/// The version of the protocol that a connection speaks.
+package enum ProtocolVersion {
+    /// What a client of version 3 offers. Who offers nothing speaks version 1 or 2, and has a `LegacyTranslator` between it and its
+    /// session.
+    package static let subprotocol = "trebuchet.v3"
+}

@@ -104,3 +104,9 @@ final class Line: Sendable {
         leave()
     }
 }
+
+extension Deadlock {
+    static func report(_ what: String) {
+        report(what, "Put .dispatch() in front of the subscriber that sends, or break the circle.")
+    }
+}

@@ -57,3 +57,15 @@ where Child.State: Identifiable, Child.State.ID == ID {
         return effect.map { [path = self.action] in path.embed(.element(id: id, action: $0)) }
     }
 }
+
+/// An action of one element of a collection.
+@CasePathable
+public enum IdentifiedAction<ID: Hashable & Sendable, Action: Sendable>: Sendable {
+    case element(id: ID, action: Action)
+}
+
+extension IdentifiedAction: Equatable where Action: Equatable {}
+
+/// The actions of the elements that a reducer runs.
+public typealias IdentifiedActionOf<R: Reducer> = IdentifiedAction<R.State.ID, R.Action>
+where R.State: Identifiable, R.State.ID: Sendable

@@ -18,3 +18,12 @@ public struct Reduce<State, Action: Sendable>: Reducer {
         reduce(&state, action)
     }
 }
+
+/// A reducer that does nothing.
+public struct EmptyReducer<State, Action: Sendable>: Reducer {
+    public typealias Body = Never
+
+    public init() {}
+
+    public func reduce(into state: inout State, action: Action) -> Effect<Action> { .none }
+}

@@ -29,9 +29,3 @@ extension Reducer where Body: Reducer, Body.State == State, Body.Action == Actio
 
 /// The effects of a reducer.
 public typealias EffectOf<R: Reducer> = Effect<R.Action>
-/// The store of a reducer.
-public typealias StoreOf<R: Reducer> = Store<R.State, R.Action>
-/// The host of a reducer.
-public typealias MachineHostOf<R: Reducer> = MachineHost<R.State, R.Action> where R.State: Sendable
-/// The test store of a reducer.
-public typealias TestStoreOf<R: Reducer> = TestStore<R.State, R.Action>

@@ -45,3 +45,6 @@ public actor MachineHost<State: Sendable, Action: Sendable> {
 
     private func removeWatcher(_ number: UInt64) { watchers[number] = nil }
 }
+
+/// The host of a reducer.
+public typealias MachineHostOf<R: Reducer> = MachineHost<R.State, R.Action> where R.State: Sendable

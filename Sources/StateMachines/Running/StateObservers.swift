@@ -77,3 +77,9 @@ enum ValueEquality {
         return (left as? any Equatable).map { compare($0) } ?? false
     }
 }
+
+/// A state whose properties a ``Store`` offers one by one; `@ObservableState` writes the conformance.
+///
+/// An observer that reads `store.count` is told when `count` has another value, not of other changes. A property that is
+/// not `Equatable` counts as changed with each action.
+public protocol ObservableState {}

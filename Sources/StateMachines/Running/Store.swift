@@ -125,3 +125,6 @@ private final class StoreCore<State, Action: Sendable> {
         return task
     }
 }
+
+/// The store of a reducer.
+public typealias StoreOf<R: Reducer> = Store<R.State, R.Action>

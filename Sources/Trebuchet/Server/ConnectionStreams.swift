@@ -62,3 +62,10 @@ struct ConnectionStreams {
         return found.isEmpty ? .none : .these(found)
     }
 }
+
+/// What streams ask of a connection.
+extension ServerConnection {
+    var isAwaited: Bool { !shard.answersBehindStreams.isEmpty }
+
+    func streamsMayShow() { shard.streamsMayShow(self) }
+}

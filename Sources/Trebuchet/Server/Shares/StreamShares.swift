@@ -1,3 +1,5 @@
+internal import TrebuchetActors
+
 /// How many streams a connection has, those that are being begun among them. On its reactor.
 struct StreamUse {
     var streams: Int32 = 0
@@ -63,5 +65,14 @@ extension ServerConnection {
         guard isFiltered else { return }
         use.filtered -= 1
         shard.parts.shares.discount(.filters, for: holders)
+    }
+}
+
+extension FilterTerms {
+    init(_ limits: ServerLimits, _ parties: Parties) {
+        self.init()
+        most = limits.filtersPerState
+        byteLimit = limits.filterBytesPerState
+        bringers = parties.all
     }
 }

@@ -140,3 +140,12 @@ private struct NamingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder() throws -> any Decoder { try base.superDecoder() }
     func superDecoder(forKey key: Key) throws -> any Decoder { try base.superDecoder(forKey: key) }
 }
+
+/// A document that is no element of an app's type.
+public struct UnreadableDocument: Sendable, Hashable {
+    public let id: String
+    /// Which of its members is missing, or of another type.
+    public let reason: String
+
+    var error: CollectionError { .unreadable(id: id, reason: reason) }
+}

@@ -84,3 +84,9 @@ struct QueryTicket: Codable, Sendable, Hashable {
     /// The last write of the collection then: that result shows all up to it.
     var revision: Int?
 }
+
+/// A change of one document; nil for one that is not there after.
+struct DocumentChange: Sendable, Equatable {
+    let id: Document.ID
+    let after: Document?
+}

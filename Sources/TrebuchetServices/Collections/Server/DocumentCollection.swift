@@ -6,9 +6,9 @@ internal import Trebuchet
 /// meanwhile, shown to readers, and only then answered.
 @Trebuchet
 distributed actor DocumentCollection {
-    private typealias Waiter = CheckedContinuation<Result<Void, CollectionError>, Never>
+    typealias Waiter = CheckedContinuation<Result<Void, CollectionError>, Never>
 
-    private struct Waiting {
+    struct Waiting {
         let continuation: Waiter
         /// Who writes.
         /// Nil for an administrator.
@@ -16,23 +16,23 @@ distributed actor DocumentCollection {
     }
 
     /// Looks at documents that have expired, at most so many in one turn.
-    private static let expiredAtOnce = 500
+    static let expiredAtOnce = 500
     /// With so many changed documents that wait for the store no more are taken: what the store was busy with is shown in one turn.
     private static let waitingDocuments = 5_000
 
-    private let name: String
-    private let stored: StoredCollection
-    private let host: CollectionHost
-    private var table: DocumentTable
-    private let queries: OpenQueries
+    let name: String
+    let stored: StoredCollection
+    let host: CollectionHost
+    var table: DocumentTable
+    let queries: OpenQueries
     /// Of the last write that is in the store.
-    private var revision: Int
+    var revision: Int
     /// Of the last one that all results show.
-    private var shownRevision: Int
-    private var waiting: [Waiting] = []
-    private var isWriting = false
+    var shownRevision: Int
+    var waiting: [Waiting] = []
+    var isWriting = false
     /// How often what was done was not kept.
-    private var failures = 0
+    var failures = 0
     private var isClosed = false
     /// Whether it is to go as soon as nobody uses it.
     private var isLeaving = false
@@ -44,8 +44,8 @@ distributed actor DocumentCollection {
     private var isLooking = false
     private var line: [CheckedContinuation<Void, Never>] = []
     /// When the timer rings, in milliseconds since 1970.
-    private var alarm: Int?
-    private var timer: Task<Void, Never>?
+    var alarm: Int?
+    var timer: Task<Void, Never>?
 
     init(
         name: String, _ table: DocumentTable, _ stored: StoredCollection, host: CollectionHost,
@@ -167,104 +167,6 @@ distributed actor DocumentCollection {
     private func leaveLine() {
         guard line.isEmpty else { return line.removeFirst().resume() }
         isLooking = false
-    }
-
-    // MARK: Expiry
-
-    /// Takes away what has expired, a part in each turn.
-    private func expire() {
-        let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
-        showExpired()
-        startWriting()
-        guard isMore else { return watchForExpiry() }
-        Task { [weak self] in
-            await Task.yield()
-            await self?.whenLocal { $0.expire() }
-        }
-    }
-
-    /// Readers see it no more, whatever becomes of the store.
-    private func showExpired() {
-        queries.note(table.takeExpired(), revision: revision)
-        guard !queries.goOnShowing() else { return }
-        Task { await showAll() }
-    }
-
-    /// Returns when all that is in the store, or has expired, is shown: in turns, when it is much.
-    private func showAll() async {
-        while !queries.goOnShowing() { await Task.yield() }
-        closeIfUnused()
-    }
-
-    /// One timer, for the document that expires first.
-    private func watchForExpiry() {
-        guard let next = table.nextExpiry else { return }
-        guard alarm.map({ next < $0 }) ?? true else { return }
-        alarm = next
-        timer?.cancel()
-        let clock = host.clock
-        timer = Task { [weak self] in
-            do { try await clock.sleep(until: next) } catch { return }
-            await self?.whenLocal { collection in
-                guard collection.alarm == next else { return }
-                collection.alarm = nil
-                collection.expire()
-            }
-        }
-    }
-
-    /// Returns when all that was done up to now is in the store and with the readers.
-    private func written(for connection: CallerConnection?) async throws(CollectionError) {
-        guard table.hasUnwritten || isWriting else { return }
-        let result = await withCheckedContinuation { continuation in
-            waiting.append(Waiting(continuation: continuation, connection: connection))
-            startWriting()
-        }
-        try result.get()
-    }
-
-    private func startWriting() {
-        guard !isWriting, table.hasUnwritten || !waiting.isEmpty else { return }
-        isWriting = true
-        Task { await writeAll() }
-    }
-
-    private func writeAll() async {
-        while let batch = table.beginWrite() {
-            let written = waiting
-            waiting = []
-            var result: Result<Void, CollectionError> = .success(())
-            do throws(CollectionError) {
-                try await stored.write(batch)
-                revision = batch.revision
-                queries.note(table.endWrite(batch), revision: revision)
-                while !queries.goOnShowing() { await Task.yield() }
-                shownRevision = revision
-            } catch {
-                let writers =
-                    written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
-                let others = Set(written.map(\.connection)).count - 1
-                host.log.failure(
-                    "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
-                        + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
-                // Those that came meanwhile have built on what is not kept.
-                table.discardUnwritten()
-                failures += 1
-                result = .failure(error)
-            }
-            for waiter in written { waiter.continuation.resume(returning: result) }
-            guard case .failure = result else { continue }
-            let later = waiting
-            waiting = []
-            for waiter in later { waiter.continuation.resume(returning: result) }
-        }
-        isWriting = false
-        watchForExpiry()
-        // They repeat what was in the last batch.
-        let rest = waiting
-        waiting = []
-        for waiter in rest { waiter.continuation.resume(returning: .success(())) }
-        closeIfUnused()
     }
 
     // MARK: Administration
@@ -447,7 +349,7 @@ distributed actor DocumentCollection {
     }
 
     /// A collection without readers and commands under way goes: at once when it has no documents, else after a time.
-    private func closeIfUnused() {
+    func closeIfUnused() {
         // What had expired before it was loaded.
         startWriting()
         guard isUnused else { return }
@@ -477,7 +379,7 @@ distributed actor DocumentCollection {
     /// What it was loaded for was no call that it can do.
     func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
 
-    private func rest() {
+    func rest() {
         host.didRest(name)
         guard !restsAlready else { return }
         restsAlready = true

@@ -29,3 +29,23 @@ package struct FrameHeader: Equatable, Sendable {
     /// Payloads up to this need two.
     package static let mediumPayload = 0xFFFF
 }
+
+/// Which end of the connection this is: only a client's frames are masked (RFC 6455 §5.1).
+package enum WebSocketRole: Sendable {
+    case server, client
+}
+
+/// What a frame carries (RFC 6455 §5.2); a message is `text` or `binary`.
+public enum WebSocketOpcode: UInt8, Sendable {
+    case continuation = 0x0
+    /// UTF-8 text; checked by us before it is delivered.
+    case text = 0x1
+    case binary = 0x2
+    case close = 0x8
+    case ping = 0x9
+    case pong = 0xA
+
+    /// Control frames are short, whole, and may come between the fragments of a message (§5.5).
+    @inline(__always)
+    var isControl: Bool { rawValue & 0x8 != 0 }
+}

@@ -1,0 +1,123 @@
+internal import Bytes
+internal import Distributed
+internal import Platform
+internal import Transports
+internal import Relays
+internal import Synchronization
+internal import TrebuchetWire
+
+/// Messages from the server.
+extension ClientCore {
+    /// Handles one message from the server, on the reactor. `source` is the number of the connection.
+    func receive(_ message: UnsafeRawBufferPointer, over source: Int) {
+        do {
+            try envelope.scan(message)
+        } catch {
+            // A server that sends what no one can read is not to be trusted with the rest.
+            return connection.abandon(
+                number: source, TransportError(.closed, "the server sent a malformed message: \(error.message)"))
+        }
+        switch envelope.kind {
+        case .response: return receiveResponse(message, over: source)
+        case .invocation, .repeat, .cancel: return receiveCall(message, over: source)
+        case .goAway:
+            let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
+            connection.goAway(number: source, reconnectAfter: delay)
+            if source == linkNumber {
+                isSentAway = connection.isBeingReplaced && options.whileDisconnected == .wait
+            }
+            return
+        default: break
+        }
+        // A connection that has been replaced answers its calls; the streams go on elsewhere.
+        guard source == linkNumber else { return }
+        switch envelope.kind {
+        case .streamStart:
+            let stale = streams.handleStreamStart(
+                callNumber: number(envelope.callID, message), streamID: text(envelope.streamID, message),
+                epoch: text(envelope.epoch, message), position: envelope.sequenceNumber)
+            if let stale { link?.send(OutgoingMessage.streamEnd(stale)) }
+            sendNext()
+        case .streamData:
+            receiveStreamData(message)
+        case .streamEnd:
+            streams.handleStreamEnd(
+                streamID: text(envelope.streamID, message),
+                reason: StreamEndReason(rawValue: text(envelope.reason, message)))
+        case .streamError:
+            let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
+            if code == .unavailable, connection.isBeingReplaced {
+                // It was taken up too late for this connection, and is again with the next one.
+                return streams.handleStreamEnd(streamID: text(envelope.streamID, message), reason: .serverDraining)
+            }
+            streams.handleStreamError(
+                streamID: text(envelope.streamID, message),
+                error: TrebuchetError(.init(code), text(envelope.errorMessage, message), retryAfter: retryAfter))
+            sendNext()
+        case .hello:
+            let limits = envelope.limits.bytes(in: message)
+            guard !envelope.limits.isAbsent,
+                let terms = try? ValueCoder().decode(ServerTerms.self, from: limits)
+            else { return }
+            line.terms = terms
+            toldMessageSize = terms.messageSize
+            handed.heard(terms)
+            sendNext()
+        case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
+            revocations.update { $0 += 1 }
+        default: break  // Another `error` ends with the connection; unknown kinds are for newer clients.
+        }
+    }
+
+    private func receiveStreamData(_ message: UnsafeRawBufferPointer) {
+        guard let sequence = envelope.sequenceNumber else { return }
+        let streamID = text(envelope.streamID, message)
+        if !envelope.data.isAbsent {
+            streams.handleStreamData(
+                streamID: streamID, sequence: sequence, data: envelope.data.bytes(in: message))
+        } else if let base = envelope.base, !envelope.patch.isAbsent {
+            let again = streams.handleStreamPatch(
+                streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
+                maximumBytes: options.messageSize)
+            if let again { begin(again) }
+        }
+    }
+
+    private func receiveResponse(_ message: UnsafeRawBufferPointer, over source: Int) {
+        let number = number(envelope.callID, message)
+        let failure = envelope.hasError ? error(in: message) : nil
+        guard let call = take(number) else {
+            // A stream that came too late for this connection begins with the next one.
+            let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
+            if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {
+                streams.fail(callNumber: number, error: failure)
+            }
+            return sendNext()
+        }
+        if let failure {
+            call.finish(.failure(failure))
+        } else {
+            call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+        }
+        sendNext()
+    }
+
+    private func error(in message: UnsafeRawBufferPointer) -> TrebuchetError {
+        TrebuchetError(
+            .init(ErrorCode(rawValue: text(envelope.errorCode, message))), text(envelope.errorMessage, message),
+            type: envelope.errorType.isAbsent ? nil : text(envelope.errorType, message),
+            data: envelope.errorData.isAbsent ? nil : Array(envelope.errorData.bytes(in: message)),
+            retryAfter: retryAfter)
+    }
+
+    private var retryAfter: Duration? { envelope.retryAfterMilliseconds.map { .milliseconds($0) } }
+
+    private func text(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> String {
+        range.isAbsent ? "" : envelope.string(range, in: message)
+    }
+
+    /// Our callIDs are numbers; anything else answers no call of ours.
+    private func number(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> UInt64 {
+        UInt64(text(range, message)) ?? 0
+    }
+}
