@@ -20,10 +20,9 @@ package struct LegacyTranslator {
 
         /// Characters of either that are told.
         static let longestText = 256
-        /// Streams that are noted at once, and bytes of a callID that is: beyond it a refusal is told as a call's. A callID with escapes
-        /// may be answered without them, and what was noted for it stays.
+        /// Streams that are noted at once: beyond it a refusal is told as a call's. Whatever is answered under another callID than it
+        /// was asked under stays noted.
         static let most = 1_024
-        static let longestCallID = 64
     }
 
     /// The call that an answer goes to which is no call's.
@@ -52,7 +51,7 @@ package struct LegacyTranslator {
     }
 
     private mutating func note(_ target: String, _ actor: String, _ callID: [UInt8]) {
-        guard asked.count < AskedStream.most, callID.count <= AskedStream.longestCallID else { return }
+        guard asked.count < AskedStream.most else { return }
         asked[callID] = AskedStream(
             actor: String(actor.prefix(AskedStream.longestText)), target: String(target.prefix(AskedStream.longestText))
         )
