@@ -421,13 +421,20 @@ if host == nil {
     package.dependencies.append(
         .package(url: "https://github.com/swiftlang/swift-syntax.git", "602.0.0"..<"604.0.0"))
     for target in package.targets where usesSyntax(target) {
-        target.dependencies += syntaxLibraries.map { .product(name: $0, package: "swift-syntax") }
+        target.dependencies += syntaxLibraries.map { library in
+            // The package shows this one under a name of its own.
+            let isPlugin = library == "SwiftCompilerPluginMessageHandling"
+            return .product(name: isPlugin ? "_" + library : library, package: "swift-syntax")
+        }
     }
 }
 
 func usesSyntax(_ target: Target) -> Bool {
     let users = ["SwiftReading", "TrebuchetMacros", "StateMachineMacros", "ClientGenerator", "GenerateTool"]
-    let tests = ["TrebuchetMacrosTests", "StateMachineMacrosTests", "ClientGeneratorTests"]
+    let tests = [
+        "TrebuchetMacrosTests", "StateMachineMacrosTests", "ClientGeneratorTests", "Mutations", "Mutate",
+        "MutationsTests",
+    ]
     return (users + tests).contains(target.name)
 }
 
