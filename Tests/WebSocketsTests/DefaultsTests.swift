@@ -6,7 +6,8 @@ import WebSockets
 struct DefaultsTests {
     @Test("are those that the comments say")
     func documented() throws {
-        let webSocketLimits = try DocumentedDefaults(of: WebSocketLimits(), in: "WebSockets/Frames/WebSocketLimits.swift")
+        let webSocketLimits = try DocumentedDefaults(
+            of: WebSocketLimits(), in: "WebSockets/Frames/WebSocketLimits.swift")
         #expect(webSocketLimits.wrong == [])
         #expect(webSocketLimits.compared.count >= 18)
         let pageLimits = try DocumentedDefaults(of: PageLimits(), in: "WebSockets/Frames/PageLimits.swift")
