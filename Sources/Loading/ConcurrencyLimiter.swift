@@ -77,7 +77,7 @@ public final class ConcurrencyLimiter: Sendable {
         }
         guard let number else { return }
         let isGranted = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: Continuation) in
+            await withUnsafeContinuation(isolation: isolation) { (continuation: Continuation) in
                 let isGranted: Bool? = permits.withLock { permits in
                     // Asked under the lock: either the handler below has run, or it will find the continuation.
                     if Task.isCancelled { return false }

@@ -72,8 +72,9 @@ package final class Monitor<State: Sendable>: Sendable {
     @inlinable
     func sleep(_ ticket: Sleepers.Ticket, isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
-            // Unsafe instead of checked: it allocates nothing, and only `Sleepers` ever holds the continuation.
-            await withUnsafeContinuation { continuation in
+            // Unsafe instead of checked: it allocates nothing, and only `Sleepers` ever holds the continuation. The isolation is
+            // named, as a closure that does not is on no actor: the reader would wake up elsewhere, and overtake others on its way.
+            await withUnsafeContinuation(isolation: isolation) { continuation in
                 let sleeps = lock.withLock { guarded in
                     // Asked under the lock: either the handler below has already run and the flag is up,
                     // or it has yet to take the lock and will find the continuation.

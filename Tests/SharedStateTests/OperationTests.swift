@@ -68,6 +68,34 @@ struct OperationTests {
         #expect(account.wrappedValue.status == .success)
     }
 
+    @Test(
+        "outcomes that are told elsewhere show in the order in which they were told, and a call that is cancelled at once too"
+    )
+    func order() async throws {
+        for round in 0..<2_000 {
+            let outcomes = (0..<4).map { _ in OperationOutcome<Int>() }
+            let shown = Note<String>()
+            let calls = outcomes.map { outcome in
+                account.start(.publish, onSettled: { shown.add("\((try? $0.get()) ?? -1)") }, until: outcome)
+            }
+            for _ in 0..<round % 8 { await Task.yield() }
+            calls[0].cancel()
+            await Task.detached { for index in 1...3 { outcomes[index].tell(.success(index)) } }.value
+            for call in calls { _ = try? await call.value }
+            try #require(shown.entries == ["-1", "1", "2", "3"], "round \(round)")
+        }
+    }
+
+    @Test("a call whose outcome nobody can tell any more settles with CancellationError")
+    func forgotten() async throws {
+        var outcome: OperationOutcome<Int>? = OperationOutcome()
+        let call = account.start(
+            .rename, onSettled: { [events] _ in events.add("settled") }, until: try #require(outcome))
+        outcome = nil
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(events.entries == ["settled"])
+    }
+
     @Test("a call that fails has an error in place of a success, and the value shows it")
     func failure() async {
         let work = Work()

@@ -22,11 +22,40 @@ extension Shared {
         onSettled: (@MainActor (Result<Output, any Error>) -> Void)? = nil,
         _ work: @escaping @isolated(any) @Sendable () async throws -> Output
     ) -> OperationCall<Output> {
+        let settle = begin(slot, onAttempt, onSuccess, onError, onSettled)
+        return OperationCall(work, settle: settle)
+    }
+
+    /// Begins an operation that has no task of its own, and shows in the value how it goes, as ``start`` does.
+    ///
+    /// Such operations settle in the order in which their outcomes were told.
+    ///
+    /// - Parameter outcome: told where the operation comes to its end. Of one call alone.
+    @MainActor
+    package func start<Output: Sendable>(
+        _ slot: OperationSlot<Value>,
+        onAttempt: (@MainActor () -> Void)? = nil,
+        onSuccess: (@MainActor (Output) -> Void)? = nil,
+        onError: (@MainActor (any Error) -> Void)? = nil,
+        onSettled: (@MainActor (Result<Output, any Error>) -> Void)? = nil,
+        until outcome: OperationOutcome<Output>
+    ) -> OperationCall<Output> {
+        let settle = begin(slot, onAttempt, onSuccess, onError, onSettled)
+        return OperationCall(outcome, settle: settle)
+    }
+
+    /// - Returns: what shows the outcome.
+    @MainActor
+    private func begin<Output: Sendable>(
+        _ slot: OperationSlot<Value>, _ onAttempt: (@MainActor () -> Void)?,
+        _ onSuccess: (@MainActor (Output) -> Void)?,
+        _ onError: (@MainActor (any Error) -> Void)?, _ onSettled: (@MainActor (Result<Output, any Error>) -> Void)?
+    ) -> @MainActor (Result<Output, any Error>) -> Void {
         let record = reference.operations.record(of: slot.status)
         let number = record.log.begin()
         show(record.log, in: slot)
         onAttempt?()
-        return OperationCall(work) { result in
+        return { result in
             switch result {
             case .success(let output):
                 record.log.settle(number, nil, pendingWhile: slot.pending)

@@ -32,8 +32,7 @@ extension Shared {
             wrappedValue.line?.publish(payload) ?? Publication(topic: "", failed: RoomError.noBackend)
         return start(
             .publishing(), onAttempt: { onAttempt?(payload) }, onSuccess: { onSuccess?() }, onError: onError,
-            onSettled: onSettled
-        ) { try await publication.wait() }
+            onSettled: onSettled, until: publication.outcome)
     }
 
     /// Publishes an event and returns when the server has handed it on. Cancelling the task takes it back, unless it has

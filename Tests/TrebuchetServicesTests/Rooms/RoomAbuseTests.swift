@@ -151,7 +151,8 @@ import Trebuchet
             #expect(refusals >= 500 - allowed, "all but \(allowed)")
             await #expect(throws: RoomError.payloadTooLarge(bytes: 20_002, limit: 16_384)) {
                 try await ada.publish(Emoji(name: ""))
-                _ = try await ada.wrappedValue.line?.publish(String(repeating: "x", count: 20_000)).wait()
+                let large = try #require(ada.wrappedValue.line?.publish(String(repeating: "x", count: 20_000)))
+                try await ada.start(.publishing(), until: large.outcome).value
             }
             try await ada.publish(Emoji(name: "calm"))
             await wait(for: bob) { $0.latestEvent?.data.name == "calm" }

@@ -201,8 +201,8 @@ import TrebuchetTesting
         let publication = joined.publish(value, to: "t")
         #expect(publication.isSettled == !isTaken)
         if !isTaken {
-            await #expect(throws: RoomError.payloadTooLarge(bytes: bytes, limit: 512 << 10)) {
-                try await publication.wait()
+            #expect(throws: RoomError.payloadTooLarge(bytes: bytes, limit: 512 << 10)) {
+                try publication.outcome.told?.get()
             }
         }
         #expect(joined.contents.withLock { $0.outbox.count } == (isTaken ? 1 : 0))

@@ -147,10 +147,9 @@ extension Shared {
         return start(
             .writing(), onAttempt: onAttempt, onSuccess: { onSuccess?() },
             onError: { error in
-                // Here, not where the receipt is waited for: a call that is cancelled at once does not come to that.
+                // A call that is cancelled has this outcome, whatever the server says later.
                 if error is CancellationError { receipt.withdraw() }
                 onError?(error)
-            }, onSettled: onSettled
-        ) { @MainActor in try await receipt.wait() }
+            }, onSettled: onSettled, until: receipt.outcome)
     }
 }

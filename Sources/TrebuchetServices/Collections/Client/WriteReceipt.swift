@@ -1,34 +1,26 @@
-internal import Relays
+internal import SharedState
 
 /// What becomes of a write, told once.
 final class WriteReceipt: Sendable {
-    private let outcome: StateRelay<Result<Void, any Error>?>
+    let outcome: OperationOutcome<Void>
     private let takeBack: @Sendable () -> Void
 
     init(takeBack: @escaping @Sendable () -> Void) {
-        outcome = StateRelay(nil)
+        outcome = OperationOutcome()
         self.takeBack = takeBack
     }
 
     /// Of a write that is settled already.
     init(_ result: Result<Void, any Error>) {
-        outcome = StateRelay(result)
+        outcome = OperationOutcome(result)
         takeBack = {}
     }
 
     /// The first outcome counts.
-    func settle(_ result: Result<Void, any Error>) { outcome.update { if $0 == nil { $0 = result } } }
+    func settle(_ result: Result<Void, any Error>) { outcome.tell(result) }
 
     /// Takes the write back, unless it may have reached the server.
     func withdraw() { takeBack() }
-
-    /// Returns when the server has kept the write, throws when it refuses it. On the main actor, so that of several the first to be
-    /// settled is the first to return.
-    @MainActor
-    func wait() async throws {
-        for await case let result? in outcome.stream { return try result.get() }
-        throw CancellationError()
-    }
 }
 
 /// What the server has refused of a write for which nobody waits any more: it was made before a restart of the app, or before its
