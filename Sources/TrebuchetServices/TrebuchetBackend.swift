@@ -7,6 +7,7 @@ public import Trebuchet
 ///         TrebuchetBackend(
 ///             transport: .webSocket(host: "localhost", port: 8080), credentials: FileCredentialStore(path: file)))
 public final class TrebuchetBackend: Sendable {
+    /// Speaks to the server; all keys of this backend share its one connection.
     public let client: TrebuchetClient
     let rooms: JoinedRooms
     /// Who is signed in.

@@ -15,6 +15,7 @@ public distributed actor AuthService {
 
     private let accounts: Accounts
 
+    /// Signs in to these accounts. Expose it as ``name``: clients look for it there.
     public init(_ accounts: Accounts, actorSystem: TrebuchetActorSystem) {
         self.accounts = accounts
         self.actorSystem = actorSystem
@@ -119,5 +120,6 @@ public struct SendMagicCodeResponse: Codable, Sendable, Hashable {
     /// How long the code is good for, in seconds.
     public var validSeconds: Int
 
+    /// - Parameter validSeconds: how long the code is good for, in seconds.
     public init(validSeconds: Int) { self.validSeconds = validSeconds }
 }

@@ -23,6 +23,7 @@ public struct SessionInfo: Codable, Sendable, Hashable, Identifiable {
 
 /// What a client gets when it signs in, and each time that it renews its session.
 public struct SessionGrant: Codable, Sendable, Equatable {
+    /// Who is signed in by it.
     public var user: User
     /// Renews the session once, for `refresh`; who has it is the user.
     public var refreshToken: String

@@ -10,10 +10,12 @@ public import Trebuchet
 ///
 /// Both are asked on a reactor and must not block.
 public struct ClosureRules: CollectionRules {
+    /// Throws why somebody may not make a change; nil stands for somebody who is not signed in.
     public typealias Check =
         @Sendable (
             _ principal: Principal?, _ change: DocumentChangeRequest, _ collection: String
         ) throws(CollectionError) -> Void
+    /// Whether somebody is shown a document; nil stands for somebody who is not signed in.
     public typealias Read = @Sendable (_ principal: Principal?, _ document: Document, _ collection: String) -> Bool
 
     private let write: Check
@@ -28,13 +30,16 @@ public struct ClosureRules: CollectionRules {
         self.read = read
     }
 
+    /// Of reading, what the `read` closure says; true for all else, which ``check(_:_:in:)`` decides.
     public func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { action != .read || read?(principal, document, collection) ?? true }
 
+    /// Asks the `write` closure.
     public func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try write(principal, change, collection) }
 
+    /// True without a `read` closure.
     public func readersAreAlike(in collection: String) -> Bool { read == nil }
 }

@@ -6,8 +6,11 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case invalidName
     /// The document cannot be stored, or the command makes no sense.
     case invalidDocument(String)
+    /// The query has too much of something, a field without a name, or a cursor of another order; the text says what.
     case invalidQuery(String)
+    /// There is no document to be changed.
     case notFound(id: String)
+    /// A document of this id is there, so none can be created.
     case alreadyExists(id: String)
     /// The collection's rules do not let the caller do this with the document; the reason names the rule, and a field when it is
     /// about one.
@@ -28,6 +31,7 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case linkTargetMissing(id: String, collection: String)
     /// More commands in one transaction than there may be.
     case tooManyCommands(limit: Int)
+    /// The document would have more bytes of JSON than the collection's limit.
     case documentTooLarge(id: String, bytes: Int, limit: Int)
     /// Arrays and objects nest deeper than they may.
     case tooDeep(limit: Int)

@@ -66,6 +66,7 @@ public struct CollectionLimits: Sendable {
     static let mutationsPerCall = 32
     static let longestName = 128
 
+    /// All limits at their defaults.
     public init() {}
 
     func lifetime(in collection: String) -> Duration? { lifetimes[collection] ?? lifetime }

@@ -2,6 +2,7 @@ public import Trebuchet
 
 /// What can be done with a document.
 public enum CollectionAction: String, Codable, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+    /// By the names that rules and refusals have for them. A link, an increment and an expiry are updates.
     case read, create, update, delete
 
     public var description: String { rawValue }
@@ -18,14 +19,17 @@ public struct DocumentChangeRequest: Sendable {
     /// Nil when it is deleted.
     public let after: Document?
 
+    /// Asks for a document that is not there yet.
     public init(creating document: Document) {
         (action, self.document, before, after) = (.create, document, nil, document)
     }
 
+    /// Asks for another content; ``document`` is the one from before.
     public init(updating before: Document, to after: Document) {
         (action, document, self.before, self.after) = (.update, before, before, after)
     }
 
+    /// Asks for a document to be gone.
     public init(deleting document: Document) {
         (action, self.document, before, after) = (.delete, document, document, nil)
     }
@@ -85,26 +89,32 @@ public protocol CollectionRules: Sendable {
 }
 
 extension CollectionRules {
+    /// Asks ``may(_:_:_:in:)``, about the document as it is now, and refuses with `forbidden`.
     public func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) {
         guard may(principal, change.action, change.document, in: collection) else { throw change.forbidden() }
     }
 
+    /// False: each principal has queries of its own.
     public func readersAreAlike(in collection: String) -> Bool { false }
 
+    /// `everybody` where readers are alike, `alone` where not.
     public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
         readersAreAlike(in: collection) ? .everybody : .alone
     }
 
+    /// The server's limits, as they are given.
     public func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits { limits }
 }
 
 /// Everybody reads and creates; only the creator updates and deletes. What somebody created who was not signed in, everybody
 /// may update and delete.
 public struct CreatorRules: CollectionRules {
+    /// The rules of a ``CollectionHost`` that is given no others.
     public init() {}
 
+    /// Reading and creating are for all; the rest is for the creator, or for everybody where there is none.
     public func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
@@ -115,5 +125,6 @@ public struct CreatorRules: CollectionRules {
         }
     }
 
+    /// True: everybody reads everything.
     public func readersAreAlike(in collection: String) -> Bool { true }
 }

@@ -3,6 +3,7 @@ internal import TrebuchetWire
 // trebuchet: as declared
 /// A document as the server keeps it.
 public struct Document: Codable, Sendable, Identifiable, Hashable {
+    /// Given by who created it; no other document of the collection has it.
     public let id: DocumentID
     /// What the app has put into it; null is the same as no field.
     public internal(set) var fields: JSONObject { didSet { counted = CountedJSON() } }
@@ -28,6 +29,7 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
         case id, fields, creator, created, revision, createdAt, updatedAt, expiresAt
     }
 
+    /// A document as it stands; for tests of rules. Fields that are null are left out.
     public init(
         id: DocumentID, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0,
         createdAt: Int = 0, updatedAt: Int = 0, expiresAt: Int? = nil

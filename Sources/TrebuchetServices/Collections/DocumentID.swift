@@ -4,8 +4,10 @@
 /// Two are equal, and ordered, by their bytes, as a store and clients in other languages see them. Swift's own equality takes
 /// different texts for one: `é` in one character and in two.
 public struct DocumentID: Sendable, Hashable, Comparable {
+    /// The id as an app writes it.
     public let text: String
 
+    /// Any text; a server takes one of 1 to 128 bytes.
     public init(_ text: String) { self.text = text }
 
     public static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
@@ -19,6 +21,7 @@ public struct DocumentID: Sendable, Hashable, Comparable {
 }
 
 extension DocumentID: ExpressibleByStringInterpolation, CustomStringConvertible {
+    /// The same as ``init(_:)``.
     public init(stringLiteral text: String) { self.text = text }
 
     public var description: String { text }

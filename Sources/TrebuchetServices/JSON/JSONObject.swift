@@ -4,15 +4,19 @@
 public struct JSONObject: Sendable, Hashable {
     private var members: [ByteText: JSONValue] = [:]
 
+    /// An object without members, `{}`.
     public init() {}
 
+    /// How many members it has.
     public var count: Int { members.count }
+    /// Whether it has no members.
     public var isEmpty: Bool { members.isEmpty }
     /// In no order.
     public var names: [String] { members.keys.map(\.text) }
     /// In no order.
     public var values: some Collection<JSONValue> { members.values }
 
+    /// The member of this name; nil when there is none. Setting nil takes it away; a member that is null is there.
     public subscript(name: String) -> JSONValue? {
         get { members[ByteText(name)] }
         set { members[ByteText(name)] = newValue }
@@ -23,6 +27,7 @@ public struct JSONObject: Sendable, Hashable {
         members.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
     }
 
+    /// The members for which `isIncluded` is true.
     public func keeping(where isIncluded: (_ name: String, _ value: JSONValue) throws -> Bool) rethrows -> JSONObject {
         var kept = self
         kept.members = try members.filter { try isIncluded($0.key.text, $0.value) }
@@ -31,6 +36,7 @@ public struct JSONObject: Sendable, Hashable {
 }
 
 extension JSONObject: Sequence {
+    /// Goes through the members, in no order.
     public struct Iterator: IteratorProtocol {
         fileprivate var rest: Dictionary<ByteText, JSONValue>.Iterator
 
@@ -49,6 +55,7 @@ extension JSONObject: ExpressibleByDictionaryLiteral {
         for (name, value) in elements { self[name] = value }
     }
 
+    /// Of members with the same name the last counts.
     public init(_ members: some Sequence<(key: String, value: JSONValue)>) {
         for (name, value) in members { self[name] = value }
     }

@@ -7,12 +7,19 @@ internal import TrebuchetWire
 /// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles. Texts and names are equal when their bytes
 /// are.
 public enum JSONValue: Sendable {
+    /// `null`; in a document the same as no field.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A whole number, exact.
     case integer(Int64)
+    /// Any other number, as a double.
     case number(Double)
+    /// A text.
     case string(String)
+    /// Values in their order.
     case array([JSONValue])
+    /// Members by name, in no order.
     case object(JSONObject)
 }
 

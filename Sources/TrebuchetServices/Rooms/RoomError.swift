@@ -34,7 +34,9 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case forbidden
     /// An administrator has sent the caller out of the room for a time, of which this is left.
     case kicked(retryAfterMilliseconds: Int)
+    /// The presence has more bytes of JSON than `RoomLimits.presenceBytes`.
     case presenceTooLarge(bytes: Int, limit: Int)
+    /// The event has more bytes of JSON than `RoomLimits.payloadBytes`.
     case payloadTooLarge(bytes: Int, limit: Int)
     /// More joins, presence updates or publishes than a connection may make.
     case rateLimited(retryAfterMilliseconds: Int)

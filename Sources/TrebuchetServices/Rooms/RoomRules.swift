@@ -16,14 +16,19 @@ public protocol RoomRules: Sendable {
 }
 
 extension RoomRules {
+    /// True: who is in a room publishes there.
     public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool { true }
+    /// The server's limit, as it is given.
     public func memberLimit(of room: String, _ limit: Int) -> Int { limit }
 }
 
 /// Everybody joins every room whose name they know, and nobody lists them.
 public struct OpenRooms: RoomRules {
+    /// The rules of a ``RoomHost`` that is given no others.
     public init() {}
 
+    /// True, also for somebody who is not signed in.
     public func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+    /// False.
     public func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

@@ -24,6 +24,7 @@ public struct RuleBook: Sendable {
 
     /// How many entries it has for collections and for rooms.
     public let collectionCount: Int
+    /// How many entries it has for rooms.
     public let roomCount: Int
 
     /// Rules as without a file.
@@ -97,35 +98,44 @@ extension RoomEntry {
 }
 
 extension RuleBook: CollectionRules {
+    /// What the collection's entries say of an action.
     public func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { self.collection(collection).admits(principal, action, document) }
 
+    /// Throws `forbidden` with the rule that refuses the change, and the field when it is about one.
     public func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try self.collection(collection).check(principal, change) }
 
+    /// `everybody` where all may read. Else those share their queries whom a role lets read everything, and those who may read
+    /// nothing; who reads some documents has queries of their own.
     public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
         self.collection(collection).readers(principal)
     }
 
+    /// The given limits, with what the entries say in their place.
     public func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits {
         self.collection(collection).limits(limits)
     }
 }
 
 extension RuleBook: RoomRules {
+    /// What the room's entries say of `join`; without any, true.
     public func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).join?.admits(principal) == true
     }
 
+    /// What the room's entries say of `list`; without any, false.
     public func mayList(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).list?.admits(principal) == true
     }
 
+    /// What the room's entries say of `publish`; without any, true. The topic makes no difference.
     public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool {
         self.room(room).publish?.admits(principal) == true
     }
 
+    /// What the room's entries say of `members`, or the server's limit.
     public func memberLimit(of room: String, _ limit: Int) -> Int { self.room(room).members ?? limit }
 }

@@ -8,6 +8,7 @@ public struct RuleProblem: Sendable, Hashable, CustomStringConvertible {
     public let column: Int?
     /// `collections.todos.update`; nil for text that is no JSON.
     public let member: String?
+    /// What is wrong, and what is meant perhaps.
     public let message: String
 
     /// `rules.json:12: collections.todos.update: 'usr' is no role; did you mean 'user'?`

@@ -24,6 +24,7 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
     /// Where to publish; nil for a channel that comes from no key.
     var line: TopicLine?
 
+    /// A channel as it stands; for previews and tests. It publishes nowhere: those of a room come through `.trebuchetTopic`.
     public init(
         isConnected: Bool = false, isLoading: Bool = false, publishStatus: OperationStatus = .idle,
         error: (any Error)? = nil
@@ -34,9 +35,13 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
         self.error = error
     }
 
+    /// The newest of ``events``; nil when there are none.
     public var latestEvent: TopicEvent<Payload>? { events.last }
+    /// Whether any publish is under way.
     public var isPublishing: Bool { publishStatus == .pending }
+    /// Whether there is an ``error``.
     public var isError: Bool { error != nil }
+    /// Whether there are any ``events``.
     public var hasEvent: Bool { latestEvent != nil }
 
     /// Adds an event as the latest, and drops the oldest when there are too many.
@@ -45,6 +50,7 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
         dropOldest()
     }
 
+    /// Forgets all events here; the others keep theirs.
     public mutating func clearEvents() { events = [] }
 
     private mutating func dropOldest() { events.removeFirst(max(0, events.count - max(0, maxEvents))) }

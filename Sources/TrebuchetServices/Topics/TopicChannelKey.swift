@@ -2,6 +2,7 @@ public import SharedState
 
 /// Where a `TopicChannel` comes from; see ``SharedReaderKey/trebuchetTopic(_:roomId:)``.
 public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKey {
+    /// What a wrapper of this key holds.
     public typealias Value = TopicChannel<Payload>
 
     /// The topic, its room, and the server it is at.
@@ -21,6 +22,7 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         backend = TrebuchetBackend.current
     }
 
+    /// Wrappers of one topic in one room at one backend share their events.
     public var id: ID {
         ID(room: ByteText(room), topic: ByteText(topic), backend: backend.map { ObjectIdentifier($0) })
     }
@@ -41,6 +43,7 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         continuation.resumeReturningInitialValue()
     }
 
+    /// Joins the room if this client is not in it, and shows what others publish until the subscription ends.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else { return SharedSubscription() }
         let (joined, number) = backend.rooms.add(TopicFeed(topic, subscriber), presence: nil, to: room)

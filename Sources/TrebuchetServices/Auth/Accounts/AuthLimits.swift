@@ -47,5 +47,6 @@ public struct AuthLimits: Sendable {
     /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`.
     public var waiting = 10_000
 
+    /// All limits at their defaults.
     public init() {}
 }

@@ -10,8 +10,10 @@ public struct AuthKey: SharedKey {
 
     let backend: TrebuchetBackend?
 
+    /// One session for each backend, whoever shows it.
     public var id: ID { ID(backend: backend.map { ObjectIdentifier($0) }) }
 
+    /// Who is signed in at this moment; asks nobody. Throws `AuthError.withoutBackend` where there is no backend.
     public func load(context: LoadContext<AuthSession>, continuation: LoadContinuation<AuthSession>) {
         guard let session = backend?.session else { return continuation.resume(throwing: AuthError.withoutBackend) }
         var value = AuthSession()
@@ -19,6 +21,7 @@ public struct AuthKey: SharedKey {
         continuation.resume(returning: value)
     }
 
+    /// Connects the backend if nothing has, and shows each change of the session, also one that the server makes.
     public func subscribe(
         context: LoadContext<AuthSession>, subscriber: SharedSubscriber<AuthSession>
     ) -> SharedSubscription {

@@ -2,13 +2,17 @@
 public enum AuthState: Sendable, Hashable {
     /// There is a session from before, and the server has not said yet whether it goes on.
     case loading
+    /// Nobody.
     case unauthenticated
+    /// Somebody whom nobody can be again without the session: there is no address and no provider for it.
     case guest(User)
+    /// Somebody who can come back: by a code to the address, or by a provider.
     case authenticated(User)
 
     /// The state of somebody who is signed in: a guest has no address.
     public init(_ user: User) { self = user.isGuest ? .guest(user) : .authenticated(user) }
 
+    /// Nil for nobody, and while that is not known yet.
     public var user: User? {
         switch self {
         case .loading, .unauthenticated: nil
@@ -20,6 +24,7 @@ public enum AuthState: Sendable, Hashable {
     public var isSignedIn: Bool { user != nil }
     /// Whether there is a user with an address.
     public var isAuthenticated: Bool { if case .authenticated = self { true } else { false } }
+    /// Whether there is a user who is lost with the session.
     public var isGuest: Bool { if case .guest = self { true } else { false } }
 }
 

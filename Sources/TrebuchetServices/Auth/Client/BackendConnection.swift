@@ -5,19 +5,24 @@ internal import Trebuchet
 
 /// How a backend stands with its server, and who it is there.
 public enum BackendConnection: Sendable, Hashable {
+    /// There is no connection, and none is being made: nothing has used the backend yet, or its client was closed.
     case disconnected
     /// There is no connection, and one is being made.
     case connecting
     /// There is a connection, and nobody is signed in.
     case connected
+    /// There is a connection, and somebody is signed in, perhaps as a guest.
     case authenticated(User)
     /// There is no connection because of this; when `isRetrying`, another attempt is under way or waited for.
     case error(ConnectionError)
 
     /// Why there is no connection.
     public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
+        /// What kind of failure it was.
         public let code: TransportError.Code
+        /// What happened, in words for a log.
         public let message: String
+        /// Whether another attempt is under way or waited for; without one, the app has to connect again.
         public let isRetrying: Bool
 
         public var description: String { message }
@@ -44,13 +49,16 @@ public enum BackendConnection: Sendable, Hashable {
 public struct BackendConnectionKey: SharedReaderKey {
     let backend: TrebuchetBackend?
 
+    /// One connection for each backend, whoever shows it.
     public var id: AuthKey.ID { AuthKey(backend: backend).id }
 
+    /// How it stands at this moment; waits for nothing. Throws `AuthError.withoutBackend` where there is no backend.
     public func load(context: LoadContext<BackendConnection>, continuation: LoadContinuation<BackendConnection>) {
         guard let backend else { return continuation.resume(throwing: AuthError.withoutBackend) }
         continuation.resume(returning: backend.connection)
     }
 
+    /// Connects the backend if nothing has, and shows each change of its connection and of who is signed in.
     public func subscribe(
         context: LoadContext<BackendConnection>, subscriber: SharedSubscriber<BackendConnection>
     ) -> SharedSubscription {

@@ -2,10 +2,14 @@ internal import Synchronization
 
 /// What a client keeps of a session, so that it goes on after a restart. Who has it can act as the user.
 public struct Credential: Codable, Sendable, Hashable {
+    /// Renews the session once; the server gives another one with it.
     public var refreshToken: String
     /// Shown while the server cannot be asked.
     public var user: User
 
+    /// - Parameters:
+    ///   - refreshToken: the newest of the session; one that was used before ends it.
+    ///   - user: shown until the server has answered.
     public init(refreshToken: String, user: User) {
         self.refreshToken = refreshToken
         self.user = user
@@ -26,8 +30,11 @@ public protocol CredentialStore: Sendable {
 public final class InMemoryCredentialStore: CredentialStore {
     private let credential: Mutex<Credential?>
 
+    /// - Parameter credential: what is there from the beginning, for tests. Default: nothing, so nobody is signed in.
     public init(_ credential: Credential? = nil) { self.credential = Mutex(credential) }
 
+    /// What was saved last; nil for nothing.
     public func load() -> Credential? { credential.withLock { $0 } }
+    /// Keeps it until another is saved; nil forgets it.
     public func save(_ credential: Credential?) { self.credential.withLock { $0 = credential } }
 }

@@ -16,16 +16,23 @@ internal import SharedState
 public final class FileCredentialStore: CredentialStore {
     /// What could not be done with the file.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        /// The file.
         public let path: String
+        /// What is wrong with it, to be read behind its path: `cannot be read: …`.
         public let reason: String
 
         public var description: String { "the credential file \(path) \(reason)" }
     }
 
+    /// Where the file is, or will be.
     public let path: String
 
+    /// Touches no file yet.
+    ///
+    /// - Parameter path: of the file. Folders that are missing are made when something is saved.
     public init(path: String) { self.path = path }
 
+    /// Reads the file. Nil when there is none; throws when it cannot be read, and when it holds something else.
     public func load() throws(Failure) -> Credential? {
         guard let bytes = try named({ () throws(PrivateFile.Failure) in try PrivateFile.contents(path) }) else {
             return nil
@@ -36,6 +43,7 @@ public final class FileCredentialStore: CredentialStore {
         return credential
     }
 
+    /// Replaces the file as a whole; nil removes it, and it is no error when there is none.
     public func save(_ credential: Credential?) throws(Failure) {
         guard let credential else {
             guard unlink(path) == 0 || errno == ENOENT else {

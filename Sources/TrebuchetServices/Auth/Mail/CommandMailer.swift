@@ -25,10 +25,13 @@ public struct CommandMailer: MagicCodeMailer {
         self.timeout = timeout
     }
 
+    /// Runs the program and waits until it ends. Throws ``MailError`` when it does not start, ends with anything but 0, or
+    /// takes longer than the timeout; then it is killed.
     public func send(_ code: String, to address: String) async throws {
         try await send(try MailMessage(code: code, from: sender, to: address), ["TREBUCHET_MAIL_CODE": code])
     }
 
+    /// Runs the program as for a code, without `TREBUCHET_MAIL_CODE`.
     public func send(_ notice: AccountNotice, to address: String) async throws {
         try await send(try MailMessage(notice, from: sender, to: address), [:])
     }

@@ -12,6 +12,7 @@ public protocol MagicCodeMailer: Sendable {
 }
 
 extension MagicCodeMailer {
+    /// Does nothing.
     public func send(_ notice: AccountNotice, to address: String) async throws {}
 }
 
@@ -25,6 +26,7 @@ public enum AccountNotice: Sendable, Hashable {
 public struct MailError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
 
+    /// - Parameter description: for the server's log.
     public init(_ description: String) { self.description = description }
 }
 
@@ -42,6 +44,8 @@ public struct ClosureMailer: MagicCodeMailer {
         self.notify = notify
     }
 
+    /// Calls the closure; throws what it throws.
     public func send(_ code: String, to address: String) async throws { try await body(code, address) }
+    /// Calls the closure for notices; throws what it throws.
     public func send(_ notice: AccountNotice, to address: String) async throws { try await notify(notice, address) }
 }

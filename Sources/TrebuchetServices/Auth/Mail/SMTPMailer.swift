@@ -19,10 +19,13 @@ public struct SMTPMailer: MagicCodeMailer {
         self.timeout = timeout
     }
 
+    /// Connects to the relay and hands the mail over; returns when the relay has taken it. Throws ``MailError`` when it does
+    /// not, or when the timeout is over. Each mail has a connection of its own.
     public func send(_ code: String, to address: String) async throws {
         try await send(try MailMessage(code: code, from: sender, to: address))
     }
 
+    /// Hands the notice over as it does a code.
     public func send(_ notice: AccountNotice, to address: String) async throws {
         try await send(try MailMessage(notice, from: sender, to: address))
     }

@@ -16,6 +16,7 @@ public struct OpenIDProvider: Sendable {
     public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         /// Which of its members is wrong, as `issuer`.
         public let member: String
+        /// Why, in words for who wrote it.
         public let reason: String
 
         public var description: String { "\(member): \(reason)" }
@@ -23,6 +24,7 @@ public struct OpenIDProvider: Sendable {
 
     /// What clients call it by.
     public let name: String
+    /// The `iss` of its tokens, compared byte by byte.
     public let issuer: String
     /// Other texts that stand for the issuer in its tokens. Default none.
     public var otherIssuers: Set<String> = []

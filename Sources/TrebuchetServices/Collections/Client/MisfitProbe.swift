@@ -143,6 +143,7 @@ private struct NamingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 /// A document that is no element of an app's type.
 public struct UnreadableDocument: Sendable, Hashable {
+    /// That of the document.
     public let id: String
     /// Which of its members is missing, or of another type.
     public let reason: String

@@ -56,6 +56,7 @@ where Element.ID: Codable & Sendable {
     /// What went wrong with the last write, or else with reading.
     public var error: (any Error)? { writeError ?? readError }
 
+    /// Whether the last write failed, or reading does.
     public var isError: Bool { error != nil }
 
     /// Why a document that is not among the items cannot be updated here.

@@ -3,6 +3,7 @@ public import SharedState
 /// Where a `SyncedCollection` comes from; see ``SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
 public struct SyncedCollectionKey<Element: Codable & Identifiable & Equatable & Sendable>: SharedKey
 where Element.ID: Codable & Sendable {
+    /// What a wrapper of this key holds.
     public typealias Value = SyncedCollection<Element>
 
     /// The collection, the query, and the server they are at.
@@ -22,6 +23,7 @@ where Element.ID: Codable & Sendable {
         backend = TrebuchetBackend.current
     }
 
+    /// Wrappers of one query at one backend share their documents; conditions may come in another order.
     public var id: ID { ID(collection: collection, query: query, backend: backend.map { ObjectIdentifier($0) }) }
 
     /// As it is before anything has come.
@@ -37,6 +39,8 @@ where Element.ID: Codable & Sendable {
         continuation.resumeReturningInitialValue()
     }
 
+    /// Opens the query at the server, and shows each change until the subscription ends. What was kept from before is shown
+    /// first.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let link else { return SharedSubscription() }
         let feed = ElementFeed(query, link, subscriber)

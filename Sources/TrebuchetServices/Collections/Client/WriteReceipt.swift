@@ -30,6 +30,7 @@ public struct LateRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     public let id: String
     /// As it is called on the wire: `create`, `update`, `merge`, `increment`, `link`, `unlink`, `expire`, `delete` or `check`.
     public let command: String
+    /// Why the server refused it.
     public let reason: CollectionError
 
     public var description: String {

@@ -60,6 +60,7 @@ struct MutationOutcome: Codable, Sendable, Hashable {
 public struct TransactionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Which of them could not be done, from 0.
     public let index: Int
+    /// Why it could not be done.
     public let reason: CollectionError
 
     public var description: String { "command \(index) of the transaction: \(reason)" }

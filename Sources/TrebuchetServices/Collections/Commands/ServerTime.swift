@@ -19,6 +19,7 @@ public struct ServerTime: Sendable, Hashable {
     /// When the server does the write. Until then a client shows the time by its own clock.
     public static let now = Self(nil)
 
+    /// A time that is set already, and is written as it is: milliseconds since 1970.
     public init(milliseconds: Int) { self.init(milliseconds) }
 
     /// Nil for a time that is still to be set.

@@ -6,6 +6,7 @@
 public struct CollectionQuery: Sendable {
     /// What must hold, all of it.
     public let conditions: [QueryCondition]
+    /// By the first of these, what is equal in that by the second, and so on; empty: as they were created.
     public let order: [QueryOrder]
     /// How many at most, from the first; nil for all.
     public let limit: Int?
@@ -91,8 +92,10 @@ extension CollectionQuery: Hashable {
 /// texts by their first 512 bytes, arrays and objects; two arrays are equal, and so are two objects.
 public struct QueryOrder: Hashable, Sendable {
     let path: FieldPath
+    /// Whether the largest comes first.
     public let isDescending: Bool
 
+    /// The field, as it was named.
     public var field: String { path.text }
 
     init(_ field: String, isDescending: Bool) {
@@ -100,7 +103,9 @@ public struct QueryOrder: Hashable, Sendable {
         self.isDescending = isDescending
     }
 
+    /// The smallest first; documents without the field are before all others.
     public static func ascending(_ field: String) -> Self { Self(field, isDescending: false) }
+    /// The largest first; documents without the field are behind all others.
     public static func descending(_ field: String) -> Self { Self(field, isDescending: true) }
 }
 

@@ -29,13 +29,17 @@ public struct QueryCondition: Sendable {
 
     /// Null is equal to an absent field.
     public static func equal(_ field: String, _ value: JSONValue) -> Self { Self(field, .equal, value) }
+    /// What ``equal(_:_:)`` does not hold for; so an absent field is unequal to all but null.
     public static func notEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .notEqual, value) }
     /// Equal to one of these values, at most 64.
     public static func isIn(_ field: String, _ values: [JSONValue]) -> Self { Self(field, .isIn, .array(values)) }
     /// Holds for numbers when the value is one, and for texts when it is one.
     public static func less(_ field: String, _ value: JSONValue) -> Self { Self(field, .less, value) }
+    /// As ``less(_:_:)``, or equal.
     public static func lessOrEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .lessOrEqual, value) }
+    /// Holds for numbers when the value is one, and for texts when it is one.
     public static func greater(_ field: String, _ value: JSONValue) -> Self { Self(field, .greater, value) }
+    /// As ``greater(_:_:)``, or equal.
     public static func greaterOrEqual(_ field: String, _ value: JSONValue) -> Self {
         Self(field, .greaterOrEqual, value)
     }

@@ -22,6 +22,7 @@ public final class CollectionHost: Sendable {
         var queries: QueryShares
     }
 
+    /// Those that it was exposed with; rules may give a collection others.
     public let limits: CollectionLimits
     let clock: CollectionClock
     let store: any StateStore

@@ -18,6 +18,7 @@ public struct RoomPresence<Presence: Codable & Sendable & Equatable>: Sendable {
     /// What is wrong with the room; nil when it works again.
     public var error: (any Error)?
 
+    /// A presence as it stands; for previews and tests. Those of a room come through `.trebuchetPresence`.
     public init(
         user: Presence, peers: IdentifiedArrayOf<Peer<Presence>> = [], isLoading: Bool = true,
         isConnected: Bool = false, error: (any Error)? = nil
@@ -29,9 +30,11 @@ public struct RoomPresence<Presence: Codable & Sendable & Equatable>: Sendable {
         self.error = error
     }
 
+    /// Whether something is wrong with the room.
     public var isError: Bool { error != nil }
     /// The user and the others.
     public var totalCount: Int { 1 + peers.count }
+    /// Whether anybody else is in the room.
     public var hasPeers: Bool { !peers.isEmpty }
     /// The others, each user once, however many connections show it: of those who are signed in the newest, and all who are not.
     public var users: [Peer<Presence>] {
@@ -40,6 +43,7 @@ public struct RoomPresence<Presence: Codable & Sendable & Equatable>: Sendable {
         return peers.enumerated().filter { index, peer in peer.principal.map { newest[ByteText($0)] == index } ?? true }
             .map(\.element)
     }
+    /// The others as an array, in the order in which they came.
     public var peersList: [Peer<Presence>] { peers.elements }
 }
 
@@ -55,10 +59,12 @@ extension RoomPresence: Equatable {
 public struct Peer<Presence: Codable & Sendable & Equatable>: Identifiable, Sendable, Equatable {
     /// Its session: another one when it has left and joined again.
     public let id: String
+    /// What it shows, as of the last update that has come.
     public var data: Presence
     /// The id of who is signed in over its connection, as the server knows it; nil for nobody.
     public let principal: String?
 
+    /// A member as it stands; for previews and tests.
     public init(id: String, data: Presence, principal: String? = nil) {
         self.id = id
         self.data = data

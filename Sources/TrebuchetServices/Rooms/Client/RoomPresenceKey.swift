@@ -2,6 +2,7 @@ public import SharedState
 
 /// Where a `RoomPresence` comes from; see ``SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
 public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedKey {
+    /// What a wrapper of this key holds.
     public typealias Value = RoomPresence<Presence>
 
     /// The room, and the server it is at.
@@ -18,6 +19,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         backend = TrebuchetBackend.current
     }
 
+    /// Wrappers of one room at one backend are one member of it.
     public var id: ID { ID(room: ByteText(room), backend: backend.map { ObjectIdentifier($0) }) }
 
     /// Begins with the initial presence; what a room is comes through the subscription.
@@ -27,6 +29,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         continuation.resumeReturningInitialValue()
     }
 
+    /// Joins the room, and shows its members until the subscription ends. Without a backend it shows ``RoomError/noBackend``.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else {
             subscriber.update { presence in

@@ -24,6 +24,7 @@ public final class RoomHost: Sendable {
         var shares: HolderShares
     }
 
+    /// Those that it was exposed with; rules may give a room fewer or more members.
     public let limits: RoomLimits
     private weak let server: TrebuchetServer?
     private let guests = Visitors<RoomGuest>()

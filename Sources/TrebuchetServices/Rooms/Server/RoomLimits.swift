@@ -49,5 +49,6 @@ public struct RoomLimits: Sendable {
     /// What a member counts beside what it shows.
     static let memberOverhead = 256
 
+    /// All limits at their defaults.
     public init() {}
 }

@@ -7,6 +7,9 @@ public struct RoomSummary: Codable, Sendable, Equatable {
     /// How many are in it.
     public let members: Int
 
+    /// - Parameters:
+    ///   - name: the type and the room's id, `chat-lobby`.
+    ///   - members: how many are in it.
     public init(name: String, members: Int) {
         self.name = name
         self.members = members
