@@ -4,6 +4,7 @@ internal import TrebuchetWire
 /// The arguments of a call as `executeDistributedTarget` asks for them.
 ///
 /// `@unchecked Sendable`: it owns its bytes and is handed on from the session to the one task that runs the call.
+@_documentation(visibility: internal)
 public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchecked Sendable {
     public typealias SerializationRequirement = any (Codable & Sendable)
 
@@ -41,6 +42,7 @@ public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchec
 /// Takes what `executeDistributedTarget` returns.
 ///
 /// `@unchecked Sendable`: written by the task that runs the call and read by it afterwards.
+@_documentation(visibility: internal)
 public final class CallResultHandler: DistributedTargetInvocationResultHandler, @unchecked Sendable {
     public typealias SerializationRequirement = any (Codable & Sendable)
 

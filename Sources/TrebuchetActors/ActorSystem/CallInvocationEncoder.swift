@@ -3,6 +3,7 @@ public import Distributed
 internal import TrebuchetWire
 
 /// Gathers what a distributed call sends: each argument is encoded as it comes.
+@_documentation(visibility: internal)
 public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public typealias SerializationRequirement = any (Codable & Sendable)
 

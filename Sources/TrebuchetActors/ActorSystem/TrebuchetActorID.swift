@@ -3,6 +3,7 @@ package import Transports
 
 /// The name of an actor: one that was given with `expose(_:as:)`, or one that its system made up.
 public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// As it was exposed, or made up by the system; compared by its bytes.
     public let id: String
     /// The loop that a local actor lives on; nil for remote actors. Loops live as long as the process, so the reference needs
     /// no counting.

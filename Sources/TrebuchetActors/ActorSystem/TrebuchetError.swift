@@ -18,12 +18,15 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public static let methodNotFound = Code(.methodNotFound)
         /// The arguments are too few, too many, or of other types.
         public static let invalidArguments = Code(.invalidArguments)
+        /// Nobody is signed in over this connection, and the call or stream is for those who are.
         public static let unauthenticated = Code(.unauthenticated)
+        /// Who is signed in may not do this.
         public static let unauthorized = Code(.unauthorized)
         /// A limit on calls or streams is reached; later it may work: see `retryAfter`.
         public static let rateLimited = Code(.rateLimited)
         /// The deadline passed before the answer came. The call may have had its effect.
         public static let timeout = Code(.timeout)
+        /// The caller's task was cancelled. The call may have had its effect.
         public static let cancelled = Code(.cancelled)
         /// There is no connection to the server, so the call was not sent.
         public static let unavailable = Code(.unavailable)
@@ -40,7 +43,9 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public var description: String { wire.rawValue }
     }
 
+    /// What kind of outcome it is.
     public let code: Code
+    /// What happened, in words for a log; do not take it apart, it may change.
     public let message: String
     /// With `.application`: the name of the thrown error's type, as `Bank.BankError`.
     public let type: String?
@@ -51,6 +56,7 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
     /// something has to end first.
     public let retryAfter: Duration?
 
+    /// For an actor that refuses something in the framework's own words: when a method throws it, it arrives at the client as it is.
     public init(
         _ code: Code, _ message: String, type: String? = nil, data: [UInt8]? = nil, retryAfter: Duration? = nil
     ) {

@@ -2,11 +2,17 @@ public import Transports
 
 /// Who a client has proved to be.
 public struct Principal: Sendable, Hashable {
+    /// Unlike that of anybody else; limits count by it.
     public var id: String
+    /// What rules ask for; names that the app gives.
     public var roles: Set<String>
     /// What else is known, as the claims of a token.
     public var claims: [String: String]
 
+    /// - Parameters:
+    ///   - id: unlike that of anybody else.
+    ///   - roles: names that the app's rules ask for. Default: none.
+    ///   - claims: what else is known. Default: nothing.
     public init(id: String, roles: Set<String> = [], claims: [String: String] = [:]) {
         self.id = id
         self.roles = roles

@@ -2,6 +2,7 @@ package import Bytes
 internal import TrebuchetWire
 
 /// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
+@_documentation(visibility: internal)
 public struct CallReply: ~Copyable {
     /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
     private let buffer: UnsafeMutablePointer<ByteBuffer>

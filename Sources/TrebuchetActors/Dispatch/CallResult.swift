@@ -2,6 +2,7 @@ package import Bytes
 internal import TrebuchetWire
 
 /// The result of a call that ran in a task; it is encoded by the reactor that answers.
+@_documentation(visibility: internal)
 public struct CallResult: Sendable {
     package typealias Write = @Sendable (ValueCoder, inout ByteBuffer) throws -> Void
 

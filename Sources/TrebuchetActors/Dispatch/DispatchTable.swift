@@ -10,6 +10,7 @@ internal import TrebuchetWire
 #endif
 
 /// The methods and streams of an actor type, by their names on the wire. Written by `@Trebuchet`.
+@_documentation(visibility: internal)
 public struct DispatchTable<A: DistributedActor>: Sendable {
     let methods: [DispatchMethod<A>]
     let streams: [DispatchStream<A>]
@@ -36,6 +37,7 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
 }
 
 /// How one distributed method is called from the bytes of its arguments.
+@_documentation(visibility: internal)
 public struct DispatchMethod<A: DistributedActor>: Sendable {
     public typealias InPlace =
         @Sendable (
@@ -79,6 +81,7 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
 }
 
 /// How one streamed state is reached.
+@_documentation(visibility: internal)
 public struct DispatchStream<A: DistributedActor>: Sendable {
     /// `observeState`
     let name: String
@@ -96,6 +99,7 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
 
+@_documentation(visibility: internal)
 extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     /// - Parameters:
     ///   - cell: what tells of the property's changes.

@@ -13,10 +13,14 @@ public protocol CatalogedStore: StateStore {
 
 /// How much a store has of something.
 public struct StoreUsage: Equatable, Sendable {
+    /// How many entries there are.
     public var entries: Int
     /// Of their values.
     public var bytes: Int
 
+    /// - Parameters:
+    ///   - entries: how many there are.
+    ///   - bytes: of their values together.
     public init(entries: Int, bytes: Int) {
         self.entries = entries
         self.bytes = bytes
@@ -24,6 +28,7 @@ public struct StoreUsage: Equatable, Sendable {
 }
 
 extension MemoryStore: CatalogedStore {
+    /// Goes through all keys, in memory.
     public func namespaces(
         prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [String] {
@@ -36,6 +41,7 @@ extension MemoryStore: CatalogedStore {
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// Goes through all entries of the namespace, in memory.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
         let entries = try await list(namespace, prefix: prefix, after: nil, limit: .max)
         return StoreUsage(entries: entries.count, bytes: entries.reduce(0) { $0 + $1.value.count })

@@ -4,10 +4,12 @@ internal import Synchronization
 public final class MemoryStore: StateStore {
     private let values = Mutex<[StateKey: [UInt8]]>([:])
 
+    /// A store without entries.
     public init() {}
 
     var keys: [StateKey] { values.withLock { Array($0.keys) } }
 
+    /// The values of those keys that have one; never fails.
     public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
         values.withLock { values in
             var found: [StateKey: [UInt8]] = [:]
@@ -16,6 +18,7 @@ public final class MemoryStore: StateStore {
         }
     }
 
+    /// Goes through all entries; never fails.
     public func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
@@ -28,6 +31,7 @@ public final class MemoryStore: StateStore {
         return matching.sorted { $0.key < $1.key }.prefix(max(0, limit)).map { StateEntry($0.key, $0.value) }
     }
 
+    /// Does all of the writes at one moment; never fails.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         values.withLock { values in
             for write in writes { values[write.key] = write.value }

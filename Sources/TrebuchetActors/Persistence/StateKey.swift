@@ -3,9 +3,12 @@
 /// Two keys are the same when their bytes in UTF-8 are; Swift's equality of strings is wider. The namespace `states` belongs
 /// to `@StreamedState(persisted: true)`.
 public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// What one kind of values has to itself.
     public let namespace: String
+    /// The name within the namespace.
     public let name: String
 
+    /// Any texts; what a store takes is the store's own matter.
     public init(_ namespace: String, _ name: String) {
         self.namespace = namespace
         self.name = name

@@ -22,9 +22,12 @@ public protocol StateStore: Sendable {
 
 /// A key with its value, as `StateStore.list` gives it.
 public struct StateEntry: Equatable, Sendable {
+    /// The name of the value.
     public let key: StateKey
+    /// What was written last.
     public let value: [UInt8]
 
+    /// For a store of your own.
     public init(_ key: StateKey, _ value: [UInt8]) {
         self.key = key
         self.value = value
@@ -33,10 +36,12 @@ public struct StateEntry: Equatable, Sendable {
 
 /// One of the writes that a store does together.
 public struct StateWrite: Equatable, Sendable {
+    /// What is written or deleted.
     public let key: StateKey
     /// Nil deletes.
     public let value: [UInt8]?
 
+    /// Writes the value, in the place of one that was there.
     public static func put(_ value: [UInt8], _ key: StateKey) -> Self { Self(key: key, value: value) }
     /// A key without a value stays as it is.
     public static func delete(_ key: StateKey) -> Self { Self(key: key, value: nil) }
@@ -46,10 +51,12 @@ extension StateStore {
     /// The value of a key; nil when it has none.
     public func get(_ key: StateKey) async throws(StateStoreError) -> [UInt8]? { try await get([key])[key] }
 
+    /// Writes one value; returns when it is kept as the store promises.
     public func put(_ value: [UInt8], _ key: StateKey) async throws(StateStoreError) {
         try await write([.put(value, key)])
     }
 
+    /// Deletes one value, if it is there; returns when that is kept.
     public func delete(_ key: StateKey) async throws(StateStoreError) { try await write([.delete(key)]) }
 
     /// The first 1,000 entries of a namespace whose names begin with `prefix`.

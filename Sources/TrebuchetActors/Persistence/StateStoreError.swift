@@ -19,9 +19,9 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         public static let full = Code(kind: .full)
         /// The file or its folder cannot be written.
         public static let unwritable = Code(kind: .unwritable)
-        /// One value is larger than the store takes.
         /// Others on the machine can read or write the file, which holds secrets.
         public static let exposed = Code(kind: .exposed)
+        /// One value is larger than the store takes.
         public static let tooLarge = Code(kind: .tooLarge)
         /// The store was closed.
         public static let closed = Code(kind: .closed)
@@ -31,10 +31,14 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         public var description: String { kind.rawValue }
     }
 
+    /// What kind of failure it is.
     public let code: Code
     /// What happened, to which file, and what can be done.
     public let message: String
 
+    /// For a store of your own.
+    ///
+    /// - Parameter message: what happened, to which file, and what can be done.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

@@ -5,6 +5,7 @@
 /// encoded until the call ends.
 ///
 /// It takes any type, so that one which cannot be streamed is complained of once: where the actor's dispatch table names it.
+@_documentation(visibility: internal)
 public final class StateCell<Value> {
     static var firstVersion: UInt64 { 1 }
 

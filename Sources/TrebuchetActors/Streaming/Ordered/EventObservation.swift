@@ -10,6 +10,11 @@ where A.ActorSystem == TrebuchetActorSystem {
     public let name: String
     private let buffer: Int
 
+    /// What `observeMoves` of an actor is; the macro makes it.
+    ///
+    /// - Parameters:
+    ///   - name: `observeMoves`.
+    ///   - buffer: unread events that are kept here. Default 256, at least 1; one more ends the stream with `overflow`.
     public init(_ actor: A, _ name: String, buffer: Int = 256) {
         self.actor = actor
         self.name = name
