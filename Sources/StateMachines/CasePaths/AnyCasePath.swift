@@ -5,6 +5,10 @@ public struct AnyCasePath<Root, Value>: Sendable {
     private let embedding: @Sendable (Value) -> Root
     private let extraction: @Sendable (Root) -> Value?
 
+    /// - Parameters:
+    ///   - name: of the case, as a test store names it; empty for a path through several.
+    ///   - embed: the case with a payload.
+    ///   - extract: the payload, or nil when the value is another case.
     public init(
         name: StaticString = "", embed: @escaping @Sendable (Value) -> Root,
         extract: @escaping @Sendable (Root) -> Value?

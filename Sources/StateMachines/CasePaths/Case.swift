@@ -24,6 +24,7 @@ public struct Case<Value>: Sendable {
         self.extract = extract
     }
 
+    /// The next station of a key path: the payload of a case that has this name.
     public subscript<Payload>(
         dynamicMember path: KeyPath<Value.AllCasePaths, AnyCasePath<Value, Payload>>
     ) -> Case<Payload> where Value: CasePathable {

@@ -4,6 +4,7 @@
 public protocol CasePathable: SendableMetatype {
     /// A type with one property for each case, an ``AnyCasePath``.
     associatedtype AllCasePaths
+    /// The paths of all cases, by their names.
     static var allCasePaths: AllCasePaths { get }
 }
 

@@ -8,6 +8,7 @@ public struct Dependency<Value>: Sendable {
     private let path: any KeyPath<DependencyValues, Value> & Sendable
     private let location: CodeLocation
 
+    /// Names the dependency by its property of ``DependencyValues``; the value is looked up at each use.
     public init(
         _ path: any KeyPath<DependencyValues, Value> & Sendable,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -26,6 +27,7 @@ public struct Dependency<Value>: Sendable {
         self.init(\DependencyValues.[Named<Key>()], fileID: fileID, filePath: filePath, line: line, column: column)
     }
 
+    /// The value in force. A test that uses one without a value for tests fails.
     public var wrappedValue: Value {
         values.overridden(by: .current).read(path, at: location)
     }

@@ -1,5 +1,6 @@
 /// A dependency that has a value for tests, and perhaps a live one in another module.
 public protocol TestDependencyKey {
+    /// What a feature gets; the key itself, unless another type is named.
     associatedtype Value: Sendable = Self
 
     /// The value in tests.
@@ -21,6 +22,7 @@ public protocol TestDependencyKey {
 ///     }
 public protocol DependencyKey: TestDependencyKey {
     // Again, so that it is inferred from `liveValue`.
+    /// What a feature gets, as ``TestDependencyKey/Value``.
     associatedtype Value = Self
 
     /// The value outside of tests; asked for once in a process.

@@ -75,6 +75,7 @@ public struct Send<Action: Sendable>: Sendable {
 
     init(_ deliver: @escaping @Sendable (Action) async -> Void) { self.deliver = deliver }
 
+    /// Sends an action; returns when it has been reduced, and at once, without sending, after the effect was cancelled.
     public func callAsFunction(_ action: Action) async {
         guard !Task.isCancelled else { return }
         await deliver(action)

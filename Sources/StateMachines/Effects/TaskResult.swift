@@ -1,7 +1,9 @@
 /// What became of asynchronous work: a value, or an error that need not be `Sendable` by type.
 @CasePathable
 public enum TaskResult<Success: Sendable>: Sendable {
+    /// The work returned this.
     case success(Success)
+    /// The work threw this; a cancellation among them.
     case failure(any Error)
 
     /// Runs the work and keeps what it returns or throws.
@@ -13,6 +15,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
         }
     }
 
+    /// The same as a `Result`.
     public init(_ result: Result<Success, any Error>) {
         switch result {
         case .success(let value): self = .success(value)
@@ -30,6 +33,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
         }
     }
 
+    /// The result with its value changed; a failure stays what it is.
     public func map<Other: Sendable>(_ transform: (Success) -> Other) -> TaskResult<Other> {
         switch self {
         case .success(let value): .success(transform(value))

@@ -1,5 +1,6 @@
 /// An effect of a machine that may be made of several.
 public enum ComposableEffect<Effect> {
+    /// One effect, which the machine's `runIOEffect` runs.
     case just(Effect)
     /// All at the same time.
     case merge([ComposableEffect])

@@ -17,6 +17,7 @@ where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResu
         return transition.1.map(applyIOEffect) ?? .none
     }
 
+    /// Runs the effect and sends each of its results; the same as ``results(of:)``.
     public func applyIOEffect(_ ioEffect: IOEffect) -> Effect<Action> { results(of: ioEffect) }
 
     /// Runs an effect that is not composed, and sends each of its results.
@@ -37,12 +38,15 @@ where
     Machine.Action: StateMachineEventConvertible, Machine.Action.Input == Machine.Input,
     Machine.Action.IOResult == Machine.IOResult
 {
+    /// None: ``reduce(into:action:)`` does it all.
     public typealias Body = Never
     @usableFromInline let machine: Machine
 
+    /// - Parameter machine: whose functions it runs; `body` of a machine is this already.
     @inlinable
     public init(machine: Machine) { self.machine = machine }
 
+    /// Takes the transition that the machine says, if the action is an event of it, and returns its effect.
     @inlinable
     public func reduce(into state: inout Machine.State, action: Machine.Action) -> Effect<Machine.Action> {
         machine.apply(Machine.reduce(state, action), to: &state)

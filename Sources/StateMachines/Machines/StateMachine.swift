@@ -13,7 +13,9 @@ public protocol StateMachine: Reducer {
     associatedtype IOEffect: Sendable
     /// What an effect answers. `Never`, if effects answer nothing.
     associatedtype IOResult: Sendable
+    /// What the reducer is sent: the machine's events, as they are or among other actions (``StateMachineEventConvertible``).
     associatedtype Action = StateMachineEvent<Input, IOResult>
+    /// The type of ``nestedBody``; inferred.
     associatedtype NestedBody: Reducer = EmptyReducer<State, Action>
     /// The results of one effect.
     typealias IOResultStream = AsyncStream<IOResult>
@@ -36,6 +38,7 @@ public protocol StateMachine: Reducer {
 }
 
 extension StateMachine where NestedBody == EmptyReducer<State, Action> {
+    /// No children.
     public var nestedBody: NestedBody { EmptyReducer() }
 }
 

@@ -24,6 +24,7 @@ extension Reducer {
 /// A parent and a child for each element of a collection; made by `forEach`.
 public struct ForEachReducer<Parent: Reducer, ID: Hashable & Sendable, Child: Reducer>: Reducer
 where Child.State: Identifiable, Child.State.ID == ID {
+    /// None: ``reduce(into:action:)`` does it all.
     public typealias Body = Never
     let parent: Parent
     let elements: any WritableKeyPath<Parent.State, IdentifiedArray<ID, Child.State>> & Sendable
@@ -31,6 +32,7 @@ where Child.State: Identifiable, Child.State.ID == ID {
     let child: Child
     let location: CodeLocation
 
+    /// Runs the element's child, then the parent, and cancels the effects of elements that the two have removed.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let childEffect = reduceElement(into: &state, action: action)
         let before = state[keyPath: elements].ids
@@ -61,6 +63,7 @@ where Child.State: Identifiable, Child.State.ID == ID {
 /// An action of one element of a collection.
 @CasePathable
 public enum IdentifiedAction<ID: Hashable & Sendable, Action: Sendable>: Sendable {
+    /// An action of the element with this id.
     case element(id: ID, action: Action)
 }
 

@@ -17,6 +17,7 @@ extension Reducer {
 
 /// A parent and a child whose state may be nil; made by ``Reducer/ifLet(_:action:then:fileID:filePath:line:column:)``.
 public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
+    /// None: ``reduce(into:action:)`` does it all.
     public typealias Body = Never
     let parent: Parent
     let state: any WritableKeyPath<Parent.State, Child.State?> & Sendable
@@ -24,6 +25,7 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     let child: Child
     let location: CodeLocation
 
+    /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(self.state)
         let childEffect = reduceChild(into: &state, action: action, in: scope)

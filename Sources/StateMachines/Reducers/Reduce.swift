@@ -1,8 +1,11 @@
 /// A reducer made of a closure.
 public struct Reduce<State, Action: Sendable>: Reducer {
+    /// None: the closure does it all.
     public typealias Body = Never
     @usableFromInline let reduce: @Sendable (inout State, Action) -> Effect<Action>
 
+    /// - Parameter reduce: changes the state and returns the effects to run. It must do nothing else: it may be called
+    ///   anywhere.
     @inlinable
     public init(_ reduce: @escaping @Sendable (_ state: inout State, _ action: Action) -> Effect<Action>) {
         self.reduce = reduce
@@ -13,6 +16,7 @@ public struct Reduce<State, Action: Sendable>: Reducer {
         reduce = { reducer.reduce(into: &$0, action: $1) }
     }
 
+    /// Calls the closure.
     @inlinable
     public func reduce(into state: inout State, action: Action) -> Effect<Action> {
         reduce(&state, action)
@@ -21,9 +25,12 @@ public struct Reduce<State, Action: Sendable>: Reducer {
 
 /// A reducer that does nothing.
 public struct EmptyReducer<State, Action: Sendable>: Reducer {
+    /// None.
     public typealias Body = Never
 
+    /// A reducer for a place where one has to stand.
     public init() {}
 
+    /// Changes nothing, and returns no effect.
     public func reduce(into state: inout State, action: Action) -> Effect<Action> { .none }
 }

@@ -2,8 +2,11 @@
 ///
 /// Either write `body`, out of other reducers, or `reduce(into:action:)`. A reducer is a value without state of its own.
 public protocol Reducer<State, Action>: Sendable {
+    /// What the feature knows; a value, as a rule a struct with `@ObservableState`.
     associatedtype State
+    /// What can happen to it, as a rule an enum.
     associatedtype Action: Sendable
+    /// The type of ``body``; inferred, and `Never` for a reducer without one.
     associatedtype Body
 
     /// Changes `state` and returns the effects to run; nothing else may happen here.
@@ -21,6 +24,7 @@ extension Reducer where Body == Never {
 }
 
 extension Reducer where Body: Reducer, Body.State == State, Body.Action == Action {
+    /// Runs the reducers of ``body``.
     @inlinable
     public func reduce(into state: inout State, action: Action) -> Effect<Action> {
         body.reduce(into: &state, action: action)

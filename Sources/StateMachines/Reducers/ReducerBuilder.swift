@@ -52,10 +52,12 @@ public enum ReducerBuilder<State, Action: Sendable> {
 /// Two reducers, one after the other; the builder makes it.
 public struct ReducerSequence<First: Reducer, Second: Reducer>: Reducer
 where First.State == Second.State, First.Action == Second.Action {
+    /// None: ``reduce(into:action:)`` runs the two.
     public typealias Body = Never
     let first: First
     let second: Second
 
+    /// Runs the first, then the second on what that left; their effects run at once.
     public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
         let effect = first.reduce(into: &state, action: action)
         return effect.merge(with: second.reduce(into: &state, action: action))
@@ -65,10 +67,14 @@ where First.State == Second.State, First.Action == Second.Action {
 /// One of two reducers, chosen by an `if` in a builder.
 public enum ReducerChoice<First: Reducer, Second: Reducer>: Reducer
 where First.State == Second.State, First.Action == Second.Action {
+    /// None: ``reduce(into:action:)`` runs the one that was chosen.
     public typealias Body = Never
+    /// What stands under the `if`.
     case first(First)
+    /// What stands under the `else`; without one, a reducer that does nothing.
     case second(Second)
 
+    /// Runs the one that was chosen.
     public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
         switch self {
         case .first(let reducer): reducer.reduce(into: &state, action: action)
@@ -80,13 +86,16 @@ where First.State == Second.State, First.Action == Second.Action {
 /// Several reducers as one, so that `ifLet` or `forEach` can be applied to all of them.
 public struct CombineReducers<State, Action: Sendable, Reducers: Reducer>: Reducer
 where Reducers.State == State, Reducers.Action == Action {
+    /// None: ``reduce(into:action:)`` runs them.
     public typealias Body = Never
     private let reducers: Reducers
 
+    /// - Parameter build: the reducers, from the top down.
     public init(@ReducerBuilder<State, Action> _ build: () -> Reducers) {
         reducers = build()
     }
 
+    /// Runs them in order; their effects run at once.
     public func reduce(into state: inout State, action: Action) -> Effect<Action> {
         reducers.reduce(into: &state, action: action)
     }

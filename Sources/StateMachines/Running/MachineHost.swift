@@ -2,6 +2,7 @@
 ///
 /// When the host is released, its effects are cancelled.
 public actor MachineHost<State: Sendable, Action: Sendable> {
+    /// The state after the last action; ``states()`` tells of each change.
     public private(set) var state: State
     private let machine: EmbeddedMachine<State, Action>
     private var watchers: [UInt64: AsyncStream<State>.Continuation] = [:]
