@@ -6,6 +6,7 @@
 public final class EventRelay<Event: Sendable>: Sendable {
     @usableFromInline let subscribers = EventSubscribers<Event>()
 
+    /// A relay without subscriptions: what is sent before the first is lost.
     @inlinable
     public init() {}
 

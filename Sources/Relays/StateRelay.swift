@@ -9,6 +9,7 @@ public final class StateRelay<Value: Sendable>: Sendable {
     /// What has to live as long as the relay, such as what feeds it.
     @usableFromInline let companion: (any AnyObject & Sendable)?
 
+    /// - Parameter value: current until the first change; its version is 1.
     @inlinable
     public init(_ value: Value) {
         monitor = Monitor(VersionedValue(value))

@@ -8,6 +8,7 @@ public import Relays
 /// The next element is asked for when those below have dealt with the last. The reading ends when the stream, and the
 /// chains that hang on it, are released. After the end of the sequence the last value stays.
 public actor AsyncSequenceStream<Value: Sendable>: Stream {
+    /// Where the elements come out.
     nonisolated public let outlet: Outlet<Value>
     private nonisolated let reader: Task<Void, Never>
 

@@ -1,6 +1,7 @@
 extension Streams {
     /// What an operator returns: a stream that is made of other streams, and keeps them alive.
     public actor Derived<Value: Sendable>: Stream {
+        /// Where the operator's values come out.
         nonisolated public let outlet: Outlet<Value>
         private nonisolated let attachments: [Attachment]
 

@@ -7,6 +7,7 @@
 ///
 /// Where `Foundation.Stream` is in sight too, write ``ValueStream``.
 public protocol Stream<Value>: Actor {
+    /// What comes over the wire; `Void` for impulses.
     associatedtype Value: Sendable
 
     /// Where the values come out. A type of your own forwards the outlet of a stream that it holds.

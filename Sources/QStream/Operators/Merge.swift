@@ -7,9 +7,11 @@ extension Streams {
     ///
     /// At first it has the current value of the last stream that has one.
     public actor Merge<Value: Sendable>: Stream {
+        /// Where the values of all come out.
         nonisolated public let outlet: Outlet<Value>
         private nonisolated let attachments: [Attachment]
 
+        /// Any number of streams, whatever their types; none give a stream that never has a value.
         public init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
             let line = Line("sends into the merge that it came from")
@@ -19,19 +21,23 @@ extension Streams {
             self.attachments = attachments
         }
 
+        /// Five and more streams of one type.
         public init<S: Stream>(_ a: S, _ b: S, _ c: S, _ d: S, _ e: S, _ more: S...) async where S.Value == Value {
             await self.init(([a, b, c, d, e] + more) as [any Stream<Value>])
         }
 
+        /// Two streams.
         public init<A: Stream, B: Stream>(_ a: A, _ b: B) async where A.Value == Value, B.Value == Value {
             await self.init([a, b] as [any Stream<Value>])
         }
 
+        /// Three streams.
         public init<A: Stream, B: Stream, C: Stream>(_ a: A, _ b: B, _ c: C) async
         where A.Value == Value, B.Value == Value, C.Value == Value {
             await self.init([a, b, c] as [any Stream<Value>])
         }
 
+        /// Four streams.
         public init<A: Stream, B: Stream, C: Stream, D: Stream>(_ a: A, _ b: B, _ c: C, _ d: D) async
         where A.Value == Value, B.Value == Value, C.Value == Value, D.Value == Value {
             await self.init([a, b, c, d] as [any Stream<Value>])

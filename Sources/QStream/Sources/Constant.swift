@@ -1,8 +1,10 @@
 extension Streams {
     /// A stream whose value never changes.
     public actor Constant<Value: Sendable>: Stream {
+        /// Where the value is; nothing is ever sent.
         nonisolated public let outlet: Outlet<Value>
 
+        /// - Parameter value: current for as long as the stream is there.
         public init(_ value: Value) { outlet = Outlet(value) }
     }
 }

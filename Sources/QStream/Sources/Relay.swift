@@ -3,9 +3,11 @@
 ///     let buttonTapped = Relay<Void>()
 ///     await buttonTapped.send(())
 public actor Relay<Value: Sendable>: Stream {
+    /// Where impulses come out; it has no current value.
     nonisolated public let outlet: Outlet<Value>
     private nonisolated let source: Source<Value>
 
+    /// A relay that nobody is subscribed to yet: what is sent before is lost.
     public init() {
         outlet = Outlet(keepsValue: false)
         source = Source(outlet, "sends to the Relay that it came from")

@@ -9,6 +9,7 @@
 /// would wait for itself: debug builds trap, release builds queue the value; put ``Stream/dispatch(priority:bufferingPolicy:)``
 /// in between.
 public actor Subject<Value: Sendable>: Stream {
+    /// Where the value is, and each new one comes out.
     nonisolated public let outlet: Outlet<Value>
     private nonisolated let source: Source<Value>
     private nonisolated let initial: Value

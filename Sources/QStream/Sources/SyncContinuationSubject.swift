@@ -11,9 +11,12 @@ public actor SyncContinuationSubject<Value: Sendable>: Stream {
         public func yield(_ value: Value) { pump.offer(value) }
     }
 
+    /// Where values come out, in the order in which they were pushed.
     nonisolated public let outlet: Outlet<Value>
+    /// What to hand to the code that cannot wait. It does not keep the subject alive.
     nonisolated public let continuation: Continuation
 
+    /// A subject that has a current value from the beginning.
     public init(value: Value) {
         outlet = Outlet(value)
         continuation = Continuation(pump: Pump(outlet, .unbounded))

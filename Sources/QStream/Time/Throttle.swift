@@ -22,6 +22,7 @@ extension Stream {
 extension Streams {
     /// What ``Stream/throttle(for:emitImmediately:clock:)`` returns.
     public actor Throttle<Value: Sendable>: Stream {
+        /// Where the values that pass come out.
         nonisolated public var outlet: Outlet<Value> { throttling.outlet }
         fileprivate nonisolated let throttling: Throttling<Value>
         private nonisolated let attachments: [Attachment]

@@ -6,7 +6,9 @@ extension Streams {
     /// An interval that those below took longer than is skipped: impulses do not come in bursts. The timer runs while it,
     /// or a chain that hangs on it, is held.
     public actor Timer: Stream {
+        /// Impulses carry nothing.
         public typealias Value = Void
+        /// Where impulses come out; it has no current value.
         nonisolated public let outlet: Outlet<Void>
         private nonisolated let task: Task<Void, Never>
 

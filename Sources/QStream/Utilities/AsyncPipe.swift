@@ -17,6 +17,7 @@ public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
     /// What feeds the pipe, if a stream does; set once, right after it was made.
     let source = Kept<AnySubscription?>(nil)
 
+    /// A pipe that nobody reads yet: whoever pushes waits.
     public init() {}
 
     deinit { shared.close() }

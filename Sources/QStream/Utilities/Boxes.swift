@@ -2,10 +2,13 @@ internal import Synchronization
 
 /// A value that lives in an actor of its own.
 public actor ValueActor<Value: Sendable> {
+    /// The value as it is; a copy.
     public var value: Value
 
+    /// - Parameter value: what it begins with.
     public init(_ value: Value) { self.value = value }
 
+    /// Replaces the value.
     public func set(_ value: Value) { self.value = value }
 
     /// Changes the value in place; nobody else touches it meanwhile.
@@ -21,6 +24,7 @@ public actor ValueActor<Value: Sendable> {
 public final class Synced<Value: Sendable>: Sendable {
     private let guarded: Mutex<Value>
 
+    /// - Parameter value: what it begins with.
     public init(_ value: Value) { guarded = Mutex(value) }
 
     /// A copy of the value, or a new one.
@@ -44,12 +48,15 @@ public final class Synced<Value: Sendable>: Sendable {
 
 /// A reference that does not keep what it refers to.
 public struct Weak<Object: AnyObject & Sendable>: Sendable {
+    /// The object; nil once nobody else keeps it.
     public weak let object: Object?
 
+    /// Does not keep the object.
     public init(_ object: Object?) { self.object = object }
 }
 
 /// Nothing, as a type that can have conformances.
 public struct SendableVoid: Sendable, Hashable, Codable {
+    /// The only one there is.
     public init() {}
 }

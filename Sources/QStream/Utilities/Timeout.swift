@@ -1,8 +1,10 @@
 /// Something was not done in the time it was given.
 public struct TimeoutError: Error, Hashable, CustomStringConvertible {
+    /// How long the work was given.
     public let limit: Duration
     /// Where the limit was set.
     public let file: String
+    /// The line of ``file`` where the limit was set.
     public let line: Int
 
     public var description: String { "not done within \(limit) (\(file):\(line))" }
