@@ -15,6 +15,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
     /// Where the element with an id stands.
     private var positions: [ID: Int] = [:]
 
+    /// An array without elements.
     public init() {}
 
     /// Keeps the first of several elements with one id.
@@ -40,6 +41,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
     /// Where the element with this id stands.
     public func index(id: ID) -> Int? { positions[id] }
 
+    /// Whether an element with this id is there, in constant time.
     public func contains(id: ID) -> Bool { positions[id] != nil }
 
     /// The element with this id.
@@ -98,9 +100,11 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     // MARK: Removing
 
+    /// Removes the element with this id, which is returned, if there is one.
     @discardableResult
     public mutating func remove(id: ID) -> Element? { positions[id].map { remove(at: $0) } }
 
+    /// Removes the element at an index, which is returned. Traps for an index that is none.
     @discardableResult
     public mutating func remove(at index: Int) -> Element {
         positions[ids.remove(at: index)] = nil
@@ -108,10 +112,14 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         return elements.remove(at: index)
     }
 
+    /// Removes the elements of which `isRemoved` is true; the others keep their order. When it throws, nothing is removed.
     public mutating func removeAll(where isRemoved: (Element) throws -> Bool) rethrows {
         self = Self(uniqueElements: try elements.filter { try !isRemoved($0) })
     }
 
+    /// Removes all elements.
+    ///
+    /// - Parameter keepingCapacity: whether the memory is kept for others. Default false.
     public mutating func removeAll(keepingCapacity: Bool = false) {
         elements.removeAll(keepingCapacity: keepingCapacity)
         ids.removeAll(keepingCapacity: keepingCapacity)
@@ -127,6 +135,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         number(from: Swift.min(source, destination), upTo: Swift.max(source, destination) + 1)
     }
 
+    /// Exchanges two elements, in constant time.
     public mutating func swapAt(_ first: Int, _ second: Int) {
         elements.swapAt(first, second)
         ids.swapAt(first, second)
@@ -134,6 +143,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         positions[ids[second]] = second
     }
 
+    /// Sorts the elements. When the closure throws, they are all there, in some order.
     public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
         defer {
             ids = elements.map(\.id)

@@ -23,8 +23,10 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
     @ObservationIgnored private var lastFollower: UInt64 = 0
 
+    /// Whether `cancel()` was called since the last ``reset()``: until then ``load()`` does nothing.
     public private(set) var isCanceled = false
 
+    /// Idle. Nothing is loaded before ``load()``.
     public init() {}
 
     deinit { store.finish() }
@@ -51,17 +53,21 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         publish(state)
     }
 
+    /// Fetches, and returns when that fetch has ended, also when a newer load has outdated it. Does nothing after
+    /// ``cancel()``.
     open func load() async {
         guard !isCanceled else { return }
         await startRun().end()
     }
 
+    /// Cancels what is under way and publishes idle at once; an outcome that is there stays. Lasts until ``reset()``.
     open func cancel() {
         isCanceled = true
         abandonWork()
         if store.current.isLoading { publish(.idle) }
     }
 
+    /// Cancels what is under way, forgets the outcome, publishes idle, and lets ``load()`` work again.
     open func reset() {
         isCanceled = false
         abandonWork()

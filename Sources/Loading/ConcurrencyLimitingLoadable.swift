@@ -16,6 +16,7 @@ public final class ConcurrencyLimitingLoadable<Base: Loadable>: WrappingLoadable
         super.init(wrapping: base)
     }
 
+    /// Waits for a turn, then loads `base`. Throws what that fails with, and `CancellationError` when the wait is cancelled.
     public override func fetch() async throws -> Base.Value {
         try await limiter.withPermit { try await loadBase() }
     }

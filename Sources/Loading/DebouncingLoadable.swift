@@ -36,6 +36,7 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         super.init(wrapping: base)
     }
 
+    /// Notes a call, and returns when the load that answers it has ended: its own, or that of a later call.
     public override func load() async {
         guard !isCanceled else { return }
         let now = time.now
@@ -51,13 +52,16 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         await waitUntilSettled()
     }
 
+    /// Loads `base`, once for all calls that wait.
     public override func fetch() async throws -> Base.Value { try await loadBase() }
 
+    /// Forgets the calls that wait, and cancels as ``BaseLoadable/cancel()`` does.
     public override func cancel() {
         forgetCalls()
         super.cancel()
     }
 
+    /// Forgets the calls that wait, so that the next is the first again, and resets as ``BaseLoadable/reset()`` does.
     public override func reset() {
         forgetCalls()
         super.reset()

@@ -9,8 +9,10 @@
 /// Two are equal when their errors are of one type and equal; errors that are not `Equatable` are equal when they
 /// print the same.
 public struct HashableError: Hashable, Sendable, CustomStringConvertible {
+    /// The error as it was thrown.
     public let error: any Error
 
+    /// - Parameter error: any; it need be neither `Equatable` nor `Hashable`.
     public init(_ error: any Error) { self.error = error }
 
     public static func == (left: Self, right: Self) -> Bool {

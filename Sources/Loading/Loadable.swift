@@ -1,6 +1,7 @@
 /// Something that loads a value and tells how that goes.
 @MainActor
 public protocol Loadable<Value>: AnyObject, Sendable {
+    /// What is loaded; compared, so that what has not changed is not published again.
     associatedtype Value: Hashable & Sendable
 
     /// The current state, then each change of it.

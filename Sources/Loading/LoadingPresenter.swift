@@ -11,6 +11,7 @@ public import Observation
 @Observable
 @MainActor
 public final class LoadingPresenter<Loader: Loadable> {
+    /// What is shown, and loaded; the presenter keeps it.
     public let loader: Loader
     /// What to show. A state equal to the one shown does not change it.
     public private(set) var shown: LoadingState<Loader.Value> = .idle

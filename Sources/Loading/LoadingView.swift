@@ -22,6 +22,7 @@
             self.content = content
         }
 
+        /// What the presenter shows; it is asked to appear while the view is on the screen.
         public var body: some View {
             Group {
                 switch presenter.shown {

@@ -2,7 +2,9 @@ internal import Platform
 
 /// How long to wait before each further attempt: twice as long every time, up to a limit.
 public struct RetryBackoff: Sendable, Hashable {
+    /// The wait before the second attempt.
     public var first: Duration
+    /// The longest wait.
     public var limit: Duration
 
     /// - Parameters:

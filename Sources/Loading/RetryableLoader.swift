@@ -27,6 +27,7 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
         super.init(wrapping: base)
     }
 
+    /// Loads `base` until it succeeds or the attempts are used up. Throws the error of the last one.
     public override func fetch() async throws -> Base.Value {
         let run = LoadRun.current
         var attempt = 1

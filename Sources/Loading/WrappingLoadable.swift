@@ -2,15 +2,18 @@
 ///
 /// `cancel()` and `reset()` go through to the wrapped loader; its progress comes through from there.
 public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
+    /// The loader that it stands around.
     public let base: Base
 
     init(wrapping base: Base) { self.base = base }
 
+    /// Cancels this loader and ``base``.
     public override func cancel() {
         super.cancel()
         base.cancel()
     }
 
+    /// Resets this loader and ``base``.
     public override func reset() {
         super.reset()
         base.reset()
@@ -63,7 +66,9 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
 public final class BlockLoadable<Value: Hashable & Sendable>: BaseLoadable<Value> {
     private let block: @MainActor () async throws -> Value
 
+    /// - Parameter block: what ``fetch()`` calls, on the main actor, once for each load.
     public init(_ block: @escaping @MainActor () async throws -> Value) { self.block = block }
 
+    /// Calls the closure.
     public override func fetch() async throws -> Value { try await block() }
 }

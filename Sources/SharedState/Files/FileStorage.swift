@@ -20,6 +20,7 @@ public protocol FileStorage: Sendable {
 public struct DiskFileStorage: FileStorage {
     private let isSecret: Bool
 
+    /// For files that are no secrets: one that others can read or write is taken too.
     public init() { isSecret = false }
 
     /// For files that hold secrets: one that others can read or write is refused, with the command that mends it.
@@ -27,6 +28,8 @@ public struct DiskFileStorage: FileStorage {
 
     private init(isSecret: Bool) { self.isSecret = isSecret }
 
+    /// The file's bytes, nil when there is no file. Throws what the system says, and for secrets when others could read or
+    /// write them.
     public func read(_ file: URL) throws -> Data? {
         if isSecret { return try PrivateFile.contents(file.path).map { Data($0) } }
         do {

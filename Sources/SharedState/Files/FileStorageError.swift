@@ -1,5 +1,6 @@
 /// Why a shared value could not be read from its file, or not be written to it.
 public struct FileStorageError: Error, CustomStringConvertible {
+    /// What kind of failure it is, and so what can be done.
     public enum Code: Sendable, Hashable {
         /// The file is there but does not hold a value of the type.
         case damaged
@@ -11,7 +12,9 @@ public struct FileStorageError: Error, CustomStringConvertible {
         case notOverwritten
     }
 
+    /// What kind of failure it is.
     public let code: Code
+    /// The file.
     public let path: String
     /// What it failed with, one level below.
     public let cause: (any Error)?

@@ -11,6 +11,7 @@ public struct FileStorageKey<Value: Codable & Sendable>: SharedKey {
         let file: URL
     }
 
+    /// The file: keys of one file and one type share their value.
     public let id: ID
 
     /// Reads the file at once, so that the wrapper begins with what is in it.
@@ -23,6 +24,7 @@ public struct FileStorageKey<Value: Codable & Sendable>: SharedKey {
         SharedSubscription()
     }
 
+    /// Replaces the file in the background; a change that waits behind another write is left out when a newer one comes.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
         file.write(value, context: context, continuation: continuation)
     }

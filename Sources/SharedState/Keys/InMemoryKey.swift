@@ -5,8 +5,10 @@ public struct InMemoryKey<Value: Sendable>: SharedKey {
         let name: String
     }
 
+    /// The name: keys of one name and one type share their value.
     public let id: ID
 
+    /// The value of before in this store; none leaves the wrapper with its own.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
         continuation.resume(with: .success(SharedStore.current.memory.value(of: id)))
     }
@@ -16,6 +18,7 @@ public struct InMemoryKey<Value: Sendable>: SharedKey {
         SharedSubscription()
     }
 
+    /// Keeps the value in the store, at once.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
         SharedStore.current.memory.set(value, of: id)
         continuation.resume()

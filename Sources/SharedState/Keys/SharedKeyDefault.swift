@@ -11,16 +11,22 @@ public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
     let base: Base
     let makeValue: @Sendable () -> Base.Value
 
+    /// - Parameters:
+    ///   - key: where the value comes from.
+    ///   - value: what a wrapper begins with as long as there is none; made when it is needed.
     public static subscript(_ key: Base, default value: @autoclosure @escaping @Sendable () -> Base.Value) -> Self {
         Self(base: key, makeValue: value)
     }
 
+    /// That of the key alone, so that both stand for one value.
     public var id: Base.ID { base.id }
 
+    /// Loads by the key.
     public func load(context: LoadContext<Base.Value>, continuation: LoadContinuation<Base.Value>) {
         base.load(context: context, continuation: continuation)
     }
 
+    /// Subscribes by the key.
     public func subscribe(
         context: LoadContext<Base.Value>, subscriber: SharedSubscriber<Base.Value>
     ) -> SharedSubscription {
@@ -29,6 +35,7 @@ public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
 }
 
 extension SharedKeyDefault: SharedKey where Base: SharedKey {
+    /// Saves by the key.
     public func save(_ value: Base.Value, context: SaveContext, continuation: SaveContinuation) {
         base.save(value, context: context, continuation: continuation)
     }

@@ -4,7 +4,9 @@
 /// or sets the value, with no lock held and the wrapper's store as ``SharedStore/current``; they should start slow work
 /// elsewhere and answer through what they are given, from any thread.
 public protocol SharedReaderKey<Value>: Sendable {
+    /// What wrappers with this key hold.
     associatedtype Value: Sendable
+    /// What tells two keys of this type apart.
     associatedtype ID: Hashable & Sendable
 
     /// What tells two keys of this type apart. Leave out of it what does not, such as a value to begin with.
@@ -23,6 +25,7 @@ public protocol SharedReaderKey<Value>: Sendable {
 }
 
 extension SharedReaderKey where Self: Hashable, ID == Self {
+    /// The key itself: keys that are equal share their value.
     public var id: Self { self }
 }
 

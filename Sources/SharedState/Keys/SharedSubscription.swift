@@ -12,6 +12,7 @@ public final class SharedSubscription: Sendable {
 
     deinit { cancel() }
 
+    /// Ends the subscription; the second time does nothing. It may be called from any thread.
     public func cancel() {
         let onCancel = onCancel.withLock { $0.take() }
         onCancel?()
