@@ -12,16 +12,20 @@
 /// What is small and knows nothing of changes gets ``DeltaValue``. The names are those of the struct's JSON. Every member
 /// must be among them: a change of one that is not is never sent.
 public protocol DeltaRecord: DeltaState {
+    /// Every member that changes are sent of; a name that is missing here is never sent.
     static var deltaMembers: [DeltaMember<Self>] { get }
 }
 
 extension DeltaRecord {
+    /// Asks each member for what changed since the last time, in the order of ``deltaMembers``.
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         for member in Self.deltaMembers { changes.append(member.take(&self), at: member.name) }
         return changes
     }
 
+    /// Hands each change to its member. Throws ``StateChangesError`` for a member that is not among ``deltaMembers``; then
+    /// nothing is changed.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.apply(to: &self) { record, name, changes in
             guard let member = Self.deltaMembers.first(where: { $0.name == name }) else { return false }

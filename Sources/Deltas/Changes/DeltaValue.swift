@@ -7,8 +7,10 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     private var isChanged = false
     private var mark = ChangeMark()
 
+    /// Begins with a value that counts as unchanged.
     public init(wrappedValue: Value) { value = wrappedValue }
 
+    /// The value; setting it, or changing it in place, is a change also when the new value is equal.
     public var wrappedValue: Value {
         get { value }
         _modify {
@@ -26,6 +28,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
         try container.encode(value)
     }
 
+    /// The whole value if it was set since the last time; no operations if not.
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         changes.start = mark
@@ -38,6 +41,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
         return changes
     }
 
+    /// Replaces the value. Throws ``StateChangesError`` for changes of parts of it.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.apply(to: &value) { _, _, _ in false }
         (isChanged, mark) = (false, ChangeMark())

@@ -6,9 +6,11 @@ extension StateChanges {
     public struct Operation: Sendable {
         /// What is done; the other operations of RFC 6902, `copy` and `test`, are no changes.
         public enum Kind: String, Sendable {
+            /// As in RFC 6902 §4.
             case add, remove, replace, move
         }
 
+        /// What is done.
         public let kind: Kind
         /// The names and indices that lead to the place; none when the whole value is meant.
         public let path: [String]

@@ -123,6 +123,7 @@ public struct StateChangesError: Error, Sendable, CustomStringConvertible {
     /// What is wrong, and with which operation.
     public let message: String
 
+    /// - Parameter message: what is wrong, and with which operation; for a ``DeltaState`` of your own.
     public init(_ message: String) { self.message = message }
 
     public var description: String { message }

@@ -2,6 +2,7 @@ extension KeyedCollection: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { store.count }
 
+    /// The element at an index, in time that grows with the logarithm of the count. Traps for an index that is none.
     public subscript(index: Int) -> Element {
         precondition(indices.contains(index), "there is no element \(index) of \(count)")
         return store[index]

@@ -12,6 +12,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     var store: ElementStore<Element>
     var log = ChangeLog<Element>()
 
+    /// A collection without elements.
     public init() { store = ElementStore() }
 
     /// Traps when two elements have one id.
@@ -24,6 +25,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     /// Where the element with this id stands.
     public func index(id: Element.ID) -> Int? { store.index(of: id) }
 
+    /// Whether an element with this id is there.
     public func contains(id: Element.ID) -> Bool { store.contains(id) }
 
     /// The element with this id.
@@ -98,6 +100,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         return removed
     }
 
+    /// Removes all elements; it is sent as one change.
     public mutating func removeAll() {
         store = ElementStore()
         log.removedAll()
