@@ -1,18 +1,25 @@
 /// The fields of an HTTP head in their order; names compare without regard to case (RFC 9110 §5.1).
 public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+    /// One line of a head.
     public struct Field: Sendable, Equatable {
+        /// As it was written; letters may be of either case.
         public let name: String
+        /// Without the spaces around it.
         public let value: String
     }
 
+    /// All lines, in their order; a name may come several times.
     public private(set) var fields: [Field] = []
 
+    /// A head without fields.
     public init() {}
 
+    /// One line for each pair, in their order; a name that comes twice has two lines.
     public init(dictionaryLiteral elements: (String, String)...) {
         for (name, value) in elements { add(name, value) }
     }
 
+    /// Adds a line behind the others; those of the same name stay.
     public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
     /// Takes all lines of a field away.

@@ -2,6 +2,7 @@
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address in its usual notation, `127.0.0.1` or `::1`.
     public let host: String
+    /// From 0 to 65,535.
     public let port: Int
     package let isIPv6: Bool
 

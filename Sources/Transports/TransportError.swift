@@ -13,6 +13,7 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
         public static let addressInvalid = Code(kind: .addressInvalid)
         /// Nobody listens there.
         public static let refused = Code(kind: .refused)
+        /// Something took longer than its limit: connecting, the handshake, or an answer to a ping.
         public static let timedOut = Code(kind: .timedOut)
         /// The connection is closed.
         public static let closed = Code(kind: .closed)
@@ -30,11 +31,16 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
         public var description: String { kind.rawValue }
     }
 
+    /// What kind of failure it is.
     public let code: Code
     /// What happened, to which thing, and what can be done.
     public let message: String
+    /// What it failed with, one level below; nil where nothing more is known.
     public let cause: (any Error)?
 
+    /// - Parameters:
+    ///   - message: what happened, to which thing, and what can be done.
+    ///   - cause: what it failed with, one level below; it is not compared.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -51,6 +57,7 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
 
 /// The status that a server answered an upgrade with instead of 101: the cause of a `TransportError`.
 public struct UnexpectedStatus: Error, Hashable, Sendable {
+    /// The code of the answer's status line (RFC 9110 §15).
     public let status: Int
 
     /// For a transport of your own, whose server has answered the upgrade with this status.

@@ -15,6 +15,7 @@ public final class SQLiteStore: StateStore {
         case processEnd
     }
 
+    /// What a store promises, and what it takes.
     public struct Options: Sendable {
         /// Default `.powerLoss`.
         public var durability = Durability.powerLoss
@@ -26,6 +27,7 @@ public final class SQLiteStore: StateStore {
         /// Default 5 s.
         public var busyTimeout = Duration.seconds(5)
 
+        /// All options at their defaults.
         public init() {}
     }
 
@@ -84,10 +86,12 @@ public final class SQLiteStore: StateStore {
 
     // MARK: StateStore
 
+    /// Reads in one transaction: the values are of one moment. Waits for its turn on the reading thread.
     public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
         try await read { reader throws(StateStoreError) in try reader.get(keys) }
     }
 
+    /// Reads a page in one transaction; another page may be of a later moment.
     public func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
@@ -108,6 +112,8 @@ public final class SQLiteStore: StateStore {
         return try outcome.get()
     }
 
+    /// Returns when the transaction with these writes is committed, as durably as the options say. Throws `tooLarge` before
+    /// anything is written when one value is too large.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         guard !writes.isEmpty else { return }
         for write in writes where write.value?.count ?? 0 > valueSize {
@@ -123,12 +129,14 @@ public final class SQLiteStore: StateStore {
 }
 
 extension SQLiteStore: CatalogedStore {
+    /// The namespaces with entries, a page of them; read from the index, on the reading thread.
     public func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String] {
         try await read { reader throws(StateStoreError) in
             try reader.namespaces(prefix: prefix, after: after, limit: limit)
         }
     }
 
+    /// Goes through all entries of the namespace, on the reading thread: for administrators, not for each call.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
         try await read { reader throws(StateStoreError) in try reader.usage(of: namespace, prefix: prefix) }
     }

@@ -7,8 +7,11 @@ extension FaultyLink {
         public internal(set) var failedConnects = 0
         /// Connections that were cut, each way: by the schedule and by `cutAll`.
         public internal(set) var cutsInOrder = 0
+        /// Connections that were cut with a reset.
         public internal(set) var resets = 0
+        /// Connections that were cut for the client alone, and stayed open at the server.
         public internal(set) var halfOpens = 0
+        /// Connections that were cut for the client, and of which the server got the rest later.
         public internal(set) var lates = 0
         /// Connections that were cut and are still open at the server.
         public internal(set) var leftOpen = 0
@@ -16,6 +19,7 @@ extension FaultyLink {
         public internal(set) var stalls = 0
         /// Bytes handed on to the server, and to clients.
         public internal(set) var bytesToServer = 0
+        /// Bytes handed on to clients.
         public internal(set) var bytesToClient = 0
         /// Descriptors that the link holds: two for its port, and one for each side of a connection.
         public internal(set) var openSockets = 0

@@ -24,6 +24,7 @@ extension FaultyLink {
         /// Nothing goes wrong, unless the test asks for it.
         public init() {}
 
+        /// Nothing goes wrong, unless the test asks for it; the same as ``init()``.
         public static let none = Faults()
 
         /// A bad network: connections that end now and then, small stalls and delays.

@@ -26,6 +26,7 @@ public final class FaultyLink: Sendable {
 
     /// Where clients connect, on 127.0.0.1.
     public let address: SocketAddress
+    /// What all choices come from: print it when a test fails, and give it to the next run.
     public let seed: UInt64
     private let core: FaultyLinkCore
     private let port = Mutex(Port())

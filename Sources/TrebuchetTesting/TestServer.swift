@@ -16,6 +16,7 @@ public import Trebuchet
 ///
 /// Each start makes another `TrebuchetServer` and prepares it anew: what is not in the store is as in the beginning.
 public final class TestServer: Sendable {
+    /// Exposes actors; called for each server, before it listens.
     public typealias Prepare = @Sendable (TrebuchetServer) async throws -> Void
 
     private struct Running {

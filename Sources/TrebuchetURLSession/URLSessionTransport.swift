@@ -15,6 +15,7 @@ internal import Transports
 ///
 /// Messages are not compressed. Foundation ends a connection at a message over `TrebuchetClient.Options.messageSize`.
 public struct URLSessionTransport: ClientTransport {
+    /// As it was given; errors and descriptions of a client name it.
     public let address: String
     private let configuration: @Sendable () -> URLSessionConfiguration
 
@@ -27,6 +28,7 @@ public struct URLSessionTransport: ClientTransport {
         self.configuration = configuration
     }
 
+    /// Connects and upgrades, within the request's timeout; returns when messages can be sent. Throws `TransportError`.
     public func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         let upgrade = try request.upgrade(to: address)
         let link = URLSessionLink(receiver, request, address)

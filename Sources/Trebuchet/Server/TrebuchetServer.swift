@@ -232,9 +232,11 @@ public final class TrebuchetServer: Sendable {
     public enum Status: Sendable {
         /// It has not begun to listen.
         case idle
+        /// It listens, and takes connections.
         case serving
         /// It was told to stop: it takes no more connections, and calls under way end.
         case draining
+        /// It has ended: its port is free, and its connections are closed.
         case stopped
     }
 

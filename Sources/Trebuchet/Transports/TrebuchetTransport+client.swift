@@ -14,6 +14,7 @@ extension TrebuchetClient {
 extension TrebuchetTransport: LoopTransport {
     package var loop: any EventLoop { ReactorGroup.client }
 
+    /// Connects and upgrades, within the request's timeout; returns when messages can be sent. Throws `TransportError`.
     public func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         switch kind {
         case .webSocket(let host, let port, let security):

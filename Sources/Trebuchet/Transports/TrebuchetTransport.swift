@@ -53,8 +53,8 @@ public struct TrebuchetTransport: Sendable {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .server($0) } ?? .none))
     }
 
-    /// WebSocket over TLS, for a client; without TLS where `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
     // Of `tls: nil` nobody knows which is meant, and both mean the same.
+    /// WebSocket over TLS, for a client; without TLS where `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
     @_disfavoredOverload
     public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings?) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .client($0) } ?? .none))

@@ -37,12 +37,17 @@ package enum WebSocketRole: Sendable {
 
 /// What a frame carries (RFC 6455 §5.2); a message is `text` or `binary`.
 public enum WebSocketOpcode: UInt8, Sendable {
+    /// A further fragment of the message that is under way (§5.4).
     case continuation = 0x0
     /// UTF-8 text; checked by us before it is delivered.
     case text = 0x1
+    /// Bytes, of which nothing is checked.
     case binary = 0x2
+    /// The sender sends nothing more after it (§5.5.1).
     case close = 0x8
+    /// To be answered with a pong that has the same bytes (§5.5.2).
     case ping = 0x9
+    /// Answers a ping, or says by itself that the sender is there (§5.5.3).
     case pong = 0xA
 
     /// Control frames are short, whole, and may come between the fragments of a message (§5.5).
