@@ -18,6 +18,11 @@ import Testing
             ("@available(*, deprecated) public struct Name<T>: Sendable {}", "Name"),
             ("public func ~= (a: Int, b: Int) -> Bool { true }", "~="),
             ("public nonisolated(unsafe) static var name = 1", "name"),
+            ("/// Says it.\npublic enum Name {\n    case first, second\n}", "first"),
+            ("/// Says it.\npublic protocol Name {\n    func name()\n}", "name"),
+            ("public extension Name {\n    func name() {}\n}", "name"),
+            ("/// Says it.\npublic struct Name<T>\nwhere T: Sendable {\n    public var name: T\n}", "name"),
+            ("    /// Says it.\n    func other(\n        a: Int\n    )\n    public func name() {}", "name"),
         ])
     func missing(text: String, name: String) {
         #expect(found(text) == [name])
@@ -34,6 +39,15 @@ import Testing
             "@_documentation(visibility: internal)\npublic func name() {}", "package func name() {}",
             "open(file)", "open = OpenFiles(limits)", "public static func < (a: Self, b: Self) -> Bool { true }",
             "public extension Name {}", "public import Relays", "let text = \"public func name()\"",
+            "enum Name {\n    case first\n}", "protocol Name {\n    func name()\n}",
+            "/// Says it.\npublic enum Name {\n    var text: Int {\n        switch self {\n        case first: 1\n        }\n    }\n}",
+            "@_documentation(visibility: internal)\npublic struct Name {\n    public func name() {}\n}",
+            "@_documentation(visibility: internal)\nextension Name {\n    public func name() {}\n}",
+            "public extension Name {\n    private func name() {}\n}",
+            "public extension Name {\n    /// Says it.\n    func f() {}\n}",
+            "/// Says it.\n@available(\n    *, unavailable,\n    message: \"text\"\n)\npublic func name() {}",
+            "public func makeAsyncIterator() -> Iterator { Iterator() }\npublic struct Iterator {}",
+            "public typealias Element = Int",
         ])
     func fine(text: String) {
         #expect(found(text) == [])
