@@ -379,6 +379,11 @@ let package = Package(
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
+        // The last steps of the tutorials, by links into the catalogs; as a user's package, too.
+        .testTarget(
+            name: "TutorialTests",
+            dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "WebSockets", "TestSupport"],
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test("TidyTests", []),
     ]
 )

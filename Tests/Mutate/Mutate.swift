@@ -174,7 +174,7 @@ struct Session {
         let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
         var sources: [String: String] = [:]
         var slips: [Slip] = []
-        for path in paths.sorted() where path.hasSuffix(".swift") {
+        for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
             let file = "Sources/\(module)/\(path)"
             if let changes, !changes.files.contains(file) { continue }
             let source = try String(contentsOfFile: options.root + "/" + file, encoding: .utf8)

@@ -28,7 +28,8 @@ struct Repository: Sendable {
             folders.insert(String(target.split(separator: "/").last ?? ""))
             let base = root.appending(path: target)
             let paths = FileManager.default.enumerator(atPath: base.path)?.compactMap { $0 as? String } ?? []
-            for path in paths.sorted() where path.hasSuffix(".swift") {
+            // Of a catalog's code the last steps alone are compiled, as tests.
+            for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
                 let text = try String(contentsOf: base.appending(path: path), encoding: .utf8)
                 files.append(SourceText(path: "\(target)/\(path)", text))
             }

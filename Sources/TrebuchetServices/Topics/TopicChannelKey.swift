@@ -1,6 +1,6 @@
 public import SharedState
 
-/// Where a `TopicChannel` comes from; see ``SharedReaderKey/trebuchetTopic(_:roomId:)``.
+/// Where a `TopicChannel` comes from; see ``SharedState/SharedReaderKey/trebuchetTopic(_:roomId:)``.
 public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKey {
     /// What a wrapper of this key holds.
     public typealias Value = TopicChannel<Payload>

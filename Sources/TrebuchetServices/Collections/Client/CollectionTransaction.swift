@@ -16,14 +16,14 @@ where Element.ID: Codable & Sendable {
         return try? document.value.decode(Element.self)
     }
 
-    /// As ``Shared/create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
+    /// As ``SharedState/Shared/create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func create(_ element: Element, expiresIn: Duration? = nil) throws {
         let fields = try CollectionCommands.fields(of: element)
         add(.create(id: try CollectionCommands.id(fields["id"]), fields: fields, expiresIn: expiresIn))
     }
 
     /// Changes a document: the fields that differ after `change` are sent. Throws as
-    /// ``Shared/update(_:if:onAttempt:onSuccess:onError:onSettled:_:)`` when it is not among the items.
+    /// ``SharedState/Shared/update(_:if:onAttempt:onSuccess:onError:onSettled:_:)`` when it is not among the items.
     public mutating func update(
         _ id: Element.ID, if condition: WriteCondition? = nil, _ change: (inout Element) throws -> Void
     ) throws {
@@ -40,12 +40,12 @@ where Element.ID: Codable & Sendable {
         if let write = CollectionCommands.update(name, fields, if: condition) { add(write.command, if: condition) }
     }
 
-    /// As ``Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    /// As ``SharedState/Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func merge(_ id: Element.ID, _ fields: JSONObject, if condition: WriteCondition? = nil) throws {
         add(.merge(id: try document(id).id, fields: fields), if: condition)
     }
 
-    /// As ``Shared/increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
+    /// As ``SharedState/Shared/increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func increment(_ id: Element.ID, _ field: String, by amount: some Numeric & Encodable) throws {
         add(.increment(id: try document(id).id, field: field, by: try JSONValue(encoding: amount)))
     }
@@ -55,7 +55,7 @@ where Element.ID: Codable & Sendable {
         add(.delete(id: try document(id).id), if: condition)
     }
 
-    /// As ``Shared/link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
+    /// As ``SharedState/Shared/link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func link(
         _ id: Element.ID, _ field: String, to target: some Encodable, in collection: String? = nil
     ) throws {

@@ -1,6 +1,6 @@
 public import SharedState
 
-/// Where a `SyncedCollection` comes from; see ``SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
+/// Where a `SyncedCollection` comes from; see ``SharedState/SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
 public struct SyncedCollectionKey<Element: Codable & Identifiable & Equatable & Sendable>: SharedKey
 where Element.ID: Codable & Sendable {
     /// What a wrapper of this key holds.

@@ -1,6 +1,6 @@
 public import SharedState
 
-/// Where a `RoomPresence` comes from; see ``SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
+/// Where a `RoomPresence` comes from; see ``SharedState/SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
 public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedKey {
     /// What a wrapper of this key holds.
     public typealias Value = RoomPresence<Presence>

@@ -1,21 +1,23 @@
-import Foundation
-import TestSupport
+package import Foundation
 
 /// The compiler as a user's package would run it, against the modules of this build.
-struct SwiftCompiler {
-    let root = URL(filePath: #filePath)
+package struct SwiftCompiler: Sendable {
+    package let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     private let products = URL(filePath: ServeProcess.tool).deletingLastPathComponent()
 
+    package init() {}
+
     /// A folder that is gone when the test is over.
-    func withFolder(_ body: (URL) async throws -> Void) async throws {
+    package func withFolder(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "SwiftCompiler-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         try await body(folder)
     }
 
-    func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
+    /// - Parameter files: of the module, all of it.
+    package func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
         // As SwiftPM names the package of a checkout.
         let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
         var arguments = ["swiftc", "-module-name", module, "-parse-as-library", "-swift-version", "6"]

@@ -1,0 +1,9 @@
+import Trebuchet
+
+func shop(port: Int, name: String) async throws {
+    let client = TrebuchetClient(transport: .webSocket(port: port))
+    try await client.connect()
+    let list = try client.resolve(ShoppingList.self, id: "shopping")
+    try await list.add(name)
+    await client.close()
+}

@@ -1,0 +1,10 @@
+import Trebuchet
+
+func startShoppingServer(port: Int) async throws -> TrebuchetServer {
+    let server = TrebuchetServer(transport: .webSocket(port: port))
+    let list = ShoppingList(actorSystem: server.actorSystem)
+    await server.expose(list, as: "shopping")
+    let address = try await server.start()
+    print("serves the list on \(address)")
+    return server
+}

@@ -1,0 +1,18 @@
+import WebSockets
+
+final class Mailbox: WebSocketHandler {
+    private let texts: AsyncStream<String>.Continuation
+
+    init(_ texts: AsyncStream<String>.Continuation) { self.texts = texts }
+
+    func webSocket(
+        _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
+    ) {
+        // The bytes are gone after this call, so they are copied.
+        if opcode == .text { texts.yield(String(decoding: message, as: UTF8.self)) }
+    }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        texts.finish()
+    }
+}

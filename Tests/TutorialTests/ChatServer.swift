@@ -1,0 +1,1 @@
+../../Sources/TrebuchetServices/TrebuchetServices.docc/Resources/ChatServer-2.swift

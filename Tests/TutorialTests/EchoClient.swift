@@ -1,0 +1,1 @@
+../../Sources/WebSockets/WebSockets.docc/Resources/EchoClient-2.swift

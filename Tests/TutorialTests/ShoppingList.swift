@@ -1,0 +1,1 @@
+../../Sources/Trebuchet/Trebuchet.docc/Resources/ShoppingList-3.swift
