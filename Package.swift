@@ -384,7 +384,7 @@ let package = Package(
             name: "TutorialTests",
             dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "WebSockets", "TestSupport"],
             swiftSettings: [.swiftLanguageMode(.v6)]),
-        test("TidyTests", []),
+        test("TidyTests", ["TestSupport"]),
     ]
 )
 
