@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import Transports
@@ -14,6 +15,50 @@ private struct ForeignTransport: ClientTransport {
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         try await TrebuchetTransport.local(server).open(request, receiver)
     }
+}
+
+/// A transport without a server, whose links answer calls themselves.
+private struct OverwritingTransport: ClientTransport {
+    var address: String { "overwriting" }
+
+    func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        receiver.opened(OverwritingLink(receiver))
+    }
+}
+
+/// Answers each call on another thread, from memory that is written over before the client's loop goes on.
+private final class OverwritingLink: ClientLink {
+    private struct Call: Decodable {
+        struct Payload: Decodable {
+            let callID: String
+            let arguments: [String]
+        }
+        let payload: Payload
+    }
+
+    private let receiver: ConnectionReceiver
+    var session: String? { nil }
+
+    init(_ receiver: ConnectionReceiver) { self.receiver = receiver }
+
+    func send(_ message: [UInt8]) {
+        guard let call = try? JSONDecoder().decode(Call.self, from: Data(message)).payload else { return }
+        let answer = #"{"type":"response","payload":{"callID":"\#(call.callID)","result":\#(call.arguments[0])}}"#
+        let receiver = receiver
+        let overwritten = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            var bytes = Array(answer.utf8)
+            bytes.withUnsafeMutableBytes { bytes in
+                receiver.received(UnsafeRawBufferPointer(bytes))
+                for index in bytes.indices { bytes[index] = UInt8(ascii: "x") }
+            }
+            overwritten.signal()
+        }
+        // The loop's thread: it reads nothing until then.
+        overwritten.wait()
+    }
+
+    func close() { receiver.closed(TransportError(.closed, "closed by its client")) }
 }
 
 @Suite(.timeLimit(.minutes(1))) struct ForeignTransportTests {
@@ -74,5 +119,15 @@ private struct ForeignTransport: ClientTransport {
             let items = await own.whenLocal { $0.state.items }
             #expect(items == ["a"])
         }
+    }
+
+    @Test("what is told off the loop is copied: its memory may be written over at once")
+    func copies() async throws {
+        let transport: any ClientTransport = OverwritingTransport()
+        let client = TrebuchetClient(transport: transport)
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "todos")
+        for number in 1...20 { #expect(try await list.add(title: "\(number)") == number) }
+        await client.close()
     }
 }
