@@ -22,8 +22,9 @@ export function show<T>(store: Store<T>, element: Node, text: (value: NonNullabl
 
 /**
  * Keeps an element for each element of an array, in its order: made by `make` when its key is new, brought up to date by `update` when
- * its value has changed, and taken away when its key is gone. What `make` and `update` throw is told as any uncaught error is: a value that
- * has no element is tried again with the next change, one that was not brought up to date when it changes. They may change the store.
+ * its value has changed, and taken away when its key is gone. What the three throw is told as any uncaught error is: a value that has no
+ * element is tried again with the next change, one that was not brought up to date when it changes.
+ * `make` and `update` may change the store.
  */
 export function list<T, E extends ChildNode>(
     store: Store<readonly T[] | undefined>,
@@ -36,18 +37,29 @@ export function list<T, E extends ChildNode>(
     let turn = 0
     return watch(store, (values = []) => {
         const mine = ++turn
-        const names = new Set<unknown>()
-        let place = parent.firstChild
+        const named = new Map<unknown, T>()
         for (const value of values) {
-            const name = key(value)
-            if (names.has(name)) continue
+            try {
+                const name = key(value)
+                if (!named.has(name)) named.set(name, value)
+            } catch (error) {
+                report(error)
+            }
+        }
+        // First: an element that is moved loses the focus, so those behind one that is gone stay where they are.
+        for (const [name, { element }] of shown) {
+            if (named.has(name)) continue
+            element.remove()
+            shown.delete(name)
+        }
+        let place = parent.firstChild
+        for (const [name, value] of named) {
+            // Newer values came meanwhile, and are shown.
+            if (mine !== turn) return
             try {
                 const each = shown.get(name) ?? { element: make(value) }
-                // Newer values came while it was made, and are shown.
                 if (mine !== turn) return
-                names.add(name)
                 shown.set(name, each)
-                // Others, that are gone, may stand before it until the end.
                 if (place === each.element) place = each.element.nextSibling
                 else parent.insertBefore(each.element, place)
                 const { value: before } = each
@@ -56,12 +68,6 @@ export function list<T, E extends ChildNode>(
             } catch (error) {
                 report(error)
             }
-            if (mine !== turn) return
-        }
-        for (const [name, { element }] of shown) {
-            if (names.has(name)) continue
-            element.remove()
-            shown.delete(name)
         }
     })
 }

@@ -114,13 +114,28 @@ test("pages: a list keeps its elements, in the order of the values", () => {
     assert.equal(store.listeners.size, 0)
 })
 
-/** Calls `body` with a list that shows `values`, its texts, and what was told as an uncaught error. */
+test("pages: a list does not move what stays where it is, which would lose the focus", () => {
+    const of = (ids) => [...ids].map((id) => ({ id }))
+    const [store, parent] = [storeOf(of("abcdef")), new Node()]
+    list(store, parent, ({ id }) => id, ({ id }) => Object.assign(new Node(), { textContent: id }))
+    const moved = []
+    parent.insertBefore = function (node, place) {
+        moved.push(node.textContent)
+        Node.prototype.insertBefore.call(this, node, place)
+    }
+    for (const ids of ["bcdef", "bdef", "bdxe", "ybe"]) store.set(of(ids))
+    assert.equal(parent.children.map(({ textContent }) => textContent).join(""), "ybe")
+    assert.equal(moved.join(""), "xy")
+})
+
+/** Calls `body` with the store of a list, its texts, and what was told as an uncaught error. */
 function withList(make, update, body) {
     const [told, before] = [[], globalThis.reportError]
     globalThis.reportError = (error) => told.push(error)
     const [store, parent] = [storeOf([{ id: 1, text: "a" }, { id: 2, text: "b" }]), new Node()]
     try {
-        list(store, parent, ({ id }) => id, make, (node, value) => update(node, value, store))
+        const key = ({ id }) => id ?? assert.fail("no key")
+        list(store, parent, key, make, (node, value) => update(node, value, store))
         body(store, () => parent.children.map(({ textContent }) => textContent).join(), told)
     } finally {
         globalThis.reportError = before
@@ -145,8 +160,9 @@ test("pages: a list bears with what throws for one of its values", () => {
         isBad = false
         store.set([{ id: 1, text: "A" }, { id: 2, text: "B" }, { id: 3, text: "C" }, { id: 4, text: "D" }])
         assert.equal(texts(), "A,B,C,D")
-        store.set(first)
+        store.set([...first.slice(0, 1), { text: "X" }, ...first.slice(1)])
         assert.equal(texts(), "a,b")
+        assert.equal(told[3].message, "no key")
     })
 })
 

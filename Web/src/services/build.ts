@@ -10,8 +10,7 @@ let wasTold = false
 
 /**
  * Files that are loaded later know the insides of those that were there before. Throws where the two are of different sources, as when the
- * server was brought up to date while the page was open;
- * which is told once, as an uncaught error is.
+ * server was brought up to date while the page was open, which is told once as an uncaught error is.
  */
 export function needSame(other: { readonly build: string }): void {
     if (other.build === build) return

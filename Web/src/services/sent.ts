@@ -21,7 +21,10 @@ export function batchOf(writes: PendingWrites, limit = batchLimit, json: JSONCod
     return end < 0 ? waiting : waiting.slice(0, end)
 }
 
-/** Sends what waits of an account: in order, a batch at a time, each until it is answered. */
+/**
+ * Sends what waits of an account: in order, a batch at a time, each until it is answered. The backend comes by itself: in a collection of
+ * another version it may have another name.
+ */
 export async function send(backend: Backend, collection: LiveCollection, account: string, writes: PendingWrites): Promise<void> {
     needSame(backend)
     let own: Client | undefined
