@@ -105,6 +105,11 @@ final class ModelBuilder {
         let types = model.definitions.map { (index.types[$0.key], $0.value) }.sorted { $0.0.place < $1.0.place }
         for (type, definition) in types { note(definition.name, definition.swiftName, type.place) }
         for actor in model.actors { note(actor.name, actor.swiftName, actor.place) }
+        let references = UsedTypes(model).references
+        for name in references.sorted() {
+            guard let type = index.types.first(where: { $0.qualifiedName == name }) else { continue }
+            note(TypeScriptWriter.referenceName(name), "the name of an actor \(name)", type.place)
+        }
     }
 }
 

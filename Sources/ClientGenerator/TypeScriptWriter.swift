@@ -55,7 +55,7 @@ struct TypeScriptWriter {
         for name in used.references.sorted() {
             sections.append(
                 "/** The name of an actor `\(name)`, for `client.actor`. */\n"
-                    + Self.branded(referenceName(name), as: "string"))
+                    + Self.branded(Self.referenceName(name), as: "string"))
         }
         if used.hasDecimal {
             sections.append(
@@ -137,7 +137,8 @@ struct TypeScriptWriter {
         "\(TypeScriptText.member(member.name))\(member.isOptional ? "?" : ""): \(text(member.type))"
     }
 
-    private func referenceName(_ actor: String) -> String { actor.split(separator: ".").joined() + "Reference" }
+    /// The type of an actor's name.
+    static func referenceName(_ actor: String) -> String { actor.split(separator: ".").joined() + "Reference" }
 
     /// A type as TypeScript writes it.
     private func text(_ type: WireType) -> String {
@@ -161,7 +162,7 @@ struct TypeScriptWriter {
             (model.definitions[id]?.name ?? "never")
                 + (arguments.isEmpty ? "" : "<\(arguments.map { text($0) }.joined(separator: ", "))>")
         case .parameter(let name): TypeScriptText.typeParameter(name)
-        case .reference(let actor): referenceName(actor)
+        case .reference(let actor): Self.referenceName(actor)
         case .told(let type): type
         case .unknown: "never"
         }

@@ -77,6 +77,12 @@ import Testing
                 "struct A { struct B: Codable {} }\nstruct AB: Codable {}\n@Trebuchet distributed actor X { distributed func x(_ a: AB) {} }"
             ),
             "3:8: error: 'AB' and 'A.B' (Sources/App/App.swift:2:19) would both be called 'AB'"),
+        Row(
+            echo(
+                "XReference",
+                "struct XReference: Codable {}\n@Trebuchet distributed actor X { distributed func x(_ a: X) {} }"),
+            "3:30: error: 'the name of an actor X' and 'XReference' (Sources/App/App.swift:2:8) would both be called 'XReference'"
+        ),
         Row(echo("A", "typealias A = B\ntypealias B = A"), "2:11: error: 'A' means itself"),
         Row(
             echo("A", "actor A: Codable {}"), "1:68: error: 'A' is an actor that is not distributed",

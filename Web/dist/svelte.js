@@ -1,2 +1,2 @@
 /* svelte.js of Trebuchet, MIT License */
-function e(e){return{subscribe(r){let t=()=>r(e.getSnapshot()),s=e.subscribe(t);return t(),s}}}export{e as readable};
+function r(r){return{subscribe(t){let e=()=>t(r.getSnapshot()),s=r.subscribe(e);try{e()}catch(r){throw s(),r}return s}}}export{r as readable};

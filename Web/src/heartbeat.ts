@@ -41,7 +41,8 @@ export class Heartbeat {
     }
 
     private _arm(): void {
-        const silence = (): number => this._world.now() - this._heardAt
+        // A clock that was set back asks, too.
+        const silence = (): number => Math.abs(this._world.now() - this._heardAt)
         this._set(() => {
             if (silence() < askAfter) this._arm()
             // Nobody looks at a hidden page, and its timers are late; it asks when it is shown.

@@ -6,7 +6,13 @@ export function readable<T>(store: Store<T>): { subscribe(run: (value: T) => voi
         subscribe(run) {
             const tell = (): void => run(store.getSnapshot())
             const end = store.subscribe(tell)
-            tell()
+            try {
+                tell()
+            } catch (error) {
+                // Nobody has what ends it.
+                end()
+                throw error
+            }
             return end
         },
     }

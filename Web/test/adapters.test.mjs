@@ -114,6 +114,81 @@ test("pages: a list keeps its elements, in the order of the values", () => {
     assert.equal(store.listeners.size, 0)
 })
 
+test("pages: a list does not move what stays where it is, which would lose the focus", () => {
+    const of = (ids) => [...ids].map((id) => ({ id }))
+    const [store, parent] = [storeOf(of("abcdef")), new Node()]
+    list(store, parent, ({ id }) => id, ({ id }) => Object.assign(new Node(), { textContent: id }))
+    const moved = []
+    parent.insertBefore = function (node, place) {
+        moved.push(node.textContent)
+        Node.prototype.insertBefore.call(this, node, place)
+    }
+    for (const ids of ["bcdef", "bdef", "bdxe", "ybe"]) store.set(of(ids))
+    assert.equal(parent.children.map(({ textContent }) => textContent).join(""), "ybe")
+    assert.equal(moved.join(""), "xy")
+})
+
+/** Calls `body` with the store of a list, its texts, and what was told as an uncaught error. */
+function withList(make, update, body) {
+    const [told, before] = [[], globalThis.reportError]
+    globalThis.reportError = (error) => told.push(error)
+    const [store, parent] = [storeOf([{ id: 1, text: "a" }, { id: 2, text: "b" }]), new Node()]
+    try {
+        const key = ({ id }) => id ?? assert.fail("no key")
+        list(store, parent, key, make, (node, value) => update(node, value, store))
+        body(store, () => parent.children.map(({ textContent }) => textContent).join(), told)
+    } finally {
+        globalThis.reportError = before
+    }
+}
+
+test("pages: a list bears with what throws for one of its values", () => {
+    let isBad = true
+    const make = ({ id }) => {
+        if (isBad && id === 3) throw new Error("made")
+        return new Node()
+    }
+    const update = (node, { id, text }) => {
+        if (isBad && id === 2) throw new Error("updated")
+        node.textContent = text
+    }
+    withList(make, update, (store, texts, told) => {
+        const first = store.getSnapshot()
+        store.set([{ id: 1, text: "A" }, { id: 2, text: "B" }, { id: 3, text: "C" }, { id: 4, text: "D" }])
+        assert.equal(texts().replace("undefined", ""), "A,,D")
+        assert.deepEqual(told.map(({ message }) => message), ["updated", "updated", "made"])
+        isBad = false
+        store.set([{ id: 1, text: "A" }, { id: 2, text: "B" }, { id: 3, text: "C" }, { id: 4, text: "D" }])
+        assert.equal(texts(), "A,B,C,D")
+        store.set([...first.slice(0, 1), { text: "X" }, ...first.slice(1)])
+        assert.equal(texts(), "a,b")
+        assert.equal(told[3].message, "no key")
+    })
+})
+
+test("pages: a list whose update changes the store shows what came last", () => {
+    const update = (node, { id, text }, store) => {
+        node.textContent = text
+        if (text === "a2") store.set([{ id: 2, text: "b3" }, { id: 1, text: "a3" }, { id: 3, text: "c3" }])
+    }
+    withList(() => new Node(), update, (store, texts) => {
+        store.set([{ id: 1, text: "a2" }, { id: 2, text: "b2" }])
+        assert.equal(texts(), "b3,a3,c3")
+        store.set([])
+        assert.equal(texts(), "")
+    })
+})
+
+test("a listener that throws when it is told first is not told again, as nobody could end that", () => {
+    const store = storeOf(1)
+    const fail = () => {
+        throw new Error("at once")
+    }
+    assert.throws(() => watch(store, fail), /at once/)
+    assert.throws(() => readable(store).subscribe(fail), /at once/)
+    assert.equal(store.listeners.size, 0)
+})
+
 // React's own hooks in the places where a renderer has them, for one component without effects of others: what `useSyncExternalStore`
 // is promised is looked at, not React itself.
 function rendererOf(React, component) {

@@ -103,6 +103,16 @@ test("a half-open connection is found within 45 s on a visible page", async () =
     assert.equal(socket.wasClosed, true)
 })
 
+test("a half-open connection is found within 45 s where the clock was set back", async () => {
+    const world = new World()
+    const client = await world.live()
+    await world.pass(5000)
+    world.time -= 3_600_000
+    for (const timer of world.timers.values()) timer.at -= 3_600_000
+    await world.pass(45_000)
+    assert.notEqual(phase(client), "live")
+})
+
 test("a connection on which something comes is not asked", async () => {
     const world = new World()
     await world.live()

@@ -4,6 +4,7 @@ import { test } from "node:test"
 import v8 from "node:v8"
 import vm from "node:vm"
 import { exact } from "../dist/trebuchet-exact.js"
+import { build } from "../.build/services/build.js"
 import { LiveCollection } from "../.build/services/collection.js"
 import { LiveQuery } from "../.build/services/query.js"
 import { OpenRoom } from "../.build/services/room.js"
@@ -126,7 +127,7 @@ function roomOver(answer, presence) {
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
     const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
-    const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    const backend = { build, _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
     return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
 

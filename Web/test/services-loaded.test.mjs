@@ -1,9 +1,10 @@
 // The files that trebuchet-services.js loads when it needs them, where they are not to be had at first.
 import assert from "node:assert/strict"
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
+import { build } from "../.build/services/build.js"
 import { adopt } from "../.build/services/trebuchet-offline.js"
 import { exact } from "../dist/trebuchet-exact.js"
 import { Value } from "../dist/trebuchet.js"
@@ -11,6 +12,17 @@ import { until } from "./daemon.mjs"
 import { MemoryPending } from "./services-fakes.mjs"
 import { withDaemon } from "./services-world.mjs"
 import { WebSocket } from "./sockets.mjs"
+
+/** Calls `body` with what has been told as an uncaught error. */
+async function withTold(body) {
+    const [told, before] = [[], globalThis.reportError]
+    globalThis.reportError = (error) => told.push(error.message)
+    try {
+        await body(told)
+    } finally {
+        globalThis.reportError = before
+    }
+}
 
 /** The client in a folder of its own, with trebuchet.js and trebuchet-services.js alone, and what puts another file there. */
 async function withFolder(body) {
@@ -20,7 +32,7 @@ async function withFolder(body) {
         await writeFile(join(folder, "package.json"), '{ "type": "module" }')
         await bring("trebuchet.js")
         await bring("trebuchet-services.js")
-        await body(await import(join(folder, "trebuchet-services.js")), bring)
+        await body(await import(join(folder, "trebuchet-services.js")), bring, folder)
     } finally {
         await rm(folder, { recursive: true })
     }
@@ -74,6 +86,68 @@ withDaemon("a write is kept before the file that sends it can be loaded, and is 
     })
 )
 
+withDaemon("files that could not be had, which the page remembers, are loaded once they can be", (make, daemon) =>
+    withTold((told) =>
+        withFolder(async ({ services, pendingStore }, bring, folder) => {
+            // What has thrown once throws for good, as in many browsers what was not there once.
+            const names = ["trebuchet-rooms.js", "trebuchet-writes.js", "trebuchet-offline.js"]
+            for (const name of names) await writeFile(join(folder, name), `throw new Error("no ${name}")`)
+            const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
+            try {
+                await app.auth.signInAsGuest()
+                await until(app.client.status, ({ phase }) => phase === "live")
+                const room = app.room("chat-lobby")
+                const done = app.collection("todos").create({ id: "a" })
+                await until(room.status, ({ error }) => error)
+                const store = pendingStore("app", { open() {} }, { request: async (name, options, hold) => hold({}) })
+                await assert.rejects(store.claim("a"), /no trebuchet-offline/)
+                await Promise.all(names.map(bring))
+                await until(room.status, ({ phase }) => phase === "joined")
+                await done
+                assert.equal(await store.claim("a"), true)
+                store.close()
+                // Once for each.
+                assert.deepEqual(told.toSorted(), names.map((name) => "no " + name).toSorted())
+            } finally {
+                app.close()
+            }
+        })
+    )
+)
+
+withDaemon("files of another version say so, and do nothing", (make, daemon) =>
+    withTold((told) =>
+        withFolder(async ({ services }, bring, folder) => {
+            const version = /"([0-9a-f]{8})"/.exec(await readFile(join(folder, "trebuchet-services.js"), "utf8"))[1]
+            for (const name of ["trebuchet-rooms.js", "trebuchet-writes.js"]) {
+                await bring(name)
+                const text = await readFile(join(folder, name), "utf8")
+                assert.equal(text.split(version).length, 2, name)
+                await writeFile(join(folder, name), text.replace(version, "0".repeat(8)))
+            }
+            const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
+            try {
+                await until(app.client.status, ({ phase }) => phase === "live")
+                const room = app.room("chat-lobby")
+                const { error } = await until(room.status, ({ error }) => error)
+                assert.match(error.message, /two versions: reload/)
+                app.collection("todos").create({ id: "a" })
+                for (const end = Date.now() + 20_000; told.length < 2; await new Promise(setImmediate)) assert.ok(Date.now() < end)
+                assert.match(told[1], /two versions: reload/)
+                assert.deepEqual((await app.collection("todos").get()).documents, [])
+            } finally {
+                app.close()
+            }
+        })
+    )
+)
+
+test("a store is closed without the file that it is kept by", () =>
+    withFolder(async ({ pendingStore }) => {
+        assert.equal(pendingStore("app", {}, {}).close(), undefined)
+    })
+)
+
 test("what should be kept by a file that cannot be loaded is refused, and kept once it can be", () =>
     withFolder(async ({ pendingStore }, bring) => {
         const request = (result) => {
@@ -98,6 +172,7 @@ test("what a tab that is gone has left is taken over in its order, once, and of 
     }
     const taken = []
     const backend = {
+        build,
         _account: "ada",
         _mine: new Set(["mine"]),
         collection: (name) => ({ _adopt: (account, writes) => taken.push([name, account, writes.map(({ secret, number, wasSent }) => [secret, number, wasSent])]) }),
@@ -115,7 +190,7 @@ test("what could not be read once is taken over with the next look", async () =>
     const numbers = exact.parse("[12345678901234567890]")
     await mine.add({ secret: "gone", number: 1, account: "", collection: "todos", commands: [], json: exact.stringify(numbers), time: 1 })
     const taken = []
-    const backend = { _account: "ada", _json: exact, _mine: new Set(), collection: () => ({ _adopt: (account, [{ commands }]) => taken.push(commands) }) }
+    const backend = { build, _account: "ada", _json: exact, _mine: new Set(), collection: () => ({ _adopt: (account, [{ commands }]) => taken.push(commands) }) }
     const { all } = mine
     let looks = 0
     mine.all = () => (++looks === 2 ? Promise.reject(new Error("InvalidStateError")) : all.call(mine))

@@ -1,6 +1,7 @@
 // The pure parts of the services: what is shown of writes that wait, their queue, the order of values, positions and events.
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { Backend } from "../.build/services/backend.js"
 import { commands, perform } from "../.build/services/commands.js"
 import { exact } from "../dist/trebuchet-exact.js"
 import { Cursor } from "../.build/services/cursor.js"
@@ -9,7 +10,7 @@ import { PendingWrites } from "../.build/services/pending.js"
 import { Position } from "../.build/services/position.js"
 import { matches, precedes, wireQuery } from "../.build/services/queries.js"
 import { batchOf } from "../.build/services/sent.js"
-import { delayAfter, pauseAfter, reasonOf } from "../.build/services/refusals.js"
+import { delayAfter, pauseAfter, reasonOf, wait } from "../.build/services/refusals.js"
 import { comparePlaces, copied, isSame, merged } from "../.build/services/values.js"
 
 const document = (id, fields = {}, more = {}) => ({ id, fields: { id, ...fields }, created: 1, revision: 1, createdAt: 5, updatedAt: 5, ...more })
@@ -321,4 +322,42 @@ test("a document that is made here has its creator", () => {
     assert.equal(shown({ $creator: "ada" }, "ada"), 1)
     assert.equal(shown({ $creator: "ada" }, "bob"), 0)
     assert.equal(shown({ $creator: null }, ""), 1)
+})
+
+/** Calls `body` with the waits that were asked for; `pass` is what a timer does besides. */
+async function withTimers(pass, body) {
+    const [waits, before] = [[], globalThis.setTimeout]
+    globalThis.setTimeout = (action, milliseconds) => {
+        waits.push(milliseconds)
+        pass()
+        queueMicrotask(action)
+    }
+    try {
+        await body(waits)
+    } finally {
+        globalThis.setTimeout = before
+    }
+}
+
+test("a wait that is longer than a timer holds is not over at once", () =>
+    withTimers(() => {}, async (waits) => {
+        await wait(30 * 24 * 3600 * 1000)
+        await wait(5)
+        assert.deepEqual(waits, [2e9, 5])
+    }))
+
+test("who signs out waits 30 s for his writes and 10 s for a connection, also on a hidden page, whose timers are late", async () => {
+    const { now } = Date
+    let time = 0
+    Date.now = () => time
+    const owner = { _collections: new Map([["n", { _pending: [{}] }]]), _rooms: new Map(), _account: "ada", _isLive: true }
+    try {
+        await withTimers(() => (time += 1000), () => Backend.prototype._sent.call(owner, true))
+        assert.equal(time, 30_000)
+        owner._isLive = false
+        await withTimers(() => (time += 1000), () => assert.rejects(Backend.prototype._sent.call(owner, true), /no connection/))
+        assert.equal(time, 41_000)
+    } finally {
+        Date.now = now
+    }
 })

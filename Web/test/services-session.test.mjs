@@ -235,3 +235,36 @@ test("what is no session in the storage is none", async () => {
         assert.equal(userIn(storage), "x")
     }
 })
+
+test("who signs out where the app has cleared the storage before is signed out, and his session is ended", async () => {
+    const [server, storage] = [new Server(), new MemoryStorage()]
+    const tab = server.tab(storage)
+    await tab.signInWithToken("x")
+    storage.all.clear()
+    await tab.signOut()
+    assert.equal(tab.getSnapshot().phase, "signedOut")
+    assert.deepEqual(server.ended, ["x"])
+    // Also one that was there before a reload.
+    await server.tab(storage).signInWithToken("y")
+    const next = server.tab(storage)
+    storage.all.clear()
+    await next.signOut()
+    assert.equal(next.getSnapshot().phase, "signedOut")
+    assert.deepEqual(server.ended, ["x", "y"])
+})
+
+test("who signs out where the storage keeps the session all the same is not signed in again", () =>
+    withFull(async (storage) => {
+        const [server, { removeItem }] = [new Server(), storage]
+        const tab = server.tab(storage)
+        await tab.signInWithToken("x")
+        storage.removeItem = () => {
+            throw new Error("SecurityError")
+        }
+        await tab.signOut()
+        assert.equal(await tab._token(), undefined)
+        assert.equal(tab.getSnapshot().phase, "signedOut")
+        storage.removeItem = removeItem
+        tab._keepAgain()
+        assert.equal(storage.all.size, 0)
+    }))

@@ -33,9 +33,10 @@ export interface SessionOwner {
 
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
 export class Session extends Value<SignIn> {
-    /** The session, while it is kept in memory alone: there is no storage, or it took nothing and has `_old` still. */
-    private _memory: string | null = null
-    private _old: string | null = null
+    /** The session that this tab has taken last, also where the app has cleared the storage since. */
+    private _last: Kept | null
+    /** What the storage has still where that is kept in memory alone: there is none, or it took nothing. */
+    private _old: unknown = this
     private _access: string | undefined
     private _goodUntil = 0
     /** The access token that was shown to connect last, and whether that has come to a connection. */
@@ -47,7 +48,7 @@ export class Session extends Value<SignIn> {
         super({ phase: "signedOut" })
         for (const [name, target] of Object.entries(plain)) (this as any)[name] = (...args: unknown[]) => this._call(target, args)
         for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
-        const user = this._kept?.user
+        const { user } = (this._last = this._kept) ?? {}
         if (user) this.set({ phase: "loading", user })
         // Another tab may have signed in.
         ;(globalThis as any).addEventListener?.("storage", this._look)
@@ -59,7 +60,7 @@ export class Session extends Value<SignIn> {
     }
 
     async signOut(): Promise<void> {
-        const kept = this._kept
+        const kept = this._kept ?? this._last
         if (!kept) return
         // Another tab has signed in as somebody else, whose session is not meant: this one follows.
         if (kept.user.id !== this._account) return this._follow()
@@ -170,9 +171,9 @@ export class Session extends Value<SignIn> {
     private get _kept(): Kept | null {
         const stored = this._stored
         // What another tab has stored since is newer.
-        const text = (stored === this._old && this._memory) || stored
+        if (stored === this._old) return this._last
         try {
-            const kept = JSON.parse(text!)
+            const kept = JSON.parse(stored!)
             return typeof kept.token === "string" && typeof kept.user.id === "string" ? kept : null
         } catch {
             // Nothing is kept, or something else than a session.
@@ -191,14 +192,13 @@ export class Session extends Value<SignIn> {
 
     private _keep(kept: Kept | null): void {
         const { storage } = this._options
-        const text = kept && JSON.stringify(kept)
-        this._memory = text
+        this._last = kept
         this._old = this._stored
         if (!storage) return
         try {
-            if (text) storage.setItem(this._key, text)
+            if (kept) storage.setItem(this._key, JSON.stringify(kept))
             else storage.removeItem(this._key)
-            this._memory = null
+            this._old = this
         } catch (error) {
             // The one that it has is not good any more, so this page goes on with its own.
             report(error)
@@ -207,7 +207,7 @@ export class Session extends Value<SignIn> {
 
     /** Stores what could not be stored, if it can be now. */
     _keepAgain(): void {
-        if (this._memory) this._keep(this._kept)
+        if (this._old !== this) this._keep(this._kept)
     }
 
     private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {

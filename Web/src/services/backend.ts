@@ -1,6 +1,8 @@
 import { Session } from "./auth.js"
+import { build } from "./build.js"
 import { LiveCollection } from "./collection.js"
 import { pendingStore } from "./kept.js"
+import { loadOffline } from "./loaded.js"
 import { failure, wait } from "./refusals.js"
 import { isWaiting } from "./pending.js"
 import { OpenRoom } from "./room.js"
@@ -14,6 +16,8 @@ const adoptEvery = 30_000
 export class Backend implements Services {
     readonly client: Client
     readonly auth: Auth
+    /** By its whole name, for files of other versions. */
+    readonly build = build
     /** Counts connections: what was opened over another one is not open any more. */
     _line = 0
     _isLive = false
@@ -108,10 +112,13 @@ export class Backend implements Services {
             // What nobody has published does not hold up a sign-in: the room may be waiting for that.
             (!!this._account && [...this._rooms.values()].some(({ _publishing }) => _publishing))
         // So long over a connection, and for one.
-        for (let [left, patience] = [30_000, 10_000]; left > 0 && (areWaiting() || (isLeaving && !this._isLive)); ) {
-            if (this._isLive) left -= 20
-            else if (this._isClosed || (patience -= 20) < 0) throw failure("unavailable", "no connection")
+        for (let [left, patience, before] = [30_000, 10_000, Date.now()]; left > 0 && (areWaiting() || (isLeaving && !this._isLive)); ) {
             await wait(20)
+            // Not 20 ms each time: timers of a hidden page are late.
+            const spent = Date.now() - before
+            before += spent
+            if (this._isLive) left -= spent
+            else if (this._isClosed || (patience -= spent) < 0) throw failure("unavailable", "no connection")
         }
     }
 
@@ -126,7 +133,7 @@ export class Backend implements Services {
         this._session._keepAgain()
         const store = this._store
         if (!store || this._adopting) return
-        this._adopting = import("./trebuchet-offline.js")
+        this._adopting = loadOffline()
             .then(({ adopt }) => adopt(this, store))
             .catch(() => {})
             .finally(() => (this._adopting = undefined))

@@ -1,5 +1,6 @@
 import type { Backend } from "./backend.js"
 import { Command, commands, idOf } from "./commands.js"
+import { loadWrites } from "./loaded.js"
 import { PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
@@ -196,8 +197,8 @@ export class LiveCollection {
             const first = writes._waiting[0]
             if (!first || first.isBeingKept || this._sending.has(account) || !this._isTurnOf(account)) continue
             this._sending.add(account)
-            import("./trebuchet-writes.js")
-                .then(({ send }) => send(this, account, writes))
+            loadWrites()
+                .then(({ send }) => send(this._backend, this, account, writes))
                 // Not again and again without a pause.
                 .catch(() => wait(1000))
                 .then(() => {

@@ -6,14 +6,15 @@ export type Command = Record<string, any>
 
 /** What each has before its options. */
 const kinds = {
-    create: ["fields"], update: ["id", "fields"], merge: ["id", "fields"], increment: ["id", "field", "by"], link: ["id", "field", "target"],
-    unlink: ["id", "field", "target"], expire: ["id", "expiresIn"], delete: ["id"], check: ["id"],
+    create: "fields", update: "id fields", merge: "id fields", increment: "id field by", link: "id field target", unlink: "id field target",
+    expire: "id expiresIn", delete: "id", check: "id",
 }
 
 /** Makes commands, of which `put` decides what becomes. */
 export function commands<Result>(put: (command: Command) => Result): Writes<Result> {
     const made: any = {}
-    for (const [kind, names] of Object.entries(kinds)) {
+    for (const [kind, text] of Object.entries(kinds)) {
+        const names = text.split(" ")
         made[kind] = (...args: any[]) => {
             const values = Object.fromEntries(names.map((name, index) => [name, args[index] ?? (name === "by" ? 1 : undefined)]))
             return put({ [kind]: { ...values, id: String(values.id ?? values.fields.id), ...args[names.length] } })

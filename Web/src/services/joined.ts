@@ -1,4 +1,5 @@
 import type { Backend } from "./backend.js"
+import { needSame } from "./build.js"
 import { Cursor } from "./cursor.js"
 import { follow } from "./followed.js"
 import { closed, delayAfter, failure, pauseAfter, reasonOf, wait } from "./refusals.js"
@@ -69,6 +70,7 @@ export class JoinedRoom {
     private _unlisten: () => void
 
     constructor(private _backend: Backend, private _room: OpenRoom) {
+        needSame(_backend)
         this._actor = "rooms/" + _room.name
         _room._changed = () => {
             if (this._isJoined && !this._events && _room._listeners.size) this._follow(this._turn)

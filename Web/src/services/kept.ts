@@ -1,3 +1,4 @@
+import { loadOffline } from "./loaded.js"
 import type { PendingStore } from "./types.js"
 
 /**
@@ -11,12 +12,20 @@ export function pendingStore(
 ): PendingStore | undefined {
     if (!database || !locks) return undefined
     let store: PendingStore | undefined
-    const made: any = {}
-    for (const method of ["add", "remove", "all", "claim", "close"] as const) {
+    let isClosed = false
+    const made: any = {
+        // Nothing is loaded to be closed.
+        close() {
+            isClosed = true
+            store?.close()
+        },
+    }
+    for (const method of ["add", "remove", "all", "claim"] as const) {
         made[method] = async (...args: [any]) => {
-            // Tried again where it could not be loaded.
-            const { openStore } = await import("./trebuchet-offline.js")
+            const { openStore } = await loadOffline()
             store ??= openStore(name, database, locks)
+            // While it was loaded.
+            if (isClosed) store.close()
             return store[method](...args)
         }
     }

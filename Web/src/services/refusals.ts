@@ -8,7 +8,8 @@ const passing =
 /** Why a service has refused: the name of the case of its error. */
 export const reasonOf = ({ code, data }: any): string | undefined => (code === "application" && isObject(data) ? Object.keys(data)[0] : undefined)
 
-export const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
+/** A timer that is set to more than it can hold fires at once. */
+export const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.min(milliseconds, 2e9)))
 
 /** Milliseconds to wait after so many failures in a row: from 100, doubling to 10,000. */
 export const delayAfter = (failures: number): number => Math.min(100 * 2 ** failures, 10_000)

@@ -1,5 +1,6 @@
 import type { Backend } from "./backend.js"
 import type { JoinedRoom } from "./joined.js"
+import { loadRooms } from "./loaded.js"
 import { closed, delayAfter, failure, wait } from "./refusals.js"
 import { Shown } from "./shown.js"
 import { Listeners } from "./trebuchet.js"
@@ -74,7 +75,7 @@ export class OpenRoom implements Room<any> {
     private async _load(): Promise<JoinedRoom> {
         for (let failures = 0; ; await wait(delayAfter(failures++))) {
             try {
-                const { JoinedRoom } = await import("./trebuchet-rooms.js")
+                const { JoinedRoom } = await loadRooms()
                 return new JoinedRoom(this._backend, this)
             } catch (error) {
                 if (this._backend._isClosed) throw closed()

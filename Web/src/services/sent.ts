@@ -1,3 +1,5 @@
+import type { Backend } from "./backend.js"
+import { needSame } from "./build.js"
 import type { LiveCollection } from "./collection.js"
 import type { Outcome, PendingWrite, PendingWrites } from "./pending.js"
 import { pauseAfter, reasonOf, wait } from "./refusals.js"
@@ -19,9 +21,12 @@ export function batchOf(writes: PendingWrites, limit = batchLimit, json: JSONCod
     return end < 0 ? waiting : waiting.slice(0, end)
 }
 
-/** Sends what waits of an account: in order, a batch at a time, each until it is answered. */
-export async function send(collection: LiveCollection, account: string, writes: PendingWrites): Promise<void> {
-    const { _backend: backend } = collection
+/**
+ * Sends what waits of an account: in order, a batch at a time, each until it is answered. The backend comes by itself: in a collection of
+ * another version it may have another name.
+ */
+export async function send(backend: Backend, collection: LiveCollection, account: string, writes: PendingWrites): Promise<void> {
+    needSame(backend)
     let own: Client | undefined
     /** So many go one by one: the server has refused all of them together, perhaps for one that it cannot read. */
     let apart = 0

@@ -1,5 +1,6 @@
 // A bundle of its own: pages that keep no writes do not load it.
 import type { Backend } from "./backend.js"
+import { needSame } from "./build.js"
 import type { Command } from "./commands.js"
 import type { KeptWrite, PendingStore } from "./types.js"
 
@@ -77,6 +78,7 @@ const claims = new WeakMap<PendingStore, Set<string>>()
 
 /** Takes over writes of tabs that are gone, and those of before a reload. Another user's are left to a tab where he is signed in. */
 export async function adopt(backend: Backend, store: PendingStore): Promise<void> {
+    needSame(backend)
     const claimed = claims.get(store) ?? new Set()
     claims.set(store, claimed)
     const accounts = new Map((await store.all()).map(({ secret, account }) => [secret, account]))
