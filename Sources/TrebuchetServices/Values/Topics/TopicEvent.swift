@@ -7,7 +7,7 @@
 /// Something that another member of a room has published.
 public struct TopicEvent<Payload: Codable & Sendable & Equatable>: Identifiable, Sendable, Equatable {
     public let id: UUID
-    /// The session of who published it.
+    /// The stay of who published it.
     public let peerId: String
     public let data: Payload
     /// When it was received.
