@@ -59,6 +59,33 @@ struct TLSContextTests {
         #expect(try !hasSession("other.example"))
     }
 
+    @Test("a session that is replaced by another is not freed while a connection takes it up")
+    func replacedMeanwhile() async throws {
+        let context = try TLSPair.client {
+            $0.trust = .insecure
+            $0.privateKeyFile = "no certificate either"
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    for _ in 0..<50_000 {
+                        guard let session = SSL_SESSION_new() else { continue }
+                        SSL_SESSION_set_protocol_version(session, 0x0304)
+                        context.keep(session, for: "busy.example")
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<50_000 {
+                        if let ssl = try? context.makeConnection(to: "busy.example") { SSL_free(ssl) }
+                    }
+                }
+            }
+        }
+        let ssl = try context.makeConnection(to: "busy.example")
+        defer { SSL_free(ssl) }
+        #expect(SSL_get_session(ssl) != nil)
+    }
+
     /// The protocol that a server chooses of these, in the form of RFC 7301 §3.1; nil when it refuses.
     private static func chosen(of offers: [UInt8]) throws -> String? {
         let context = SSL_CTX_new(TLS_client_method())
