@@ -13,5 +13,4 @@ extension ByteChannel {
         defer { extras.acknowledged = delivery.acknowledged }
         return extras.acknowledged.map { delivery.acknowledged > $0 } ?? false
     }
-
 }

@@ -44,5 +44,4 @@ extension ByteChannel {
                 "the peer does not read: \(queue.sharedCount) bytes of old versions wait for it, and it took \(extras.taken)"
                     + " in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
     }
-
 }

@@ -383,5 +383,4 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         extras = made
         return made
     }
-
 }

@@ -29,5 +29,4 @@ extension Reactor {
         assertCurrent()
         return timers.nextDeadline()
     }
-
 }

@@ -34,5 +34,4 @@ extension Reactor {
         }
         observer?(stall)
     }
-
 }

@@ -60,11 +60,3 @@ public macro StreamedEvents(buffer: Int = 256) =
 /// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
 @attached(peer)
 public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
-
-/// Where a `@Trebuchet` actor runs.
-public enum TrebuchetExecutor: Sendable {
-    /// On one reactor: calls run in place, without a hop. Methods must not block.
-    case reactor
-    /// On Swift's global pool: for actors that compute for long.
-    case concurrent
-}

@@ -64,7 +64,7 @@ extension ClientCore {
             handed.heard(terms)
             sendNext()
         case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
-            revocations.update { $0 += 1 }
+            revocations.update(())
         default: break  // Another `error` ends with the connection; unknown kinds are for newer clients.
         }
     }

@@ -24,8 +24,8 @@ final class ClientCore: @unchecked Sendable {
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
     let handed = HandedActors()
-    /// How often the server has said that who is signed in is so no more.
-    let revocations = StateRelay(0)
+    /// Its version grows each time the server says that who is signed in is so no more.
+    let revocations = StateRelay(())
     private let lastNumber = Atomic<UInt64>(0)
 
     let connection: ClientConnection
@@ -299,5 +299,4 @@ final class ClientCore: @unchecked Sendable {
             self.link?.send(OutgoingMessage.streamEnd(streamID))
         }
     }
-
 }

@@ -144,8 +144,8 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
-    /// Counts how often the server has taken away what a connection may do (`CallerConnection.revoke`).
-    package var revocations: StateRelay<Int> { core.revocations }
+    /// Its version is 1, and grows each time the server has taken away what a connection may do (`CallerConnection.revoke`).
+    package var revocations: StateRelay<Void> { core.revocations }
 
     /// How the client stands with its server; to be read and followed from anywhere.
     public var connectionState: StateRelay<ConnectionState> { core.connection.states }

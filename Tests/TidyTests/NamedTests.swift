@@ -60,9 +60,10 @@ enum NamedTests {
 }
 
 extension SourceText {
+    /// Whether some of a suite is in the file.
     fileprivate func declares(_ suite: String) -> Bool {
         path.hasPrefix("Tests/") && identifiers.contains(suite)
-            && code.contains { $0.contains("struct \(suite) ") || $0.contains("class \(suite) ") }
+            && code.contains { line in ["struct", "class", "extension"].contains { line.contains("\($0) \(suite) ") } }
     }
 
     /// The functions that are tests.

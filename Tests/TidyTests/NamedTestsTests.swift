@@ -39,7 +39,8 @@ import Testing
         "a name without its test is found",
         arguments: [
             ("`ATests.one`", true), ("`ATests`", true), ("`ATests.two`", true), ("`ATests.three`", true),
-            ("`ATests.helper`", false), ("`ATests.four`", false), ("`BTests`", false), ("(`.one`)", false),
+            ("`ATests.five`", true), ("`ATests.helper`", false), ("`ATests.four`", false), ("`BTests`", false),
+            ("(`.one`)", false),
         ])
     func findings(text: String, isThere: Bool) {
         let suite = SourceText(
@@ -58,6 +59,8 @@ import Testing
                 // @Test func four() {}
             }
             """)
-        #expect(NamedTests.findings(in: "Docs/A.md", text, files: [suite]).isEmpty == isThere)
+        let more = SourceText(
+            path: "Tests/ATests/ATests+more.swift", "extension ATests {\n    @Test func five() {}\n}")
+        #expect(NamedTests.findings(in: "Docs/A.md", text, files: [suite, more]).isEmpty == isThere)
     }
 }

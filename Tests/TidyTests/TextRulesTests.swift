@@ -1,10 +1,18 @@
 import Testing
 
 struct TextRulesTests {
-    @Test("a file may have 500 lines and not one more", arguments: [(500, true), (501, false)])
+    @Test("a file may have 400 lines and not one more", arguments: [(400, true), (401, false)])
     func length(lines: Int, isAllowed: Bool) {
         let text = String(repeating: "let a = 1\n", count: lines)
         #expect(TextRules.length(of: SourceText(path: "Sources/A/A.swift", text)).isEmpty == isAllowed)
+    }
+
+    @Test("a source file of 15 lines is short, one of 16 is not, and tests do not count")
+    func short() {
+        let files = [("Sources/A/A.swift", 15), ("Sources/A/B.swift", 16), ("Tests/ATests/A.swift", 1)].map {
+            SourceText(path: $0, String(repeating: "let a = 1\n", count: $1))
+        }
+        #expect(TextRules.short(files).map(\.path) == ["Sources/A/A.swift"])
     }
 
     @Test("a placeholder file is found")

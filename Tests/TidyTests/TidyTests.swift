@@ -20,6 +20,19 @@ struct TidyTests {
         }
     }
 
+    @Test("folders use only folders of lower floors of their module")
+    func folders() {
+        report(
+            FolderRules.findings(
+                in: repository.files, floors: FolderPlan.floors, exceptions: FolderPlan.exceptions))
+    }
+
+    @Test("fewer than 15 source files are so short that they belong with another")
+    func shortFiles() {
+        let short = TextRules.short(repository.files)
+        #expect(short.count < 15, "\(short.map(\.path).joined(separator: "\n"))")
+    }
+
     @Test("every source file is used by another")
     func deadFiles() {
         report(DeadFiles.findings(in: repository.files))

@@ -10,7 +10,7 @@ struct DefaultsTests {
             of: AuthLimits(), in: "TrebuchetServices/Auth/Accounts/AuthLimits.swift")
         #expect(authLimits.wrong == [])
         #expect(authLimits.compared.count >= 12)
-        let roomLimits = try DocumentedDefaults(of: RoomLimits(), in: "TrebuchetServices/Rooms/Server/RoomLimits.swift")
+        let roomLimits = try DocumentedDefaults(of: RoomLimits(), in: "TrebuchetServices/Rooms/RoomLimits.swift")
         #expect(roomLimits.wrong == [])
         #expect(roomLimits.compared.count >= 12)
         let collectionLimits = try DocumentedDefaults(

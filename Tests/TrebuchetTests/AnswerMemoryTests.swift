@@ -9,15 +9,15 @@ import WebSockets
 
 /// What becomes of calls and repeats, by the time that passes; calls are letters.
 @Suite struct AnswerMemoryTests {
-    private typealias Memory = AnswerMemory<String>
+    typealias Memory = AnswerMemory<String>
 
-    private var memory: Memory
-    private var shares: AnswerShares
+    var memory: Memory
+    var shares: AnswerShares
 
     init() { (memory, shares) = Self.memory { _ in } }
 
     /// With room for two answers of a connection and three in all, unless changed.
-    private static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, AnswerShares) {
+    static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, AnswerShares) {
         var limits = ServerLimits()
         limits.answers = 3
         limits.answersPerConnection = 2
@@ -30,12 +30,12 @@ import WebSockets
         return (Memory(each, shares), shares)
     }
 
-    private static let first = ConnectionName(number: 1, secret: 11)
-    private static let second = ConnectionName(number: 2, secret: 22)
-    private static let third = ConnectionName(number: 3, secret: 33)
+    static let first = ConnectionName(number: 1, secret: 11)
+    static let second = ConnectionName(number: 2, secret: 22)
+    static let third = ConnectionName(number: 3, secret: 33)
 
     /// What `begin` says, as text; `run` for a call that runs.
-    private mutating func begin(
+    mutating func begin(
         _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: Int = 1,
         by principal: String? = nil,
         from host: String? = nil, again: Bool = false, at now: UInt64 = 0
@@ -52,19 +52,19 @@ import WebSockets
     }
 
     /// The limit that an error names.
-    private static func setting(_ error: TrebuchetError) -> String? {
+    static func setting(_ error: TrebuchetError) -> String? {
         guard let name = error.message.firstRange(of: "(ServerLimits.") else { return nil }
         return String(error.message[name.upperBound...].prefix { $0 != ":" })
     }
 
-    private static func host(_ text: String?) -> AddressKey? {
+    static func host(_ text: String?) -> AddressKey? {
         text.flatMap { SocketAddress(literal: $0, port: 1) }.flatMap { AddressKey($0) }.flatMap {
             $0.isLoopback ? nil : $0
         }
     }
 
     @discardableResult
-    private mutating func end(
+    mutating func end(
         _ connection: ConnectionName, _ number: UInt64, _ answer: String = "1", at now: UInt64 = 0
     ) -> [String] {
         memory.end(Memory.Name(connection: connection, number: number), .success(Array(answer.utf8)), at: now)
@@ -196,216 +196,13 @@ import WebSockets
     }
 
     /// Who calls, from where, over which connection; the limit that is reached then, if one is.
-    private struct Step {
+    struct Step {
         let (connection, principal, host): (UInt64, String?, String?)
         let outcome: String
 
         init(_ connection: UInt64, _ principal: String?, _ host: String?, _ outcome: String = "run") {
             (self.connection, self.principal, self.host) = (connection, principal, host)
             self.outcome = outcome == "run" ? outcome : "refused: rateLimited \(outcome)"
-        }
-    }
-
-    @Test("each party has a share of the memory, and each limit an error of its own that names it")
-    mutating func parties() {
-        let cases: [((inout ServerLimits) -> Void, [Step])] = [
-            (
-                { $0.answersPerPrincipal = 2 },
-                [
-                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "answersPerPrincipal"),
-                    Step(1, "ada", nil, "answersPerPrincipal"), Step(4, "bob", nil),
-                ]
-            ),
-            (
-                { $0.answersPerHost = 2 },
-                [
-                    Step(1, nil, "192.0.2.1"), Step(2, "ada", "192.0.2.1"),
-                    Step(3, "bob", "192.0.2.1", "answersPerHost"),
-                    Step(4, "bob", "192.0.2.2"),
-                ]
-            ),
-            (
-                { $0.answersPerHost = 1 },
-                [
-                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "answersPerHost"),
-                    Step(3, nil, "2001:db8:1:3::3"),
-                ]
-            ),
-            (
-                {
-                    $0.answersPerPrincipal = 2
-                    $0.answersPerHost = 1
-                },
-                [
-                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "answersPerHost"), Step(2, "ada", nil),
-                    Step(3, "ada", nil, "answersPerPrincipal"),
-                ]
-            ),
-            ({ $0.answersPerHost = 1 }, [Step(1, nil, "127.0.0.1"), Step(2, nil, "127.0.0.1"), Step(3, nil, "::1")]),
-            (
-                { $0.answerBytesPerConnection = 300 },
-                [Step(1, nil, nil), Step(1, nil, nil, "answerBytesPerConnection"), Step(2, nil, nil)]
-            ),
-            (
-                { $0.answerBytesPerPrincipal = 300 },
-                [
-                    Step(1, "ada", nil), Step(2, "ada", nil, "answerBytesPerPrincipal"), Step(3, "bob", nil),
-                    Step(4, nil, nil),
-                ]
-            ),
-            (
-                { $0.answerBytesPerHost = 300 },
-                [
-                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "answerBytesPerHost"),
-                    Step(3, "bob", "192.0.2.2"),
-                ]
-            ),
-            ({ $0.answerBytes = 600 }, [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "answerBytes")]),
-            (
-                { $0.answers = 1 },
-                [Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "answers"), Step(3, "ada", nil, "answers")]
-            ),
-        ]
-        for (change, steps) in cases {
-            (memory, shares) = Self.memory(change)
-            var begun: [ConnectionName] = []
-            for (number, step) in zip(1 as UInt64..<100, steps) {
-                let name = ConnectionName(number: step.connection, secret: 0)
-                let outcome = begin(name, number, by: step.principal, from: step.host)
-                #expect(outcome == step.outcome, "step \(number)")
-                if outcome == "run" { begun.append(name) }
-                if outcome == "run" { end(name, number) }
-            }
-            // What was counted for a call that was refused after all has been given back.
-            for name in begun { memory.close(name) }
-            memory.forget(at: 100)
-            #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
-            #expect((shares.answers.count, shares.bytes.count) == (0, 0))
-            #expect(shares.partyCount == (0, 0), "nobody holds a share")
-        }
-    }
-
-    @Test("a large answer does not take more than its connection's share of bytes")
-    mutating func shareOfBytes() {
-        (memory, shares) = Self.memory {
-            $0.answerBytes = 1 << 20
-            $0.answerBytesPerConnection = 1_000
-        }
-        #expect(begin(Self.first, 1) == "run")
-        end(Self.first, 1, String(repeating: "x", count: 900))
-        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
-        #expect(memory.bytes <= 1_000)
-    }
-
-    @Test("when answers come in another order than the calls, none that was forgotten runs again")
-    mutating func otherOrder() {
-        #expect(begin(Self.first, 1) == "run")
-        #expect(begin(Self.first, 2) == "run")
-        end(Self.first, 2, at: 0)
-        end(Self.first, 1, at: 50)
-        memory.forget(at: 1_000)
-        #expect(memory.count == 0)
-        for number in [1, 2] as [UInt64] {
-            #expect(begin(Self.first, number, again: true, at: 1_000) == "refused: unknownOutcome")
-        }
-        #expect(begin(Self.first, 3, again: true, at: 1_000) == "run")
-    }
-
-    @Test("a call costs the same whether a thousand answers are kept or twenty thousand")
-    mutating func cost() {
-        (memory, shares) = Self.memory {
-            $0.answers = .max
-            $0.answersPerConnection = .max
-            $0.answerBytes = .max
-            $0.answerBytesPerConnection = .max
-        }
-        var number: UInt64 = 0
-        /// The time of the processor for 200 calls more, without that of others and in the best of some rounds.
-        func time(keeping count: Int, _ memory: inout Memory) -> UInt64 {
-            let request = Memory.Request(digest: 1, principal: "ada", isRepeat: false)
-            func call() {
-                number += 1
-                let name = Memory.Name(connection: Self.first, number: number)
-                _ = memory.begin(name, request, "a", at: 0)
-                _ = memory.end(name, .success([1]), at: 0)
-            }
-            while memory.count < count { call() }
-            return (0..<20).map { _ in
-                let start = ProcessorTime.ofThread
-                for _ in 0..<200 { call() }
-                return ProcessorTime.ofThread - start
-            }.min() ?? 0
-        }
-        let few = time(keeping: 1_000, &memory)
-        let many = time(keeping: 20_000, &memory)
-        #expect(many < 5 * few, "\(few) ns and \(many) ns")
-    }
-
-    @Test("much that is too old goes a little at a time, and says when there is more")
-    mutating func littleByLittle() {
-        (memory, shares) = Self.memory {
-            $0.answers = 1_000
-            $0.answersPerConnection = 1_000
-            $0.answerBytes = .max
-        }
-        for number in 1...100 as ClosedRange<UInt64> {
-            #expect(begin(Self.first, number) == "run")
-            end(Self.first, number, at: number < 100 ? 0 : 40)
-        }
-        #expect(memory.forget(at: 0) == 100)
-        #expect(memory.forget(at: 100, atMost: 30) == 0)
-        #expect(memory.count == 70)
-        #expect(memory.forget(at: 100, atMost: 1_000) == 40)
-        #expect(memory.forget(at: 140) == nil)
-        for number in 101...140 as ClosedRange<UInt64> {
-            #expect(begin(Self.first, number, at: 200) == "run")
-            end(Self.first, number, at: 200)
-        }
-        #expect(begin(Self.first, 141, at: 400) == "run")
-        #expect((2...40).contains(memory.count), "a call takes some of the old ones with it, not all")
-    }
-
-    @Test("an answer that is too large is not kept, but that the call has run is")
-    mutating func largeAnswer() {
-        #expect(begin(Self.first, 1, "a") == "run")
-        let name = Memory.Name(connection: Self.first, number: 1)
-        #expect(memory.end(name, .success(Array(repeating: 1, count: 5_000)), at: 0) == ["a"])
-        #expect(memory.bytes <= 2_000)
-        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
-    }
-
-    @Test("bytes come back when answers are forgotten")
-    mutating func bytesComeBack() {
-        for round in 0..<1_000 as Range<UInt64> {
-            #expect(begin(Self.first, round, at: round * 200) == "run")
-            end(Self.first, round, String(repeating: "x", count: 1_500), at: round * 200)
-        }
-        memory.forget(at: .max)
-        #expect((memory.count, memory.bytes) == (0, 0))
-    }
-
-    @Test("names are read as they were written, and those of another server are none")
-    func names() throws {
-        let names = ConnectionNames(reactors: 3)
-        let name = names.next(onReactor: 2)
-        #expect(names.next(onReactor: 0).number > name.number)
-        #expect(names.reactor(of: name) == 2)
-        let text = names.text(name)
-        #expect(text.utf8.count <= 64)
-        #expect(names.name(text) == name)
-        #expect(ConnectionNames(reactors: 3).name(text) == nil)
-        let parts = text.split(separator: ".")
-        for _ in 0..<100 {
-            let forged = ConnectionName(number: name.number, secret: .random(in: 0 ... .max))
-            #expect(names.name(names.text(forged)) == nil, "the secret belongs to the number")
-        }
-        let next = names.next(onReactor: 1)
-        let mixed = ConnectionName(number: next.number, secret: name.secret)
-        #expect(names.name(names.text(mixed)) == nil)
-        #expect(names.name(names.text(mixed), own: name) == nil)
-        #expect(names.name(text, own: next) == name && names.name(text, own: name) == name)
-        for wrong in ["", text + ".1", "\(parts[0]).\(parts[1])", "\(parts[0]).zzzzzz.\(parts[2])", "\(parts[0]).é.1"] {
-            #expect(names.name(wrong) == nil, "\(wrong)")
         }
     }
 }

@@ -6,7 +6,7 @@ import Trebuchet
 struct DefaultsTests {
     @Test("are those that the comments say")
     func documented() throws {
-        let serverLimits = try DocumentedDefaults(of: ServerLimits(), in: "Trebuchet/Server/ServerLimits.swift")
+        let serverLimits = try DocumentedDefaults(of: ServerLimits(), in: "Trebuchet/Limits/ServerLimits.swift")
         #expect(serverLimits.wrong == [])
         #expect(serverLimits.compared.count >= 40)
         let reconnectPolicy = try DocumentedDefaults(

@@ -15,7 +15,7 @@ import WebSockets
     /// Notes what is sent.
     ///
     /// `@unchecked Sendable`: used on the connection's reactor alone.
-    private final class Link: MessageLink, @unchecked Sendable {
+    final class Link: MessageLink, @unchecked Sendable {
         var texts: [String] = []
         var isWritable = true
         var memory: MemoryAccount?
@@ -43,7 +43,7 @@ import WebSockets
     }
 
     /// A server with one connection.
-    private final class Rig: Sendable {
+    final class Rig: Sendable {
         let clock = TestClock()
         let server: TrebuchetServer
         let link = Link()
@@ -112,11 +112,11 @@ import WebSockets
         }
     }
 
-    private func result(_ number: Int, _ result: String) -> String {
+    func result(_ number: Int, _ result: String) -> String {
         #"{"type":"response","payload":{"callID":"\#(number)","result":\#(result)}}"#
     }
 
-    private func failure(_ number: Int, _ code: String, _ message: String) -> String {
+    func failure(_ number: Int, _ code: String, _ message: String) -> String {
         #"{"type":"response","payload":{"callID":"\#(number)","error":{"code":"\#(code)","message":"\#(message)"}}}"#
     }
 
@@ -294,107 +294,6 @@ import WebSockets
                     texts.first?.contains(isServers ? "clients are sent \(limit) at most" : "the client takes \(limit)")
                         == true)
             }
-        }
-    }
-
-    // MARK: Streams
-
-    @Test("a stream begins with its name and the newest value, follows the state, and ends when its client says so")
-    func streams() async {
-        let rig = await Rig()
-        _ = await rig.observe(1)
-        #expect(await rig.waitFor(#""type":"streamData""#))
-        let begun = await rig.texts
-        #expect(
-            begun.first?.contains(#""type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"list""#)
-                == true)
-        let change = await rig.call(2, "list", "add(title:)", "\"milk\"")
-        // The state first, then the answer.
-        #expect(change.count == 2 && change.first?.contains("milk") == true && change.last == result(2, "1"))
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
-        let ended = await rig.receive(
-            #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
-        #expect(
-            ended.first?.contains(#""type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}"#)
-                == true)
-        #expect(
-            await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#) == [])
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [0, 0])
-        #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
-        #expect(await rig.call(3, "list", "add(title:)", "\"bread\"") == [result(3, "2")])
-    }
-
-    @Test("a connection has so many streams, and those with a filter")
-    func streamLimits() async {
-        let rig = await Rig {
-            $0.streamsPerConnection = 2
-            $0.filtersPerConnection = 1
-        }
-        func filtered(_ number: Int) async -> [String] {
-            await rig.receive(
-                #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"list","targetIdentifier":"observeState","#
-                    + #""filter":{"path":"/items"}}}"#)
-        }
-        _ = await filtered(1)
-        #expect(await eventually { await rig.on { $0.streams.count } == 1 })
-        let second = await filtered(2)
-        #expect(
-            second.first?.contains(
-                "this connection has 1 streams with a filter already (ServerLimits.filtersPerConnection)") == true)
-        _ = await rig.observe(3)
-        #expect(await eventually { await rig.on { $0.streams.count } == 2 })
-        let third = await rig.observe(4)
-        #expect(
-            third.first?.contains("this connection has 2 streams already (ServerLimits.streamsPerConnection)") == true)
-        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [2, 1])
-        await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
-        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [1, 0])
-        #expect(await rig.on { $0.shard.parts.shares.count(.filters) } == 0)
-    }
-
-    @Test("a stream is taken up where it was, or as far as the server still has it", arguments: [true, false])
-    func resumed(isSameEpoch: Bool) async {
-        let rig = await Rig()
-        _ = await rig.observe(1)
-        #expect(await rig.waitFor(#""type":"streamData""#))
-        _ = await rig.call(2, "list", "add(title:)", "\"milk\"")
-        let epoch = await rig.on { $0.streams.values.first?.node.source.epoch ?? "" }
-        let seen = await rig.on { $0.streams.values.first?.sent ?? 0 }
-        await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
-        let epochNow = isSameEpoch ? epoch : "old"
-        await rig.receive(
-            #"{"type":"streamResume","payload":{"streamID":"s9","callID":"7","actorID":"list","targetIdentifier":"observeState","#
-                + #""epoch":"\#(epochNow)","lastSequence":\#(seen)}}"#)
-        // What it was called before is nobody's name here.
-        #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s2","callID":"7""#))
-        if isSameEpoch {
-            _ = await rig.call(3, "calculator", "nothing()", "")
-            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "it has that already")
-        } else {
-            #expect(await rig.waitFor("milk"))
-        }
-    }
-
-    @Test(
-        "what cannot be taken up is answered as a call, and ends as a stream where there is no number of one",
-        arguments: [
-            ("nobody", "observeState", "no actor 'nobody' is exposed"),
-            ("list", "observeNothing", "actor 'list' has no stream 'observeNothing'"),
-            ("list", "add(title:)", "actor 'list' has no stream 'add(title:)'"),
-        ])
-    func notResumed(actor: String, target: String, message: String) async {
-        let rig = await Rig()
-        for (callID, answer) in [
-            (#""callID":"7","#, #""type":"response","payload":{"callID":"7""#),
-            ("", #""type":"streamError","payload":{"streamID":"s9""#),
-        ] {
-            let texts = await rig.receive(
-                #"{"type":"streamResume","payload":{"streamID":"s9",\#(callID)"actorID":"\#(actor)","#
-                    + #""targetIdentifier":"\#(target)","epoch":"e","lastSequence":3}}"#)
-            #expect(texts.count == 1)
-            #expect(texts.first?.contains(answer) == true)
-            #expect(texts.first?.contains(message) == true)
-            #expect(await rig.on { $0.use.streams } == 0)
         }
     }
 

@@ -143,7 +143,8 @@ package final class TLSContext: @unchecked Sendable {
             SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
             if verifiesHost { SSL_set1_host(ssl, name) }
         }
-        if let known = sessions.withLock({ $0[name] }) { SSL_set_session(ssl, known.session) }
+        // Within the lock: beyond it another connection may put its own session in the place of this one, which is freed then.
+        sessions.withLock { if let known = $0[name] { SSL_set_session(ssl, known.session) } }
         return ssl
     }
 

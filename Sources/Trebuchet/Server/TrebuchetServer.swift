@@ -26,7 +26,7 @@ public final class TrebuchetServer: Sendable {
     private let transport: TrebuchetTransport
     let parts: ServerParts
     let shards: [ServerShard]
-    private let access: AccessPolicy
+    let access: AccessPolicy
     private let owner: (any AnyObject & Sendable)?
     private let claim: StoreClaim?
     /// Of what services keep.
@@ -38,7 +38,8 @@ public final class TrebuchetServer: Sendable {
     let servedPages = Mutex<Pages?>(nil)
     /// Set when it shuts down.
     let deactivation = Mutex<Task<Void, Never>?>(nil)
-    private let nextLocal = Atomic<Int>(0)
+    /// Counts clients of this process: they are spread over the reactors.
+    let nextLocal = Atomic<Int>(0)
 
     /// A server that does not listen yet.
     ///
@@ -311,12 +312,14 @@ public final class TrebuchetServer: Sendable {
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
-        let isStopping = state.withLock { if case .stopping = $0 { true } else { false } }
         if address == nil, !isStopping { try await start() }
         signals?.onFirst { await self.shutdown(drain: drain) }
         for await isStopped in stopped.stream where isStopped { return }
         await shutdown(drain: drain)
     }
+
+    /// Whether it was shut down, or is just being.
+    var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }
 
     /// What a second signal costs, for the log.
     package static let givenUpAtOnce =
@@ -368,31 +371,4 @@ public final class TrebuchetServer: Sendable {
             return nil
         }
     }
-
-    // MARK: Clients in this process
-
-    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-        if state.withLock({ if case .stopping = $0 { true } else { false } }) {
-            throw TransportError(.closed, "the server was shut down")
-        }
-        var caller: Caller?
-        if !access.isOpen {
-            // As if it came over the network, but from no origin and no address.
-            do {
-                caller = try await access.caller(HTTPRequestHead(target: "/", headers: request.headers), from: nil)
-            } catch {
-                // As a client at the other end of a socket would hear of it.
-                let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
-                throw TransportError(
-                    .handshake, "the server refuses the client (\(response.status)): \(reason)",
-                    cause: UnexpectedStatus(response.status))
-            }
-        }
-        let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
-        let shard = shards[index % shards.count]
-        let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
-        await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
-        await receiver.loop.perform { receiver.opened(connection.clientEnd) }
-    }
-
 }

@@ -8,11 +8,16 @@
 public import Networking
 public import WebSockets
 
+/// A server that clients of its own process reach without a socket.
+protocol LocalServer: AnyObject, Sendable {
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws
+}
+
 /// How clients and servers reach each other.
 public struct TrebuchetTransport: Sendable {
     enum Kind: Sendable {
         case webSocket(host: String, port: Int, Security)
-        case local(TrebuchetServer)
+        case local(any LocalServer)
     }
 
     enum Security: Sendable {
@@ -66,11 +71,6 @@ public struct TrebuchetTransport: Sendable {
         var copy = self
         copy.compression = settings
         return copy
-    }
-
-    /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.
-    public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .local(server))
     }
 }
 

@@ -1,5 +1,3 @@
-internal import Transports
-
 /// A call that is not answered yet, as far as its task goes.
 package protocol CallUnderWay: AnyObject, Sendable {
     /// By the monotonic clock, in nanoseconds.
@@ -41,15 +39,7 @@ package enum CallTask {
     }
 }
 
-/// The isolation of a loop, for what belongs to no actor of the app: what it awaits on actors of the loop changes no
-/// executor.
-actor LoopIsolation {
-    private nonisolated let loop: any EventLoop
-
-    init(_ loop: any EventLoop) { self.loop = loop }
-
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-
+extension LoopIsolation {
     func run(
         _ operation: @escaping CallOperation, until deadline: UInt64, _ completion: @escaping CallCompletion
     ) async {

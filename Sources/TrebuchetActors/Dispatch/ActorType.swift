@@ -138,3 +138,13 @@ package enum ActorTypes {
 
     private static func ofTyped<A: TrebuchetActor>(_ type: A.Type) -> ActorType { of(type) }
 }
+
+extension TrebuchetActor {
+    /// The dispatch table, built once.
+    static var dispatch: DispatchTable<Self> { ActorTypes.of(Self.self).table }
+
+    /// What callers know of the method of this name; nil when the dispatch table has none.
+    static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {
+        dispatch.methods.first { $0.name == name }.map { ($0.isIdempotent, $0.generics) }
+    }
+}

@@ -135,10 +135,10 @@ enum AdminCommand {
             try await AdminListing(
                 columns: ["MEMBER", "ACCOUNT", "HOST", "PRESENCE"],
                 page: { .members(room: room, after: $0, limit: $1) },
-                entries: { if case .members(let found) = $0 { found } else { nil } }, name: { $0.session },
+                entries: { if case .members(let found) = $0 { found } else { nil } }, name: { $0.stay },
                 cells: { member in
                     [
-                        member.session, member.principal ?? "-", member.host ?? (member.isConnected ? "-" : "away"),
+                        member.stay, member.principal ?? "-", member.host ?? (member.isConnected ? "-" : "away"),
                         member.presence.map { shortened(JSONArgument.text($0)) } ?? "-",
                     ]
                 }
@@ -154,7 +154,7 @@ enum AdminCommand {
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
-            let answer = try await AdminClient(arguments).ask(.kick(session: member, room: room, seconds: seconds))
+            let answer = try await AdminClient(arguments).ask(.kick(stay: member, room: room, seconds: seconds))
             try done(answer, else: "there is no member '\(member)' in room '\(room)'")
             print("kicked '\(member)' out of room '\(room)' for \(seconds) s")
         })

@@ -3,6 +3,23 @@ internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
+/// The client that hosted calls are in. On its loop.
+protocol HostingCore: AnyObject, Sendable {
+    var hosted: HostedCalls { get }
+    var loop: any EventLoop { get }
+    var system: TrebuchetActorSystem? { get }
+    /// The actors that the server may call.
+    var handed: HandedActors { get }
+    /// Calls of the server's at once, `TrebuchetClient.Options.callsFromServer`.
+    var callsFromServer: Int { get }
+    /// Bytes that an answer may have.
+    var answerSize: Int { get }
+    /// Sends an answer over the connection that its call came over, if that is there.
+    func answer(over number: Int, _ message: () -> [UInt8])
+    /// A call that came over a connection has its answer.
+    func hostedCallEnded(over number: Int)
+}
+
 /// The calls that a server makes to actors of a client. On the client's reactor.
 final class HostedCalls {
     private struct Key: Hashable {
@@ -14,12 +31,12 @@ final class HostedCalls {
     /// How long after its deadline the server may take to cancel a call.
     private static let patience = Duration.seconds(2)
 
-    private unowned let core: ClientCore
+    private unowned let core: any HostingCore
     private var running: [Key: HostedCall] = [:]
     /// The server of the connection of now, as actors see it.
     private var caller: (number: Int, caller: Caller)?
 
-    init(_ core: ClientCore) { self.core = core }
+    init(_ core: any HostingCore) { self.core = core }
 
     /// How many came over a connection and are not answered.
     func count(over number: Int) -> Int { running.keys.count { $0.number == number } }
@@ -28,8 +45,8 @@ final class HostedCalls {
         let key = Key(number: number, callID: Array(message.callID))
         // One that is in use has its answer to come.
         guard running[key] == nil else { return }
-        guard running.count < core.options.callsFromServer else {
-            let limit = core.options.callsFromServer
+        guard running.count < core.callsFromServer else {
+            let limit = core.callsFromServer
             let text =
                 "\(limit) calls of the server's to this client are under way already (TrebuchetClient.Options.callsFromServer)"
             return answer(key, .failure(TrebuchetError(.rateLimited, text)))
@@ -127,14 +144,13 @@ final class HostedCalls {
         guard let call = running.removeValue(forKey: key) else { return }
         call.timer?.cancel()
         answer(key, outcome)
-        core.connection.callEnded(number: key.number)
+        core.hostedCallEnded(over: key.number)
     }
 
     // MARK: Answers
 
     private func answer(_ key: Key, _ outcome: CallOutcome) {
-        guard let link = core.connection.link(number: key.number) else { return }
-        link.send(message(key.callID, outcome))
+        core.answer(over: key.number) { message(key.callID, outcome) }
     }
 
     private func message(_ callID: [UInt8], _ outcome: CallOutcome) -> [UInt8] {

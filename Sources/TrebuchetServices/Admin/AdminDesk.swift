@@ -68,11 +68,11 @@ struct AdminDesk: Sendable {
                 throw Refusal("there is no room '\(room)'")
             }
             return .members(
-                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.session }))
-        case .kick(let session, let room, let seconds):
+                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.stay }))
+        case .kick(let stay, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
             guard (0...86_400).contains(seconds) else { throw Refusal("somebody is kept out for 0 to 86400 seconds") }
-            return .done(await host.kick(session, from: room, for: .seconds(seconds)))
+            return .done(await host.kick(stay, from: room, for: .seconds(seconds)))
         case .export: return .end(0)
         case .accounts, .account, .sessions, .setRole, .removeAccount, .endSession:
             return try await answer(request, with: hosted(accounts, AuthService.name))

@@ -10,9 +10,9 @@ package enum AdminRequest: Codable, Sendable {
     case export(collection: String)
     case restore(collection: String, documents: [Document], replaces: Bool)
     case rooms(after: String?, limit: Int)
-    /// By the bytes of their sessions; as many as with documents.
+    /// By the bytes of their stays; as many as with documents.
     case members(room: String, after: String?, limit: Int)
-    case kick(session: String, room: String, seconds: Int)
+    case kick(stay: String, room: String, seconds: Int)
     case accounts(after: String?, limit: Int)
     /// Accounts are named by their ids or mail addresses.
     case account(name: String)
@@ -20,6 +20,8 @@ package enum AdminRequest: Codable, Sendable {
     case setRole(role: String, account: String, isGranted: Bool)
     case removeAccount(name: String)
     case endSession(name: String)
+
+    private enum KickCodingKeys: String, CodingKey { case stay = "session", room, seconds }
 
     /// For the log.
     var text: String {
@@ -34,7 +36,7 @@ package enum AdminRequest: Codable, Sendable {
             "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") those that are there"
         case .rooms: "list rooms"
         case .members(let room, _, _): "list members of '\(room)'"
-        case .kick(let session, let room, let seconds): "kick '\(session)' out of '\(room)' for \(seconds) s"
+        case .kick(let stay, let room, let seconds): "kick '\(stay)' out of '\(room)' for \(seconds) s"
         case .accounts: "list accounts"
         case .account(let name): "look at account '\(name)'"
         case .sessions(let account, _, _): "list sessions\(account.map { " of '\($0)'" } ?? "")"

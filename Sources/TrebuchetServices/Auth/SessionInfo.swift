@@ -32,3 +32,12 @@ public struct SessionGrant: Codable, Sendable, Equatable {
     /// How long the access token is good for, in seconds.
     public var accessSeconds: Int
 }
+
+/// The server's answer when it was asked for a magic code: the same for every address.
+public struct SendMagicCodeResponse: Codable, Sendable, Hashable {
+    /// How long the code is good for, in seconds.
+    public var validSeconds: Int
+
+    /// - Parameter validSeconds: how long the code is good for, in seconds.
+    public init(validSeconds: Int) { self.validSeconds = validSeconds }
+}

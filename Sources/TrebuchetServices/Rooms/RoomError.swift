@@ -4,15 +4,15 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case unknownCaller
     /// The name of the room or topic is empty or too long, or the attempt of a join too short.
     case invalidName
-    /// The connection is not in the room, or another one has taken its session over.
+    /// The connection is not in the room, or another one has taken its stay over.
     case notJoined
-    /// No session of the room has this token: it was never given out, or its session has ended.
+    /// No stay of the room has this token: it was never given out, or its stay has ended.
     case unknownToken
-    /// The session belongs to somebody else than who is signed in over this connection.
+    /// The stay belongs to somebody else than who is signed in over this connection.
     case notYours
-    /// The session belongs to somebody, and nobody is signed in over this connection, perhaps not yet.
+    /// The stay belongs to somebody, and nobody is signed in over this connection, perhaps not yet.
     case notSignedIn
-    /// The connection has a session of its own in this room.
+    /// The connection has a stay of its own in this room.
     case alreadyJoined
     /// The room is just being taken away; a room of the same name can be joined at once.
     case roomClosed
@@ -24,7 +24,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case serverFull(limit: Int)
     /// What all members show has as many bytes as it may.
     case roomTooLarge(limit: Int)
-    /// One principal, or one host, has as many sessions in the room as it may.
+    /// One principal, or one host, has as many stays in the room as it may.
     case tooManySessions(limit: Int)
     /// A presence or an event nests arrays and objects deeper than it may.
     case tooDeep(limit: Int)
@@ -76,16 +76,16 @@ extension RoomError: CustomStringConvertible {
         case .invalidName:
             "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt shorter than 16"
         case .notJoined: "this connection is not in the room; join it first"
-        case .unknownToken: "no session of the room has this token; join without one"
-        case .notYours: "the session belongs to somebody else"
-        case .notSignedIn: "the session belongs to somebody who is signed in; sign in first"
-        case .alreadyJoined: "this connection has a session of its own in the room; leave it first"
+        case .unknownToken: "no stay of the room has this token; join without one"
+        case .notYours: "the stay belongs to somebody else"
+        case .notSignedIn: "the stay belongs to somebody who is signed in; sign in first"
+        case .alreadyJoined: "this connection has a stay of its own in the room; leave it first"
         case .roomClosed: "the room is just being taken away; try again"
         case .roomFull(let limit): "the room has \(limit) members already"
         case .tooManyRooms(let limit): "you are in \(limit) rooms already; leave one first"
         case .serverFull(let limit): "the server has \(limit) rooms already"
         case .roomTooLarge(let limit): "what the members of the room show has \(limit) bytes already"
-        case .tooManySessions(let limit): "\(limit) sessions of one user or host are in the room already"
+        case .tooManySessions(let limit): "\(limit) stays of one user or host are in the room already"
         case .tooDeep(let limit): "arrays and objects may stand \(limit) deep in each other"
         case .invalidValue(let reason): "the value cannot be kept: \(reason)"
         case .forbidden: "the rules of the server do not allow it"

@@ -9,7 +9,7 @@ internal import TrebuchetWire
 /// of what somebody shows is sent as that part.
 struct Roster: Sendable, Equatable {
     struct Member: Sendable, Equatable {
-        /// The session.
+        /// The stay.
         let id: String
         /// Who is signed in over its connection; nil for nobody.
         let principal: String?
@@ -27,37 +27,37 @@ struct Roster: Sendable, Equatable {
     /// By their numbers.
     var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// What a session shows; nil when nothing.
-    subscript(session: String) -> JSONValue? { numbers[session].flatMap { byNumber[$0]?.data } }
+    /// What a stay shows; nil when nothing.
+    subscript(stay: String) -> JSONValue? { numbers[stay].flatMap { byNumber[$0]?.data } }
 
     /// Whether nothing would change.
-    func shows(_ data: JSONValue?, of session: String, _ principal: String?) -> Bool {
-        let member = numbers[session].flatMap { byNumber[$0] }
+    func shows(_ data: JSONValue?, of stay: String, _ principal: String?) -> Bool {
+        let member = numbers[stay].flatMap { byNumber[$0] }
         return member?.data == data
             && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
-    /// Shows this for a session; nil takes it away.
-    mutating func set(_ data: JSONValue?, of session: String, principal: String? = nil) {
-        let known = numbers[session]
+    /// Shows this for a stay; nil takes it away.
+    mutating func set(_ data: JSONValue?, of stay: String, principal: String? = nil) {
+        let known = numbers[stay]
         guard let data else {
             guard let known else { return }
             note(known)
             byNumber[known] = nil
-            numbers[session] = nil
+            numbers[stay] = nil
             // Nobody has heard of it.
             if case .some(.none) = sent[known] { sent[known] = nil }
             return
         }
         // Somebody who has signed in since begins anew: who it is does not change.
         if let known, byNumber[known]?.principal.map({ ByteText($0) }) != principal.map({ ByteText($0) }) {
-            set(nil, of: session)
+            set(nil, of: stay)
         }
-        let number = numbers[session] ?? lastNumber + 1
+        let number = numbers[stay] ?? lastNumber + 1
         note(number)
         lastNumber = max(lastNumber, number)
-        numbers[session] = number
-        byNumber[number] = Member(id: session, principal: principal, data: data)
+        numbers[stay] = number
+        byNumber[number] = Member(id: stay, principal: principal, data: data)
     }
 
     /// Beyond as many bytes, what a member has changed is told in parts only where that is shorter than the whole.
@@ -258,9 +258,11 @@ extension Roster: Codable {}
 /// What a client gets when it joins a room.
 struct RoomTicket: Codable, Sendable, Equatable {
     /// How the others see the client.
-    let session: String
-    /// Shown when joining again, so that the session goes on. A secret.
+    let stay: String
+    /// Shown when joining again, so that the stay goes on. A secret.
     let token: String
     /// Where the events of the room are: what comes after it is for the client, whenever it begins to observe them.
     let events: EventPosition
+
+    private enum CodingKeys: String, CodingKey { case stay = "session", token, events }
 }

@@ -242,7 +242,7 @@ import TrebuchetTesting
         init(query: CollectionQuery) { self.query = query }
         func isTold(_ shown: [String: Int], through revision: Int) {}
         func refresh() {}
-        func report(_ error: any Error, of account: CollectionAccount) {}
+        func report(_ error: any Error, of account: ClientAccount) {}
         func accountChanged() {}
     }
 }

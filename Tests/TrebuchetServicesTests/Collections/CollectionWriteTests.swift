@@ -17,13 +17,13 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
 }
 
 @MainActor @Suite("Writes of collections", .timeLimit(.minutes(1))) struct CollectionWriteTests {
-    private static let secret = "0123456789abcdef"
+    static let secret = "0123456789abcdef"
 
-    private func accounts(_ guest: CollectionGuest) -> Shared<SyncedCollection<Purse>> {
+    func accounts(_ guest: CollectionGuest) -> Shared<SyncedCollection<Purse>> {
         guest.backend.scope { Shared(.trebuchetCollection(CollectionKey<Purse>("accounts")), store: guest.store) }
     }
 
-    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
+    func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest
@@ -173,7 +173,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     }
 
     /// Nobody reads or links to what is hidden.
-    private struct HiddenDocuments: CollectionRules {
+    struct HiddenDocuments: CollectionRules {
         func may(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action != .read || document.fields["hidden"] == nil }
@@ -223,7 +223,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     }
 
     /// A store that keeps who looks at people waiting.
-    private final class SlowStore: StateStore {
+    final class SlowStore: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isOpen: true, waiting: [CheckedContinuation<Void, Never>]()))
 
@@ -282,86 +282,6 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
             store.open()
             #expect(try await first.value.map(\.error) == [nil, nil])
             #expect(try await second.value.map(\.error) == [nil])
-        }
-    }
-
-    // MARK: Expiry
-
-    @Test("a document that has expired is gone for readers and writers at once, and the timer looks at no other")
-    func expiry() async throws {
-        let time = ManualTime(1_000)
-        try await CollectionWorld.run(clock: time.clock) { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
-            try await ada.create(Purse(id: "stays"))
-            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
-            try await ada.create(Purse(id: "first"), expiresIn: .seconds(5))
-            await shows(bob) { $0.items.count == 3 }
-            #expect(bob.wrappedValue.document("goes")?.expiresAt == 11_000)
-            #expect(await eventually { time.sleeperCount == 1 })
-            time.move(to: 5_999)
-            try await ada.update("stays") { $0.balance = 1 }
-            await shows(bob) { $0.items[id: "stays"]?.balance == 1 }
-            #expect(bob.wrappedValue.items.count == 3)
-            time.move(to: 6_000)
-            await shows(bob) { $0.items.ids == ["stays", "goes"] }
-            await shows(ada) { $0.items.ids == ["stays", "goes"] }
-            try await ada.expire("goes", in: .seconds(100))
-            try await ada.expire("stays", in: .seconds(1))
-            await shows(ada) { !$0.isSyncing }
-            time.move(to: 11_000)
-            await shows(bob) { $0.items.ids == ["goes"] }
-            try await ada.expire("goes", in: nil)
-            time.move(to: 1_000_000)
-            try await ada.create(Purse(id: "stays", balance: 7))
-            await shows(bob) { $0.items.ids == ["goes", "stays"] }
-            await #expect(throws: CollectionError.notFound(id: "first")) {
-                try await ada.increment("first", "balance", by: 1)
-            }
-        }
-    }
-
-    @Test("what expires while its server is away is never shown again, and leaves the store")
-    func expiryAfterRestart() async throws {
-        let (store, time) = (MemoryStore(), ManualTime(1_000))
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let ada = accounts(world.guest())
-            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
-            try await ada.create(Purse(id: "stays"), expiresIn: .seconds(100))
-        }
-        time.move(to: 11_000)
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let ada = accounts(world.guest())
-            await shows(ada) { !$0.isLoading }
-            #expect(ada.wrappedValue.items.ids == ["stays"])
-            #expect(
-                await eventually {
-                    (try? await store.list("collection.accounts", prefix: "document/", after: nil, limit: 10))?.count
-                        == 1
-                })
-            time.move(to: 101_000)
-            await shows(ada) { $0.items.isEmpty }
-        }
-    }
-
-    @Test("a collection may say how long there are documents whose creator does not")
-    func lifetime() async throws {
-        var limits = CollectionLimits()
-        limits.lifetime = .seconds(60)
-        limits.lifetimes = ["accounts": .seconds(10)]
-        let time = ManualTime(0)
-        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
-            let guest = try await connected(world)
-            for (name, expected) in [("accounts", 10_000), ("todos", 60_000)] {
-                _ = try await guest.collection(name).commit(
-                    [.add("1"), .create(id: "2", fields: ["id": .string("2")], expiresIn: .seconds(1))],
-                    from: Self.secret)
-                let ticket = try await guest.collection(name).open(.all)
-                let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
-                for await result in await view.observeResult() {
-                    #expect(result.documents.map(\.expiresAt) == [expected, 1_000])
-                    break
-                }
-            }
         }
     }
 

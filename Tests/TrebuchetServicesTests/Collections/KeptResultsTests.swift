@@ -44,14 +44,14 @@ import Trebuchet
     }
 
     private func keep(
-        _ result: QueryResult, in results: KeptResults, _ query: CollectionQuery = .all, for account: CollectionAccount
+        _ result: QueryResult, in results: KeptResults, _ query: CollectionQuery = .all, for account: ClientAccount
     ) {
         results.keep(result, from: Date(timeIntervalSince1970: 1_000.5), of: query, in: "todos", for: account) { true }
     }
 
     private func ids(
         _ results: KeptResults, _ query: CollectionQuery = .all, in collection: String = "todos",
-        for account: CollectionAccount
+        for account: ClientAccount
     ) -> [String]? {
         results.result(of: query, in: collection, for: account)?.documents.map { "\($0.id)" }
     }
@@ -69,7 +69,7 @@ import Trebuchet
         #expect(ids(again, for: .user("ada")) == nil)
         #expect(ids(again, CollectionQuery(where: query.conditions, limit: 3), for: .user("ada")) == nil)
         #expect(ids(again, query, in: "todo", for: .user("ada")) == nil)
-        for other in [CollectionAccount.user("bob"), .user("../ada"), .nobody, .client] {
+        for other in [ClientAccount.user("bob"), .user("../ada"), .nobody, .client] {
             #expect(ids(again, query, for: other) == nil)
         }
         #expect(ids(bench.results(server: "ws://b:1"), query, for: .user("ada")) == nil)
@@ -166,7 +166,7 @@ import Trebuchet
     func removed() throws {
         let bench = try Bench()
         let before = bench.results()
-        for account in [CollectionAccount.user("ada"), .user("bob")] { keep(result(["1"]), in: before, for: account) }
+        for account in [ClientAccount.user("ada"), .user("bob")] { keep(result(["1"]), in: before, for: account) }
         before.close()
         let results = bench.results()
         keep(result(["2"]), in: results, for: .user("ada"))

@@ -12,14 +12,14 @@ import Trebuchet
         return guest
     }
 
-    @Test("nobody joins as somebody else: neither with the id of a session nor with a guessed token")
+    @Test("nobody joins as somebody else: neither with the id of a stay nor with a guessed token")
     func impersonation() async throws {
         try await RoomWorld.run { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
             let ticket = try await ada.room().join(
                 presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             let room = try eve.room()
-            for token in [ticket.session, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
+            for token in [ticket.stay, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
                 await #expect(throws: RoomError.unknownToken) {
                     try await room.join(presence: nil, token: token, attempt: nil)
                 }
@@ -31,7 +31,7 @@ import Trebuchet
             #expect(
                 try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
                     == ticket)
-            #expect(try await world.roster().members.map(\.id) == [ticket.session])
+            #expect(try await world.roster().members.map(\.id) == [ticket.stay])
         }
     }
 
@@ -78,7 +78,7 @@ import Trebuchet
         }
     }
 
-    @Test("a connection whose session was taken over has it no more")
+    @Test("a connection whose stay was taken over has it no more")
     func takenOver() async throws {
         try await RoomWorld.run { world in
             let (old, new) = (try await connected(world), try await connected(world))

@@ -101,19 +101,19 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a session that is ended by its token is gone for its connection, which may join again")
+    @Test("a stay that is ended by its token is gone for its connection, which may join again")
     func leftByToken() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
             let ticket = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
             let other = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil)
-            #expect(ticket.session != other.session && ticket.token != other.token && ticket.session != ticket.token)
+            #expect(ticket.stay != other.stay && ticket.token != other.token && ticket.stay != ticket.token)
             try await bob.room().leave(token: ticket.token)
             let room = try ada.room()
             await #expect(throws: RoomError.notJoined) { try await room.publish(topic: "t", payload: .null) }
-            #expect(try await world.roster().members.map(\.id) == [other.session])
+            #expect(try await world.roster().members.map(\.id) == [other.stay])
             let again = try await ada.room().join(presence: nil, token: nil, attempt: nil)
-            #expect(again.session != ticket.session)
+            #expect(again.stay != ticket.stay)
         }
     }
 
@@ -135,7 +135,7 @@ import TrebuchetTesting
             ] as [(String?, Int?, Int?, [Int])] {
                 let found = try await bob.room().history(topic: topic, after: after, limit: limit)
                 #expect(found.map(\.number) == numbers)
-                #expect(found.allSatisfy { $0.peer == first.session })
+                #expect(found.allSatisfy { $0.peer == first.stay })
             }
         }
     }
@@ -176,13 +176,13 @@ import TrebuchetTesting
         try await RoomWorld.run(limits) { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
-            let session = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil).session
+            let stay = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil).stay
             let eve = try await connected(world)
             await #expect(throws: RoomError.roomFull(limit: 2)) {
                 try await eve.room().join(presence: nil, token: nil, attempt: nil)
             }
             await ada.client.close()
-            #expect(await eventually { (try? await world.roster().members.map(\.id)) == [session] })
+            #expect(await eventually { (try? await world.roster().members.map(\.id)) == [stay] })
             _ = try await eve.room().join(presence: nil, token: nil, attempt: nil)
             await bob.client.close()
             await eve.client.close()

@@ -18,7 +18,7 @@ import Trebuchet
             await wait(for: emoji) { $0.isConnected }
             await ada.backend.leaveRooms(within: .seconds(600))
             await wait(for: lobbies.1) { $0.peers.isEmpty }
-            #expect(world.host.room("rooms/chat-hall") == nil)
+            #expect(world.host.room("chat-hall") == nil)
             for shown in [lobbies.0, hall] {
                 await wait(for: shown) { $0.error as? RoomError == .left && !$0.isConnected && $0.peers.isEmpty }
             }
@@ -40,8 +40,8 @@ import Trebuchet
             let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
             await wait(for: adas) { $0.peers.count == 1 }
             await wait(for: bobs) { $0.peers.count == 1 }
-            let session = try #require(bobs.wrappedValue.peers.first?.id)
-            #expect(await world.host.kick(session, from: "chat-lobby", for: .seconds(600)))
+            let stay = try #require(bobs.wrappedValue.peers.first?.id)
+            #expect(await world.host.kick(stay, from: "chat-lobby", for: .seconds(600)))
             await wait(for: adas) { presence in
                 guard case .kicked(let left)? = presence.error as? RoomError else { return false }
                 return (1...600_000).contains(left) && presence.peers.isEmpty && !presence.isConnected
@@ -56,10 +56,10 @@ import Trebuchet
             let (ada, bob) = (world.guest(), world.guest())
             let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
             await wait(for: bobs) { $0.peers.count == 1 }
-            let session = try #require(bobs.wrappedValue.peers.first?.id)
+            let stay = try #require(bobs.wrappedValue.peers.first?.id)
             // What is shown in between may be over before anybody looks.
-            #expect(await world.host.kick(session, from: "chat-lobby", for: .milliseconds(200)))
-            await wait(for: bobs) { $0.peers.count == 1 && $0.peers.first?.id != session }
+            #expect(await world.host.kick(stay, from: "chat-lobby", for: .milliseconds(200)))
+            await wait(for: bobs) { $0.peers.count == 1 && $0.peers.first?.id != stay }
             await wait(for: adas) { $0.error == nil && $0.peers.count == 1 && $0.isConnected }
         }
     }

@@ -14,40 +14,40 @@ import Testing
         made += 1
         let number = made
         return try membership.join(guest, principal: principal, token: token) {
-            .init(session: "s\(number)", token: "t\(number)")
+            .init(stay: "s\(number)", token: "t\(number)")
         }
     }
 
-    @Test("a connection has one session, however often it joins")
-    mutating func oneSession() throws {
-        #expect(try join(1) == .init(identity: .init(session: "s1", token: "t1"), isNew: true, replaced: nil))
-        #expect(try join(1) == .init(identity: .init(session: "s1", token: "t1"), isNew: false, replaced: nil))
-        #expect(try join(1, token: "t1").identity.session == "s1")
+    @Test("a connection has one stay, however often it joins")
+    mutating func oneStay() throws {
+        #expect(try join(1) == .init(identity: .init(stay: "s1", token: "t1"), isNew: true, replaced: nil))
+        #expect(try join(1) == .init(identity: .init(stay: "s1", token: "t1"), isNew: false, replaced: nil))
+        #expect(try join(1, token: "t1").identity.stay == "s1")
         #expect(membership.count == 1)
     }
 
-    @Test("a token takes the session over from a connection that has gone")
+    @Test("a token takes the stay over from a connection that has gone")
     mutating func resumed() throws {
         _ = try join(1)
         #expect(membership.lost(1, at: 100) == "s1")
         #expect(membership.nextEnd == 110)
         #expect(
-            try join(2, token: "t1") == .init(identity: .init(session: "s1", token: "t1"), isNew: false, replaced: nil))
+            try join(2, token: "t1") == .init(identity: .init(stay: "s1", token: "t1"), isNew: false, replaced: nil))
         #expect(membership.nextEnd == nil)
         #expect(membership.endOverdue(at: 1_000) == [])
     }
 
-    @Test("a token takes the session over from a connection that is not known to be dead, which loses it at once")
+    @Test("a token takes the stay over from a connection that is not known to be dead, which loses it at once")
     mutating func takenOver() throws {
         _ = try join(1)
         #expect(try join(2, token: "t1").replaced == 1)
-        #expect(throws: RoomError.notJoined) { try membership.session(of: 1) }
-        #expect(try membership.session(of: 2) == "s1")
+        #expect(throws: RoomError.notJoined) { try membership.stay(of: 1) }
+        #expect(try membership.stay(of: 2) == "s1")
         #expect(membership.lost(1, at: 100) == nil, "that it dies later ends nothing")
         #expect(membership.nextEnd == nil)
     }
 
-    @Test("a session without a connection ends when its grace is over, and not before")
+    @Test("a stay without a connection ends when its grace is over, and not before")
     mutating func grace() throws {
         _ = try join(1)
         _ = try join(2)
@@ -62,9 +62,9 @@ import Testing
     }
 
     @Test(
-        "a join that is tried again with the same attempt makes no second session, whichever connection it comes over")
+        "a join that is tried again with the same attempt makes no second stay, whichever connection it comes over")
     mutating func lostAnswer() throws {
-        let identity = { Membership.Identity(session: "s", token: "t") }
+        let identity = { Membership.Identity(stay: "s", token: "t") }
         let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         let again = try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         #expect(first.isNew && again == .init(identity: identity(), isNew: false, replaced: 1))
@@ -73,25 +73,25 @@ import Testing
         #expect(membership.count == 1)
     }
 
-    @Test("what is no token of the room joins nothing: neither a guess nor the id of a session")
+    @Test("what is no token of the room joins nothing: neither a guess nor the id of a stay")
     mutating func guessed() throws {
         _ = try join(1)
         for token in ["", "t2", "s1"] {
             #expect(throws: RoomError.unknownToken) { try join(2, token: token) }
-            #expect(throws: RoomError.unknownToken) { try membership.session(provedBy: token) }
+            #expect(throws: RoomError.unknownToken) { try membership.stay(provedBy: token) }
         }
         #expect(membership.count == 1)
     }
 
-    @Test("a token is of no use to somebody else who is signed in, nor to a connection with a session of its own")
+    @Test("a token is of no use to somebody else who is signed in, nor to a connection with a stay of its own")
     mutating func stolen() throws {
         _ = try join(1, as: "ada")
         _ = try join(2, as: "bob")
         #expect(throws: RoomError.alreadyJoined) { try join(2, token: "t1") }
         #expect(throws: RoomError.notYours) { try join(3, as: "bob", token: "t1") }
-        #expect(try membership.session(of: 1) == "s1")
+        #expect(try membership.stay(of: 1) == "s1")
         #expect(throws: RoomError.notSignedIn) { try join(4, token: "t1") }
-        #expect(try join(4, as: "ada", token: "t1").identity.session == "s1")
+        #expect(try join(4, as: "ada", token: "t1").identity.stay == "s1")
         #expect(throws: RoomError.notYours) { try join(5, as: "bob", token: "t1") }
     }
 
@@ -101,7 +101,7 @@ import Testing
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
         _ = membership.lost(2, at: 0)
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
-        #expect(try join(4, token: "t2").identity.session == "s2")
+        #expect(try join(4, token: "t2").identity.stay == "s2")
         #expect(membership.end("s1") == 1)
         #expect(try join(5).isNew)
     }
@@ -110,12 +110,12 @@ import Testing
     mutating func bytes() throws {
         let (composed, decomposed) = ("0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}")
         let first = try membership.join(1, principal: composed, token: nil, attempt: composed) {
-            .init(session: "s1", token: "t1")
+            .init(stay: "s1", token: "t1")
         }
         let second = try membership.join(2, principal: nil, token: nil, attempt: decomposed) {
-            .init(session: "s2", token: "t2")
+            .init(stay: "s2", token: "t2")
         }
-        #expect(first.identity.session == "s1" && second.identity.session == "s2")
+        #expect(first.identity.stay == "s1" && second.identity.stay == "s2")
         #expect(throws: RoomError.notYours) { try join(3, as: decomposed, token: "t1") }
     }
 }

@@ -5,7 +5,7 @@ import Trebuchet
 
 /// Each thing that may happen to a plan, and what it does next.
 @Suite("What a client does next about a room") struct RoomPlanStepsTests {
-    private let ticket = RoomTicket(session: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
+    private let ticket = RoomTicket(stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["typing": .bool(false)])
     private let typing = JSONValue.object(["typing": .bool(true)])
     private let join = RoomPlan.Step.join(presence: .integer(1), token: "t")

@@ -5,7 +5,7 @@ import Trebuchet
 
 @Suite struct RoomPlanTests {
     private let ticket = RoomTicket(
-        session: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
+        stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["name": .string("Ada"), "typing": .bool(false)])
     private let typing = JSONValue.object(["name": .string("Ada"), "typing": .bool(true)])
 
@@ -74,7 +74,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .join(presence: quiet, token: nil))
     }
 
-    @Test("a leave of a session that has ended is done; one that fails otherwise is tried again")
+    @Test("a leave of a stay that has ended is done; one that fails otherwise is tried again")
     func leaveFails() {
         var plan = joinedPlan()
         plan.users = 0
@@ -163,7 +163,7 @@ import Trebuchet
         plan.connected()
         let joining = plan.next(hasEvents: false)
         plan.joined(
-            RoomTicket(session: "s", token: "t", events: EventPosition(epoch: "e", last: 0)), showing: .integer(1))
+            RoomTicket(stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0)), showing: .integer(1))
         plan.show(.integer(2))
         let first = plan.next(hasEvents: false)
         _ = plan.failed(first, with: RoomError.presenceTooLarge(bytes: 2, limit: 1))

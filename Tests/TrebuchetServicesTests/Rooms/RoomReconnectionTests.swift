@@ -59,7 +59,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection that stays away loses its session after the grace, and is then somebody new")
+    @Test("a connection that stays away loses its stay after the grace, and is then somebody new")
     func grace() async throws {
         var limits = RoomLimits()
         limits.grace = .milliseconds(200)
@@ -82,7 +82,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client that answers no pings loses its connection, and then its session")
+    @Test("a client that answers no pings loses its connection, and then its stay")
     func silent() async throws {
         var limits = RoomLimits()
         limits.grace = .milliseconds(50)

@@ -32,10 +32,10 @@ import Trebuchet
         }
     }
 
-    @Test("the session of somebody who is signed in is nobody else's, not even with its token")
+    @Test("the stay of somebody who is signed in is nobody else's, not even with its token")
     func stolenToken() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1)
-        let make = { RoomMembership<Int>.Identity(session: "s", token: "t") }
+        let make = { RoomMembership<Int>.Identity(stay: "s", token: "t") }
         _ = try membership.join(1, principal: "ada", token: nil, makeIdentity: make)
         #expect(throws: RoomError.notSignedIn) {
             try membership.join(2, principal: nil, token: "t", makeIdentity: make)
@@ -74,7 +74,7 @@ import Trebuchet
         }
     }
 
-    @Test("one user is in so many rooms at once, over all connections, and sessions without one count until they end")
+    @Test("one user is in so many rooms at once, over all connections, and stays without one count until they end")
     func rooms() async throws {
         var limits = RoomLimits()
         limits.roomsPerPrincipal = 2
@@ -113,7 +113,7 @@ import Trebuchet
         let ada = Holder(principal: "ada", host: nil)
         func join(_ guest: Int, _ holder: Holder?) throws {
             _ = try membership.join(guest, principal: holder?.principal?.text, holder: holder, token: nil) {
-                RoomMembership<Int>.Identity(session: "s\(guest)", token: "t\(guest)")
+                RoomMembership<Int>.Identity(stay: "s\(guest)", token: "t\(guest)")
             }
         }
         try join(1, ada)

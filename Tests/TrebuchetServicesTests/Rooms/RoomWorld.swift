@@ -95,7 +95,7 @@ struct RoomWorld {
     }
 
     func roster(_ name: String = "lobby") async throws -> Roster {
-        let room = try #require(host.room("rooms/chat-\(name)"))
+        let room = try #require(host.room("chat-\(name)"))
         return try #require(
             await room.whenLocal { room in
                 room.showAll()

@@ -34,7 +34,7 @@ import TrebuchetWire
         #expect(String(decoding: try read.json(), as: UTF8.self).hasSuffix(#""22":{"id":"new","data":null}}}"#))
     }
 
-    @Test("whether a session shows something already depends on who it is, unless it shows nothing")
+    @Test("whether a stay shows something already depends on who it is, unless it shows nothing")
     func shows() {
         var roster = Roster()
         roster.set(.integer(1), of: "a", principal: "ada")
@@ -171,7 +171,7 @@ import TrebuchetWire
         #expect(throws: RoomError.self) { try batch.check(text(245), of: "c") }
     }
 
-    @Test("what a session wants to show is what it will show, also when that is nothing")
+    @Test("what a stay wants to show is what it will show, also when that is nothing")
     func wanted() {
         var roster = Roster()
         var batch = PresenceBatch(limit: 10_000, interval: 50)

@@ -40,7 +40,7 @@ import TrebuchetWire
         #expect(try Roster(json: observer.json()) == roster)
     }
 
-    @Test("a session whose user has become known, or who comes and goes unseen, is told rightly")
+    @Test("a stay whose user has become known, or who comes and goes unseen, is told rightly")
     func identity() throws {
         var roster = Roster()
         roster.set(.integer(1), of: "a")

@@ -53,7 +53,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("topics of a room do not hear of each other; presences and topics share the session")
+    @Test("topics of a room do not hear of each other; presences and topics share the stay")
     func topics() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -62,7 +62,7 @@ import TrebuchetTesting
             let carol = world.guest()
             let room = try carol.room()
             try await carol.client.connect()
-            let session = try await room.join(presence: nil, token: nil, attempt: nil).session
+            let stay = try await room.join(presence: nil, token: nil, attempt: nil).stay
             await wait(for: emoji) { $0.isConnected }
             await wait(for: bob) { $0.isConnected }
             try await room.publish(topic: "other", payload: .object(["name": .string("no")]))
@@ -71,7 +71,7 @@ import TrebuchetTesting
             await wait(for: emoji) { $0.hasEvent }
             await wait(for: bob) { $0.hasEvent }
             #expect(bob.wrappedValue.events.map(\.data.name) == ["yes"])
-            #expect(bob.wrappedValue.latestEvent?.peerId == session)
+            #expect(bob.wrappedValue.latestEvent?.peerId == stay)
             try await emoji.publish(Emoji(name: "mine"))
             await wait(for: bob) { $0.events.count == 2 }
             let peer = bob.wrappedValue.latestEvent?.peerId

@@ -55,6 +55,9 @@ test("writes that wait outlast the page and the server, and two tabs send each o
     await Promise.all([one, other].map((each) => each.until(`backend.auth.getSnapshot().phase === "signedIn"`)))
     await one.evaluate(`notes.create({ id: "a", text: "a" })`)
     await Promise.all([one, other].map((each) => each.until(shows(["a"]))))
+    // What keeps writes is a file of its own, which a page loads by itself: without it and without a connection nothing can be written.
+    const keeps = `performance.getEntriesByType("resource").some((each) => each.name.includes("trebuchet-offline.js") && each.responseEnd > 0)`
+    await Promise.all([one, other].map((each) => each.until(keeps)))
 
     await server.kill()
     await Promise.all([one, other].map((each) => each.until(`backend.client.status.getSnapshot().phase !== "live"`)))

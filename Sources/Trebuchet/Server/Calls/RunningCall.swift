@@ -97,3 +97,12 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         waiter = nil
     }
 }
+
+/// Which stream it is that is to begin.
+struct AskedStream: Sendable {
+    let actor: ActorName
+    /// `observeState`
+    let target: String
+    /// What a client calls it that took it up again and has no `callID` for it.
+    let resumed: [UInt8]?
+}

@@ -2,6 +2,18 @@ internal import Bytes
 internal import Networking
 internal import TrebuchetWire
 
+/// A connection over which a server calls actors of its client. On its reactor.
+protocol CallingConnection: AnyObject {
+    var link: any MessageLink { get }
+    /// Bytes of the largest message that its client takes.
+    var largestMessage: UInt32 { get }
+    /// Whether its client was sent away.
+    var isDraining: Bool { get }
+    func tooLarge(_ what: String, _ count: Int) -> TrebuchetError
+    /// Ends what came over it.
+    func linkDidClose()
+}
+
 /// What a connection has to do with the actors that live in its client: made when the client says who it is.
 ///
 /// `@unchecked Sendable`: touched on the connection's reactor alone, but for what is constant.
@@ -9,16 +21,16 @@ final class HostingConnection: @unchecked Sendable {
     let client: HostingClient
     let reactor: Reactor
     /// Nil once the connection is gone.
-    private var connection: ServerConnection?
+    private var connection: (any CallingConnection)?
     /// Calls that were sent and not answered.
     private var asked: Set<UInt64> = []
     private var lastAsked: UInt64 = 0
     private var isFull = false
 
-    init(_ connection: ServerConnection, _ client: HostingClient) {
+    init(_ connection: any CallingConnection, on reactor: Reactor, _ client: HostingClient) {
         self.connection = connection
         self.client = client
-        reactor = connection.shard.reactor
+        self.reactor = reactor
     }
 
     /// Sends a call, unless the connection has gone meanwhile: then it is found out as not sent.
@@ -103,38 +115,5 @@ final class HostingConnection: @unchecked Sendable {
         connection = nil
         asked = []
         client.reactor.run { self.client.lost(self) }
-    }
-}
-
-extension ServerConnection {
-    /// The client has said who it is: from now on it may hand over references to actors of its own.
-    func host(_ identity: String) throws(EnvelopeError) {
-        guard (HostingClients.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count) else {
-            throw EnvelopeError(
-                "hello: client must be \(HostingClients.shortestIdentity) to \(ScannedEnvelope.longestIdentifier) characters "
-                    + "that nobody can guess")
-        }
-        let clients = shard.parts.hosting
-        let key = clients.key(of: identity, principal: seat?.memory.id)
-        if let hosting {
-            guard hosting.client.key == key else {
-                throw EnvelopeError("hello: this connection has said before that it is another client's")
-            }
-            return
-        }
-        let hosting = HostingConnection(self, clients.client(key, parties, reactor: shard.reactor))
-        self.hosting = hosting
-        hosting.client.reactor.run { hosting.client.attach(hosting) }
-    }
-
-    /// Takes the answer to a call of the server's.
-    func takeAnswer(_ message: borrowing Message) throws(EnvelopeError) {
-        guard let hosting else { throw EnvelopeError("a client that was not called sends no response") }
-        try hosting.answer(message)
-    }
-
-    /// The client is closed, and will not come back.
-    func clientLeaves() {
-        hosting?.client.close("was closed")
     }
 }

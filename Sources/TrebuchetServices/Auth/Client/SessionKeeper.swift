@@ -18,8 +18,7 @@ actor SessionKeeper {
         weak var client: TrebuchetClient?
         /// Follow what its connections tell.
         var followers: [Task<Void, Never>] = []
-        /// What is to know whose writes and results are whose.
-        weak var collections: CollectionLinks?
+        weak var follower: (any AccountFollower)?
     }
 
     /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
@@ -85,10 +84,10 @@ actor SessionKeeper {
 
     /// Called once, before anything else.
     nonisolated func use(_ client: TrebuchetClient) {
-        let revocations = client.revocations.stream
+        let revocations = client.revocations.stream(after: 1)
         var followers = [
             Task { [weak self] in
-                for await count in revocations where count > 0 { try? await self?.renewOverClient() }
+                for await _ in revocations { try? await self?.renewOverClient() }
             }
         ]
         if case .others = connections {
@@ -106,11 +105,11 @@ actor SessionKeeper {
 
     private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
 
-    /// Has collections know when somebody else is signed in.
-    nonisolated func report(to collections: CollectionLinks) { held.withLock { $0.collections = collections } }
+    /// Has somebody know when somebody else is signed in.
+    nonisolated func report(to follower: any AccountFollower) { held.withLock { $0.follower = follower } }
 
     /// Whose writes and results are those of now.
-    nonisolated var account: CollectionAccount {
+    nonisolated var account: ClientAccount {
         let state = states.currentValue.state
         if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
         return if case .ours = connections { .nobody } else { .client }
@@ -208,9 +207,9 @@ actor SessionKeeper {
 
     /// Lets what waits be sent by who made it, as long as that is who is signed in.
     private func sendWrites() async {
-        let collections = held.withLock { $0.collections }
-        guard let client, let collections else { return }
-        await collections.waitUntilSent(client, within: .seconds(30))
+        let follower = held.withLock { $0.follower }
+        guard let client, let follower else { return }
+        await follower.waitUntilSent(client, within: .seconds(30))
     }
 
     private func service() throws -> AuthService {
@@ -356,8 +355,8 @@ actor SessionKeeper {
         let before = account
         states.update(status)
         guard account != before else { return }
-        let collections = held.withLock { $0.collections }
-        collections?.accountChanged(from: before)
+        let follower = held.withLock { $0.follower }
+        follower?.accountChanged(from: before)
     }
 
     /// - Parameter end: why, when that was not here.

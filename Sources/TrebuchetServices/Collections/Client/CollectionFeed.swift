@@ -10,7 +10,7 @@ protocol CollectionFeed: AnyObject, Sendable {
     /// Shows what there is now.
     func refresh()
     /// Shows that a write was refused for which nobody waits, if it was made as who is shown.
-    func report(_ error: any Error, of account: CollectionAccount)
+    func report(_ error: any Error, of account: ClientAccount)
     /// Shows what there is for who is signed in now.
     func accountChanged()
 }

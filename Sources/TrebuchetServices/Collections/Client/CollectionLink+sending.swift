@@ -23,7 +23,7 @@ extension CollectionLink {
         Task { await sendAllOfNobody() }
     }
 
-    private func beginSending(of account: CollectionAccount) -> Bool {
+    private func beginSending(of account: ClientAccount) -> Bool {
         withQueue(account) { queue in
             guard queue.damage == nil, !queue.isSending, queue.pending.isWaiting else { return false }
             queue.isSending = true
@@ -45,7 +45,7 @@ extension CollectionLink {
                     let actor = try anonymous.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
                     let mutations = batch.map { EncodedJSON($0.value) }
                     settle(
-                        try await actor.commit(mutations, from: secret, as: CollectionAccount.nobody.name ?? ""),
+                        try await actor.commit(mutations, from: secret, as: ClientAccount.nobody.name ?? ""),
                         of: .nobody)
                 }
                 return await anonymous.close()
@@ -62,7 +62,7 @@ extension CollectionLink {
         if account == .nobody { startSending() }
     }
 
-    private func sendAll(of account: CollectionAccount) async {
+    private func sendAll(of account: ClientAccount) async {
         var failures = 0
         while true {
             let isSignedIn = account == self.account
@@ -99,7 +99,7 @@ extension CollectionLink {
     }
 
     private func commit(
-        _ batch: [DocumentMutation], from secret: String, as account: CollectionAccount
+        _ batch: [DocumentMutation], from secret: String, as account: ClientAccount
     ) async throws -> [MutationOutcome] {
         let mutations = batch.map { EncodedJSON($0.value) }
         guard let name = account.name else { return try await actor().commit(mutations, from: secret) }
@@ -107,7 +107,7 @@ extension CollectionLink {
     }
 
     /// How long to wait before it is tried again; nil when that would be of no use.
-    static func delay(for error: any Error, _ failures: Int, as account: CollectionAccount) -> Duration? {
+    static func delay(for error: any Error, _ failures: Int, as account: ClientAccount) -> Duration? {
         switch error {
         case CollectionError.rateLimited(let wait): return .milliseconds(wait)
         case CollectionError.closed, CollectionError.storeFailed, CollectionError.otherAccount:

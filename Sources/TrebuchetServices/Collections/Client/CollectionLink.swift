@@ -11,7 +11,7 @@ internal import Trebuchet
 /// A collection as a client has it: the writes that wait, by whose they are, and the results that show it.
 final class CollectionLink: Sendable {
     struct Contents {
-        var queues: [CollectionAccount: WriteQueue] = [:]
+        var queues: [ClientAccount: WriteQueue] = [:]
         var feeds: [Int: any CollectionFeed] = [:]
         var lastFeed = 0
         /// Queries that are just being closed.
@@ -27,14 +27,14 @@ final class CollectionLink: Sendable {
     let results: KeptResults?
     /// Its version grows with each answer.
     let answers: StateRelay<Void>
-    private let file: @Sendable (CollectionAccount) -> PendingWritesFile?
+    private let file: @Sendable (ClientAccount) -> PendingWritesFile?
     /// Held while a file is written, so that an older content never replaces a newer one.
     private let saving = Mutex(())
     let contents = Mutex(Contents())
 
     init(
         _ name: String, _ client: TrebuchetClient, _ session: SessionKeeper, _ results: KeptResults?,
-        _ answers: StateRelay<Void>, file: @escaping @Sendable (CollectionAccount) -> PendingWritesFile?
+        _ answers: StateRelay<Void>, file: @escaping @Sendable (ClientAccount) -> PendingWritesFile?
     ) {
         self.name = name
         self.client = client
@@ -46,11 +46,11 @@ final class CollectionLink: Sendable {
     }
 
     /// Who writes and reads now.
-    var account: CollectionAccount { session.account }
+    var account: ClientAccount { session.account }
 
     /// Does something with the writes of an account, which are read from their file when that was not done yet.
     func withQueue<Result, Failure: Error>(
-        _ account: CollectionAccount, _ body: (inout WriteQueue) throws(Failure) -> sending Result
+        _ account: ClientAccount, _ body: (inout WriteQueue) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try contents.withLock { contents throws(Failure) in
             try body(&contents.queues[account, default: WriteQueue(file(account))])
@@ -60,11 +60,11 @@ final class CollectionLink: Sendable {
     // MARK: Results
 
     /// What was kept of a query.
-    func kept(_ query: CollectionQuery, for account: CollectionAccount) -> KeptResult? {
+    func kept(_ query: CollectionQuery, for account: ClientAccount) -> KeptResult? {
         results?.result(of: query, in: name, for: account)
     }
 
-    func keep(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: CollectionAccount) {
+    func keep(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: ClientAccount) {
         results?.keep(result, from: date, of: query, in: name, for: account) { account == self.account }
     }
 
@@ -94,11 +94,11 @@ final class CollectionLink: Sendable {
     func refreshFeeds() { for feed in feeds { feed.refresh() } }
 
     /// What is shown of an account's writes, and why it takes none.
-    func shown(of account: CollectionAccount) -> (pending: PendingWrites, damage: CollectionError?) {
+    func shown(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
         withQueue(account) { ($0.pending, $0.damage) }
     }
 
-    func waits(for account: CollectionAccount) -> Bool {
+    func waits(for account: ClientAccount) -> Bool {
         withQueue(account) { $0.damage == nil && $0.pending.isWaiting }
     }
 
@@ -137,13 +137,13 @@ final class CollectionLink: Sendable {
         return receipt
     }
 
-    private func takeBack(_ number: Int, of account: CollectionAccount) {
+    private func takeBack(_ number: Int, of account: ClientAccount) {
         guard withQueue(account, { $0.takeBack(number) }) else { return }
         try? save(account)
         refreshFeeds()
     }
 
-    private func save(_ account: CollectionAccount) throws(CollectionError) {
+    private func save(_ account: ClientAccount) throws(CollectionError) {
         guard let file = file(account) else { return }
         try saving.withLock { _ throws(CollectionError) in
             try file.replace(withQueue(account) { $0.pending })
@@ -151,7 +151,7 @@ final class CollectionLink: Sendable {
     }
 
     /// Takes in what the server has answered.
-    func settle(_ outcomes: [MutationOutcome], of account: CollectionAccount) {
+    func settle(_ outcomes: [MutationOutcome], of account: ClientAccount) {
         let settled = withQueue(account) { queue in
             outcomes.map { outcome in
                 let write = outcome.error == nil ? nil : queue.pending.write(of: outcome)
@@ -192,10 +192,22 @@ final class CollectionLink: Sendable {
     }
 
     /// What waits of the account of before waits on, and nobody for it; what nobody wrote is sent all the same.
-    func accountChanged(from before: CollectionAccount) {
+    func accountChanged(from before: ClientAccount) {
         let receipts = before == .nobody ? [] : withQueue(before) { $0.takeReceipts() }
         for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
         for feed in feeds { feed.accountChanged() }
         startSending()
+    }
+}
+
+extension DocumentCollection {
+    nonisolated func open(_ query: CollectionQuery) async throws -> QueryTicket {
+        try await open(EncodedJSON(query.value))
+    }
+
+    nonisolated func close(_ query: CollectionQuery) async throws { try await close(EncodedJSON(query.value)) }
+
+    nonisolated func get(_ query: CollectionQuery) async throws -> QueryPage {
+        try await get(EncodedJSON(query.value))
     }
 }

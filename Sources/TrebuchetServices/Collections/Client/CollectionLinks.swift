@@ -10,7 +10,7 @@ internal import Trebuchet
 #endif
 
 /// A client's links to the collections that it uses: one for each, as long as the backend lives.
-final class CollectionLinks: Sendable {
+final class CollectionLinks: AccountFollower {
     private struct Contents {
         var links: [String: CollectionLink] = [:]
         var folder: OfflineFolder?
@@ -61,7 +61,7 @@ final class CollectionLinks: Sendable {
 
     /// Somebody else is signed in, or nobody: nothing of the account of before is shown or sent any more, and what it has read
     /// is not kept.
-    func accountChanged(from before: CollectionAccount) {
+    func accountChanged(from before: ClientAccount) {
         let results = contents.withLock { $0.results }
         results?.remove(of: before)
         for link in links { link.accountChanged(from: before) }

@@ -15,7 +15,7 @@ internal import Trebuchet
 final class KeptResults: Sendable {
     private struct Contents {
         /// The newest result of each query that is to be written.
-        var waiting: [KeptResult.Key: (account: CollectionAccount, result: QueryResult, date: Date)] = [:]
+        var waiting: [KeptResult.Key: (account: ClientAccount, result: QueryResult, date: Date)] = [:]
         var isWriting = false
         var isClosed = false
     }
@@ -52,7 +52,7 @@ final class KeptResults: Sendable {
     // MARK: Reading
 
     /// What was there when the server was last heard of; nil when nothing is kept of that.
-    func result(of query: CollectionQuery, in collection: String, for account: CollectionAccount) -> KeptResult? {
+    func result(of query: CollectionQuery, in collection: String, for account: ClientAccount) -> KeptResult? {
         let key = key(query, collection, account)
         let file = file(key)
         do {
@@ -80,7 +80,7 @@ final class KeptResults: Sendable {
     /// - Parameter isCurrent: whether the account is still signed in.
     func keep(
         _ result: QueryResult, from date: Date, of query: CollectionQuery, in collection: String,
-        for account: CollectionAccount, if isCurrent: () -> Bool
+        for account: ClientAccount, if isCurrent: () -> Bool
     ) {
         let key = key(query, collection, account)
         let isFirst = contents.withLock { contents in
@@ -129,7 +129,7 @@ final class KeptResults: Sendable {
     }
 
     /// Removes what an account has read.
-    func remove(of account: CollectionAccount) {
+    func remove(of account: ClientAccount) {
         contents.withLock { contents in contents.waiting = contents.waiting.filter { $0.value.account != account } }
         let place = place.appendingPathComponent(Self.name(of: account))
         files.withLock { _ in
@@ -144,7 +144,7 @@ final class KeptResults: Sendable {
     }
 
     /// Removes what all other accounts have read: one was signed in before that another process has signed out.
-    func removeOthers(than account: CollectionAccount) {
+    func removeOthers(than account: ClientAccount) {
         let own = Self.name(of: account)
         files.withLock { _ in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
@@ -206,7 +206,7 @@ final class KeptResults: Sendable {
 
     // MARK: Names
 
-    private static func name(of account: CollectionAccount) -> String {
+    private static func name(of account: ClientAccount) -> String {
         switch account {
         case .user: account.folder ?? "user"
         case .nobody: "nobody"
@@ -214,7 +214,7 @@ final class KeptResults: Sendable {
         }
     }
 
-    private func key(_ query: CollectionQuery, _ collection: String, _ account: CollectionAccount) -> KeptResult.Key {
+    private func key(_ query: CollectionQuery, _ collection: String, _ account: ClientAccount) -> KeptResult.Key {
         KeptResult.Key(server: server, account: Self.name(of: account), collection: collection, query: query)
     }
 

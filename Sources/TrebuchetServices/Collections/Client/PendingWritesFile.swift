@@ -13,7 +13,7 @@ struct PendingWritesFile: Sendable {
     let url: URL
     let folder: OfflineFolder
 
-    init(_ collection: String, of account: CollectionAccount, in folder: OfflineFolder) {
+    init(_ collection: String, of account: ClientAccount, in folder: OfflineFolder) {
         let place = account.folder.map { folder.url.appendingPathComponent($0) } ?? folder.url
         url = place.appendingPathComponent("\(collection).json")
         self.folder = folder

@@ -131,15 +131,3 @@ extension CollectionQuery {
         try check()
     }
 }
-
-extension DocumentCollection {
-    nonisolated func open(_ query: CollectionQuery) async throws -> QueryTicket {
-        try await open(EncodedJSON(query.value))
-    }
-
-    nonisolated func close(_ query: CollectionQuery) async throws { try await close(EncodedJSON(query.value)) }
-
-    nonisolated func get(_ query: CollectionQuery) async throws -> QueryPage {
-        try await get(EncodedJSON(query.value))
-    }
-}

@@ -30,7 +30,7 @@ extension CollectionHost {
 
     private func liveSummaries(after: String?, limit: Int) async throws -> [CollectionSummary] {
         var summaries: [CollectionSummary] = []
-        for (name, collection) in live.sorted(by: { $0.key.precedesInBytes($1.key) }) {
+        for (name, collection) in live.sorted(by: { $0.name.precedesInBytes($1.name) }) {
             guard after?.precedesInBytes(name) ?? true, summaries.count < limit else { continue }
             let documents = await collection.whenLocal { try? $0.contents() } ?? nil
             guard let documents, !documents.isEmpty else { continue }

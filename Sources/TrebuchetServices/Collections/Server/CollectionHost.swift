@@ -1,22 +1,16 @@
+internal import Platform
 internal import Synchronization
 public import Trebuchet
 
 /// Hosts the collections of a server, each under `collections/<name>`, loaded when somebody first uses it.
-public final class CollectionHost: Sendable {
+public final class CollectionHost: QueryHost, Sendable {
     /// The name of the service, and the beginning of its collections' names.
     public static let name = "collections"
-    static let viewPrefix = "collection-views/"
-
-    private struct Loaded {
-        weak var collection: DocumentCollection?
-    }
 
     private struct Contents {
         var rules: any CollectionRules
         /// How often others were put in force.
         var rulesNumber = 0
-        /// Those in memory, and those that are being loaded, which are nobody yet.
-        var collections: [String: Loaded] = [:]
         /// Those that nobody uses, which others may take the place of.
         var resting = LeastRecent<String>()
         var queries: QueryShares
@@ -27,8 +21,10 @@ public final class CollectionHost: Sendable {
     let clock: CollectionClock
     let store: any StateStore
     weak let server: TrebuchetServer?
-    private let rates: WriteRates
+    private let principalRates: SharedBuckets<ByteText>
+    private let hostRates: SharedBuckets<CallerHost>
     let log: CollectionLog
+    private let collections: ServiceParts<DocumentCollection>
     private let visitors = Visitors<CollectionVisitor>()
     private let contents: Mutex<Contents>
 
@@ -40,8 +36,10 @@ public final class CollectionHost: Sendable {
         self.store = store
         self.limits = limits
         self.clock = clock
-        rates = WriteRates(limits)
+        principalRates = SharedBuckets(limits.writesPerPrincipal)
+        hostRates = SharedBuckets(limits.writesPerHost)
         log = CollectionLog(server)
+        collections = ServiceParts(of: Self.name, at: server, limit: limits.collections)
         contents = Mutex(Contents(rules: rules, queries: QueryShares(limits)))
     }
 
@@ -90,16 +88,16 @@ public final class CollectionHost: Sendable {
             return contents.rules
         }
         _ = before
-        eachCollection { $0.rulesChanged() }
+        collections.each { $0.rulesChanged() }
         rightsChanged(of: visitors.all)
     }
 
     /// Collections that are in use now, by their names.
-    var live: [String: DocumentCollection] { contents.withLock { $0.collections.compactMapValues(\.collection) } }
+    var live: [(name: String, part: DocumentCollection)] { collections.all }
 
     /// Somebody else is signed in over a connection, or with other roles.
     private func principalChanged(of visitor: CollectionVisitor) {
-        eachCollection { $0.rightsChanged(of: visitor) }
+        collections.each { $0.rightsChanged(of: visitor) }
         rightsChanged(of: [visitor])
     }
 
@@ -107,7 +105,7 @@ public final class CollectionHost: Sendable {
     private func rightsChanged(of visitors: [CollectionVisitor]) {
         var observers: [ObjectIdentifier: (view: CollectionView, connections: [CallerConnection])] = [:]
         for visitor in visitors {
-            for view in visitor.observed {
+            for view in visitor.followed {
                 observers[ObjectIdentifier(view), default: (view, [])].connections.append(visitor.connection)
             }
         }
@@ -116,23 +114,15 @@ public final class CollectionHost: Sendable {
         }
     }
 
-    /// Each in its own time.
-    private func eachCollection(_ body: @escaping @Sendable (isolated DocumentCollection) -> Void) {
-        for loaded in contents.withLock({ Array($0.collections.values) }) {
-            guard let collection = loaded.collection else { continue }
-            Task { await collection.whenLocal(body) }
-        }
-    }
-
     /// Collections that are in use now.
-    public var collectionCount: Int { contents.withLock { $0.collections.count } }
+    public var collectionCount: Int { collections.count }
     /// Different queries that are open now.
     public var queryCount: Int { contents.withLock { $0.queries.count } }
 
     private func makeCollection(
         _ actorName: String, in system: TrebuchetActorSystem
     ) async throws(CollectionError) -> DocumentCollection {
-        let name = actorName.dropFirst(bytes: Self.name.utf8.count + 1)
+        let name = collections.name(ofActor: actorName)
         guard CollectionLimits.isName(name) else { throw .invalidName }
         try await makeRoom(for: name)
         let stored = StoredCollection(name, in: store)
@@ -140,20 +130,12 @@ public final class CollectionHost: Sendable {
             guard let server else { throw .closed }
             let table = try await stored.load(rules.limits(of: name, limits), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
-            contents.withLock { contents in
-                contents.collections[name]?.collection = collection
-                // Until it is called others may have its place.
-                contents.resting.use(name)
-            }
-            let time = limits.idleTime
-            Task { [weak collection] in
-                try? await Task.sleep(for: time)
-                await collection?.whenLocal { $0.closeIfUncalled() }
-            }
+            collections.add(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
+            // Until it is called others may have its place.
+            didRest(name)
             return collection
         } catch {
-            let removed = contents.withLock { $0.collections.removeValue(forKey: name) }
-            _ = removed
+            collections.giveBack(name)
             if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
             throw error
         }
@@ -161,26 +143,22 @@ public final class CollectionHost: Sendable {
 
     /// Lets those go that were not used for the longest time, as far as that is needed.
     private func makeRoom(for name: String) async throws(CollectionError) {
-        while true {
-            let (hasRoom, candidate) = contents.withLock { contents -> (Bool, (DocumentCollection, String)?) in
-                guard contents.collections.count >= limits.collections else {
-                    contents.collections[name] = Loaded()
-                    return (true, nil)
-                }
-                while let longest = contents.resting.first {
-                    contents.resting.remove(longest)
-                    if let collection = contents.collections[longest]?.collection {
-                        return (false, (collection, longest))
-                    }
-                }
-                return (false, nil)
-            }
-            if hasRoom { return }
-            guard let candidate else {
+        while !collections.reserve(name) {
+            guard let (collection, longest) = takeLongestResting() else {
                 log.refusal("a collection: the server has \(limits.collections) in use (collections)")
                 throw .tooManyCollections(limit: limits.collections)
             }
-            await letGo(candidate.0, candidate.1)
+            await letGo(collection, longest)
+        }
+    }
+
+    private func takeLongestResting() -> (DocumentCollection, String)? {
+        contents.withLock { contents in
+            while let longest = contents.resting.first {
+                contents.resting.remove(longest)
+                if let collection = collections[longest] { return (collection, longest) }
+            }
+            return nil
         }
     }
 
@@ -189,15 +167,7 @@ public final class CollectionHost: Sendable {
 
     /// Lets a collection go that nobody uses, unless somebody comes meanwhile.
     func letGo(_ collection: DocumentCollection, _ name: String) async {
-        await server?.letGo(collection, named: "\(Self.name)/\(name)", if: { $0.isUnused }) { collection, goes in
-            collection.didDecide(goes)
-            guard goes else { return }
-            let removed = self.contents.withLock { contents in
-                contents.resting.remove(name)
-                return contents.collections.removeValue(forKey: name)
-            }
-            _ = removed
-        }
+        await collections.letGo(collection, name) { self.contents.withLock { $0.resting.remove(name) } }
     }
 
     // MARK: Queries
@@ -238,10 +208,29 @@ public final class CollectionHost: Sendable {
 
     func visitor(_ connection: CallerConnection) -> CollectionVisitor {
         visitors.visitor(connection) {
-            CollectionVisitor(connection, rates, limits: limits)
+            CollectionVisitor(connection, places: limits.queriesPerConnection)
         } principalChanged: { [weak self] in
             self?.principalChanged(of: $0)
         }
+    }
+
+    /// Nil when so many writes may be made; else the time to wait for that, in milliseconds. The connection first: who is over its
+    /// own rate takes nothing from others.
+    ///
+    /// - Parameter limit: that of the collection, if it has one of its own.
+    func takeWrites(
+        _ count: Int, of visitor: CollectionVisitor, to collection: String, _ limit: RateLimit?
+    ) -> Int? {
+        let now = MonotonicClock.now
+        return limit.flatMap { visitor.take(count, of: .writesTo(collection), $0) }
+            ?? visitor.take(count, of: .writes, limits.writes)
+            ?? visitor.connection.principal.flatMap { principalRates.take(ByteText($0.id), count, at: now) }
+            ?? visitor.host.flatMap { hostRates.take($0, count, at: now) }
+    }
+
+    /// Takes one of the calls that open, close and get queries.
+    func takeRead(of visitor: CollectionVisitor) throws(CollectionError) {
+        if let wait = visitor.take(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 
     /// For tests.

@@ -97,5 +97,4 @@ extension DocumentCollection {
         for waiter in rest { waiter.continuation.resume(returning: .success(())) }
         closeIfUnused()
     }
-
 }

@@ -5,7 +5,7 @@ internal import Trebuchet
 /// Commands are done one after the other, as they come. What they change is written to the store together with what else came
 /// meanwhile, shown to readers, and only then answered.
 @Trebuchet
-distributed actor DocumentCollection {
+distributed actor DocumentCollection: ServicePart {
     typealias Waiter = CheckedContinuation<Result<Void, CollectionError>, Never>
 
     struct Waiting {
@@ -91,7 +91,9 @@ distributed actor DocumentCollection {
         table.limits = host.rules.limits(of: name, host.limits)
         let read: [ReadMutation]
         do throws(CollectionError) {
-            read = try ReadMutation.read(mutations, of: visitor, in: name, table.limits, at: revision)
+            read = try ReadMutation.read(mutations, table.limits, at: revision) { writes in
+                self.host.takeWrites(writes, of: visitor, to: self.name, table.limits.writesToCollection)
+            }
         } catch {
             host.log.refusal(error, of: "writes", in: name, by: visitor.connection)
             throw error
@@ -231,7 +233,7 @@ distributed actor DocumentCollection {
         if opened.isNew {
             await begin(opened.query)
         } else if !opened.query.isReady {
-            await withCheckedContinuation { opened.query.waiting.append($0) }
+            await opened.query.waitUntilFound()
         }
         guard opened.query.isReady else { throw .closed }
         return opened.query.ticket(revision: shownRevision)
@@ -249,8 +251,7 @@ distributed actor DocumentCollection {
             }
         }
         await host.expose(view, as: query.name)
-        query.isReady = true
-        query.endWaiting()
+        query.end(.ready)
     }
 
     /// The documents that a query finds now: as many as it asks for, or as one answer has room for.
@@ -286,7 +287,7 @@ distributed actor DocumentCollection {
     /// Ends what `open` began, for the calling connection.
     distributed func close(_ query: EncodedJSON) throws(CollectionError) {
         let visitor = try host.visitor()
-        try visitor.takeRead()
+        try host.takeRead(of: visitor)
         let query = try CollectionQuery(sent: query).canonical
         let open = queries.queries(of: visitor).first { $0.key.query == query }
         if let open { release(open, visitor) }
@@ -297,7 +298,7 @@ distributed actor DocumentCollection {
     private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
         query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
-        try visitor.takeRead()
+        try host.takeRead(of: visitor)
         let query = try CollectionQuery(sent: query).canonical
         let (name, principal) = (name, visitor.connection.principal)
         let (reader, rules) = host.reading(principal, in: name)

@@ -12,14 +12,15 @@ enum ReadMutation {
 
     /// Those for which the connection has a write left; what is too much or too large is not looked into.
     ///
-    /// - Parameter revision: what one that is refused is answered with.
+    /// - Parameters:
+    ///   - revision: what one that is refused is answered with.
+    ///   - take: takes writes; else it says how many milliseconds to wait for them.
     static func read(
-        _ mutations: [EncodedJSON], of visitor: CollectionVisitor, in name: String, _ limits: CollectionLimits,
-        at revision: Int
+        _ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int, take: (_ writes: Int) -> Int?
     ) throws(CollectionError) -> [ReadMutation] {
         var read: [ReadMutation] = []
         for encoded in mutations {
-            if let wait = visitor.takeWrites(1, to: name, limits.writesToCollection) {
+            if let wait = take(1) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }
@@ -45,9 +46,7 @@ enum ReadMutation {
                 continue
             }
             // Each command is a write.
-            if mutation.writes.count > 1,
-                let wait = visitor.takeWrites(mutation.writes.count - 1, to: name, limits.writesToCollection)
-            {
+            if mutation.writes.count > 1, let wait = take(mutation.writes.count - 1) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break
             }

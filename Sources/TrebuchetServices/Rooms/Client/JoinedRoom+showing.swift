@@ -132,14 +132,14 @@ extension JoinedRoom {
                 var last = shown[number] ?? Shown()
                 // Before the status: who is connected knows who is there.
                 if let roster = news.roster, last.rosterCount != news.rosterCount {
-                    feed.show(roster, without: news.sessions)
+                    feed.show(roster, without: news.stays)
                     last.rosterCount = news.rosterCount
                 }
                 if last.status != news.status {
                     feed.show(news.status)
                     last.status = news.status
                 }
-                for arrival in news.arrived { show(arrival, in: feed, without: news.sessions) }
+                for arrival in news.arrived { show(arrival, in: feed, without: news.stays) }
                 shown[number] = last
             }
         }
@@ -154,10 +154,10 @@ extension JoinedRoom {
         }
     }
 
-    private func show(_ arrival: Arrival, in feed: any RoomFeed, without sessions: Set<String>) {
+    private func show(_ arrival: Arrival, in feed: any RoomFeed, without stays: Set<String>) {
         switch arrival {
         case .event(let event)
-        where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !sessions.contains(event.peer):
+        where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !stays.contains(event.peer):
             feed.receive(event)
         case .event: break
         case .missed(let count): feed.missed(count)

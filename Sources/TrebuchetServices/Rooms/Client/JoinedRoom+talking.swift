@@ -67,7 +67,7 @@ extension JoinedRoom {
                 presence: shown.map { EncodedJSON($0) }, token: token, attempt: attempt)
             change { contents in
                 contents.joins += 1
-                contents.sessions.insert(ticket.session)
+                contents.stays.insert(ticket.stay)
                 // From now on others know of it, and what they publish is for it too.
                 if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)

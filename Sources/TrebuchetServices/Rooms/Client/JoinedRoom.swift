@@ -3,7 +3,7 @@ internal import SharedState
 internal import Synchronization
 internal import Trebuchet
 
-/// A room as a client has it: one session, and all the values that show it.
+/// A room as a client has it: one stay, and all the values that show it.
 ///
 /// Two tasks: one talks to the server, one step after the other as its `RoomPlan` says; the other shows what is new. What
 /// others do is put into `contents`, and both are woken.
@@ -23,8 +23,8 @@ final class JoinedRoom: Sendable {
         var lastFeed = 0
         var saves: [Save] = []
         var outbox: [Publication] = []
-        /// The sessions that this client has had here: their events and what they show are its own.
-        var sessions: Set<String> = []
+        /// The stays that this client has had here: their events and what they show are its own.
+        var stays: Set<String> = []
         var roster: Roster?
         /// Counts the rosters that were heard of.
         var rosterCount = 0

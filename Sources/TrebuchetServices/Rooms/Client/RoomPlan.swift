@@ -32,10 +32,10 @@ struct RoomPlan {
     private(set) var isClosed = false
     /// Whether the client leaves for good, whoever shows the room.
     private(set) var isLeft = false
-    /// Whether the present connection has its session.
+    /// Whether the present connection has its stay.
     private(set) var isJoined = false
     private(set) var ticket: RoomTicket?
-    /// Shown with each join, so that one whose answer was lost makes no second session.
+    /// Shown with each join, so that one whose answer was lost makes no second stay.
     private(set) var attempt: String?
     /// What is wrong, until it works again.
     private(set) var error: (any Error)?
@@ -143,7 +143,7 @@ struct RoomPlan {
         let problem = error as? RoomError
         switch (step, problem) {
         case (.leave, _) where problem != nil:
-            // The session is not there any more, which is what was wanted.
+            // The stay is not there any more, which is what was wanted.
             left()
             return nil
         case (_, .unknownToken?):

@@ -20,9 +20,9 @@ struct PresenceBatch {
         self.interval = interval
     }
 
-    /// Throws when there is no room for what a session, or one that is still to come, wants to show.
-    func check(_ presence: JSONValue?, of session: String?) throws(RoomError) {
-        let before = session.flatMap { sizes[$0] } ?? 0
+    /// Throws when there is no room for what a stay, or one that is still to come, wants to show.
+    func check(_ presence: JSONValue?, of stay: String?) throws(RoomError) {
+        let before = stay.flatMap { sizes[$0] } ?? 0
         let after = Self.size(presence)
         guard after <= before || bytes - before + after <= limit else { throw .roomTooLarge(limit: limit) }
     }
@@ -31,17 +31,17 @@ struct PresenceBatch {
         presence.map { $0.byteCount + RoomLimits.memberOverhead } ?? 0
     }
 
-    /// What a session shows when all has been told.
-    func wanted(_ session: String, in roster: Roster) -> JSONValue? {
-        if let change = changes[session] { return change.presence }
-        return roster[session]
+    /// What a stay shows when all has been told.
+    func wanted(_ stay: String, in roster: Roster) -> JSONValue? {
+        if let change = changes[stay] { return change.presence }
+        return roster[stay]
     }
 
-    mutating func show(_ presence: JSONValue?, of session: String, principal: String?) {
+    mutating func show(_ presence: JSONValue?, of stay: String, principal: String?) {
         let size = Self.size(presence)
-        bytes += size - (sizes[session] ?? 0)
-        sizes[session] = size > 0 ? size : nil
-        changes[session] = Change(presence: presence, principal: principal)
+        bytes += size - (sizes[stay] ?? 0)
+        sizes[stay] = size > 0 ? size : nil
+        changes[stay] = Change(presence: presence, principal: principal)
     }
 
     /// How long to wait until the others are told; nil when somebody waits for that already.
@@ -53,7 +53,7 @@ struct PresenceBatch {
         return next - now
     }
 
-    /// Whether there is anything to tell; if not, all has been told. A session that shows again what it showed before changes
+    /// Whether there is anything to tell; if not, all has been told. A stay that shows again what it showed before changes
     /// nothing.
     mutating func isToTell(_ roster: Roster, at now: UInt64) -> Bool {
         changes = changes.filter { !roster.shows($1.presence, of: $0, $1.principal) }
@@ -63,8 +63,8 @@ struct PresenceBatch {
 
     mutating func bring(into roster: inout Roster, at now: UInt64) {
         (isAwaited, lastTime) = (false, now)
-        for (session, change) in changes where !roster.shows(change.presence, of: session, change.principal) {
-            roster.set(change.presence, of: session, principal: change.principal)
+        for (stay, change) in changes where !roster.shows(change.presence, of: stay, change.principal) {
+            roster.set(change.presence, of: stay, principal: change.principal)
         }
         changes = [:]
     }

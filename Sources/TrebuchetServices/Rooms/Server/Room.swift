@@ -3,9 +3,9 @@ internal import Trebuchet
 
 /// `rooms/<type>-<id>`: who is there, what they show each other, and what they tell each other.
 ///
-/// A session belongs to the connection that joined; the server makes its id, and no argument ever names one. A connection
-/// that goes leaves its session behind for the grace: who then joins with the session's token has it again, and the others
-/// notice nothing. Only connections with a session observe the room.
+/// A stay belongs to the connection that joined; the server makes its id, and no argument ever names one. A connection
+/// that goes leaves its stay behind for the grace: who then joins with the stay's token has it again, and the others
+/// notice nothing. Only connections with a stay observe the room.
 @Trebuchet
 distributed actor Room {
     /// What the members show each other.
@@ -13,12 +13,13 @@ distributed actor Room {
     /// What they tell each other.
     @StreamedEvents var events: RoomEvent
 
+    /// `chat-lobby`.
     private let name: String
     private let host: RoomHost
-    /// Those with a session.
+    /// Those with a stay.
     private var observers: Set<CallerConnection> = []
     private var membership: RoomMembership<RoomGuest>
-    /// By session: whose share of all rooms it uses.
+    /// By stay: whose share of all rooms it uses.
     private var holders: [String: Holder] = [:]
     private var history: EventHistory
     private var showing: PresenceBatch
@@ -44,13 +45,13 @@ distributed actor Room {
 
     // MARK: Members
 
-    /// Gives the calling connection its session in the room.
+    /// Gives the calling connection its stay in the room.
     ///
     /// - Parameters:
     ///   - presence: what the others see of it; nil for nothing.
-    ///   - token: of the session that it had over another connection, which loses it at once.
+    ///   - token: of the stay that it had over another connection, which loses it at once.
     ///   - attempt: a secret of the caller's making, at least 16 bytes, the same each time it tries: a join whose answer was
-    ///     lost made a session of which it has no token. Nil for none.
+    ///     lost made a stay of which it has no token. Nil for none.
     distributed func join(
         presence: EncodedJSON?, token: String?, attempt: String?
     ) throws(RoomError) -> RoomTicket {
@@ -58,23 +59,23 @@ distributed actor Room {
         let guest = try host.guest()
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
-        try guest.take(.join)
+        try host.take(.joins, of: guest)
         // First: what changes from then on is heard of.
-        guest.follows(name)
-        defer { if (try? membership.session(of: guest)) == nil { guest.follows(noMore: name) } }
+        guest.follows(self)
+        defer { if (try? membership.stay(of: guest)) == nil { guest.follows(noMore: self) } }
         let principal = guest.connection.principal
-        let (rules, shortName) = (host.rules, host.shortName(name))
-        guard rules.mayJoin(principal, shortName) else { throw .forbidden }
+        let rules = host.rules
+        guard rules.mayJoin(principal, name) else { throw .forbidden }
         if let time = host.timeKeptOut(guest, of: name) { throw .kicked(retryAfterMilliseconds: time) }
-        membership.limit = rules.memberLimit(of: shortName, host.limits.membersPerRoom)
+        membership.limit = rules.memberLimit(of: name, host.limits.membersPerRoom)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        let isHere = (try? membership.session(of: guest)) != nil
-        if !isHere { try guest.enter() }
+        let isHere = (try? membership.stay(of: guest)) != nil
+        if !isHere, !guest.enter() { throw .tooManyRooms(limit: guest.placeLimit) }
         let holder = Holder(principal: principal?.id, host: guest.host)
         let joined: RoomMembership<RoomGuest>.Joined
         do {
-            // Before the session: who finds no room for what it shows is not there.
-            let known = token.flatMap { try? membership.session(provedBy: $0) } ?? (try? membership.session(of: guest))
+            // Before the stay: who finds no room for what it shows is not there.
+            let known = token.flatMap { try? membership.stay(provedBy: $0) } ?? (try? membership.stay(of: guest))
             try showing.check(shown, of: known)
             if known == nil { try host.checkShare(of: holder) }
             joined = try membership.join(
@@ -85,51 +86,51 @@ distributed actor Room {
             if !isHere { guest.leave() }
             throw error
         }
-        let session = joined.identity.session
-        // The session counts, and not the connection: it is there without one too.
-        holds(session, holder)
+        let stay = joined.identity.stay
+        // The stay counts, and not the connection: it is there without one too.
+        holds(stay, holder)
         if let replaced = joined.replaced { leave(replaced) }
         observers.insert(guest.connection)
         if !isHere {
-            closeHandlers[session]?.cancel()
-            closeHandlers[session] = guest.connection.onClose { [weak self, weak guest] in
+            closeHandlers[stay]?.cancel()
+            closeHandlers[stay] = guest.connection.onClose { [weak self, weak guest] in
                 Task {
                     guard let guest else { return }
                     await self?.whenLocal { $0.lost(guest) }
                 }
             }
         }
-        show(shown, of: session)
+        show(shown, of: stay)
         host.didChange(name, members: membership.count)
-        return RoomTicket(session: session, token: joined.identity.token, events: history.position)
+        return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
     }
 
-    /// Ends a session at once: the caller's, or the one of the token.
+    /// Ends a stay at once: the caller's, or the one of the token.
     distributed func leave(token: String?) throws(RoomError) {
         let guest = try host.guest()
         defer { closeIfEmpty() }
         if let token {
-            end(try membership.session(provedBy: token))
+            end(try membership.stay(provedBy: token))
         } else {
-            end(try membership.session(of: guest))
+            end(try membership.stay(of: guest))
         }
     }
 
     /// Replaces what the others see of the caller; nil for nothing.
     distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
-        let session = try self.session(for: .presence)
+        let stay = try self.stay(at: .presenceUpdates)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        try showing.check(shown, of: session)
-        show(shown, of: session)
+        try showing.check(shown, of: stay)
+        show(shown, of: stay)
     }
 
     /// Changes parts of what the others see of the caller: a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
-        let session = try self.session(for: .presence)
-        let presence = (showing.wanted(session, in: roster) ?? .object([:])).merging(try value(patch))
+        let stay = try self.stay(at: .presenceUpdates)
+        let presence = (showing.wanted(stay, in: roster) ?? .object([:])).merging(try value(patch))
         try check(presence.byteCount)
-        try showing.check(presence, of: session)
-        show(presence, of: session)
+        try showing.check(presence, of: stay)
+        show(presence, of: stay)
     }
 
     // MARK: Topics
@@ -137,7 +138,7 @@ distributed actor Room {
     /// Hands an event to the other members; returns its number.
     @discardableResult
     distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
-        let session = try self.session(for: .publish)
+        let stay = try self.stay(at: .publishes)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.longestName else { throw .invalidName }
         let bytes = payload.byteCount
         guard bytes <= host.limits.payloadBytes else {
@@ -145,8 +146,8 @@ distributed actor Room {
         }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
         let principal = try host.guest().connection.principal
-        guard host.rules.mayPublish(principal, topic, in: host.shortName(name)) else { throw .forbidden }
-        let event = history.append(topic: topic, peer: session, payload: payload)
+        guard host.rules.mayPublish(principal, topic, in: name) else { throw .forbidden }
+        let event = history.append(topic: topic, peer: stay, payload: payload)
         $events.send(event)
         return event.number
     }
@@ -158,7 +159,7 @@ distributed actor Room {
     ///   - after: the number of the last event that is known; nil for none.
     distributed func history(topic: String?, after: Int?, limit: Int?) throws(RoomError) -> [RoomEvent] {
         // It answers with a lot: as often as one may publish.
-        _ = try self.session(for: .publish)
+        _ = try self.stay(at: .publishes)
         let found = history.events.filter {
             $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
         }
@@ -167,32 +168,32 @@ distributed actor Room {
 
     // MARK: Administration
 
-    /// Who is there, by the bytes of their sessions.
+    /// Who is there, by the bytes of their stays.
     func members() -> [RoomMemberSummary] {
         membership.all.map { member in
             RoomMemberSummary(
-                session: member.session, principal: member.principal,
+                stay: member.stay, principal: member.principal,
                 host: member.guest?.connection.remoteAddress?.host,
-                isConnected: member.guest != nil, presence: showing.wanted(member.session, in: roster))
-        }.sorted { $0.session.precedesInBytes($1.session) }
+                isConnected: member.guest != nil, presence: showing.wanted(member.stay, in: roster))
+        }.sorted { $0.stay.precedesInBytes($1.stay) }
     }
 
-    /// Ends a session, and keeps its client out for a time; false when there is no such session.
-    func kick(_ session: String, for time: Duration) -> Bool {
-        guard let member = membership.all.first(where: { $0.session.isSameBytes(as: session) }) else { return false }
+    /// Ends a stay, and keeps its client out for a time; false when there is no such stay.
+    func kick(_ stay: String, for time: Duration) -> Bool {
+        guard let member = membership.all.first(where: { $0.stay.isSameBytes(as: stay) }) else { return false }
         host.keepOut(member.principal, member.guest?.connection, of: name, for: time)
-        end(member.session)
+        end(member.stay)
         closeIfEmpty()
         return true
     }
 
     // MARK: Inside
 
-    private func session(for action: RoomGuest.Action) throws(RoomError) -> String {
+    private func stay(at rate: RoomRate) throws(RoomError) -> String {
         let guest = try host.guest()
         defer { closeIfEmpty() }
-        try guest.take(action)
-        return try membership.session(of: guest)
+        try host.take(rate, of: guest)
+        return try membership.stay(of: guest)
     }
 
     /// Its size first: larger ones are not looked into.
@@ -212,8 +213,8 @@ distributed actor Room {
     }
 
     /// At once, or together with what others change within the interval.
-    private func show(_ presence: JSONValue?, of session: String) {
-        showing.show(presence, of: session, principal: membership.principal(of: session))
+    private func show(_ presence: JSONValue?, of stay: String) {
+        showing.show(presence, of: stay, principal: membership.principal(of: stay))
         guard let wait = showing.timeToWait(at: MonotonicClock.now) else { return }
         guard wait > 0 else { return showAll() }
         Task { [weak self] in
@@ -230,45 +231,46 @@ distributed actor Room {
         showing.bring(into: &roster, at: now)
     }
 
-    /// Whose share of all rooms a session uses; nil when it has ended.
-    private func holds(_ session: String, _ holder: Holder?) {
-        host.count(from: holders[session], to: holder)
-        holders[session] = holder
+    /// Whose share of all rooms a stay uses; nil when it has ended.
+    private func holds(_ stay: String, _ holder: Holder?) {
+        host.count(from: holders[stay], to: holder)
+        holders[stay] = holder
     }
 
-    private func end(_ session: String) {
-        holds(session, nil)
-        if let guest = membership.end(session) { leave(guest) }
-        closeHandlers.removeValue(forKey: session)?.cancel()
-        show(nil, of: session)
+    private func end(_ stay: String) {
+        holds(stay, nil)
+        if let guest = membership.end(stay) { leave(guest) }
+        closeHandlers.removeValue(forKey: stay)?.cancel()
+        show(nil, of: stay)
         host.didChange(name, members: membership.count)
     }
 
     /// Who may not join any more, as a role was taken from him or somebody else is signed in, is out.
     func rightsChanged(of guest: RoomGuest) {
-        guard let session = try? membership.session(of: guest),
-            !host.rules.mayJoin(guest.connection.principal, host.shortName(name))
+        guard let stay = try? membership.stay(of: guest),
+            !host.rules.mayJoin(guest.connection.principal, name)
         else { return }
-        end(session)
+        end(stay)
         closeIfEmpty()
     }
 
     private func leave(_ guest: RoomGuest) {
         guest.leave()
-        guest.follows(noMore: name)
+        guest.follows(noMore: self)
         guard observers.remove(guest.connection) != nil else { return }
         guest.connection.endStreams(
-            ofActor: name, TrebuchetError(.unauthorized, "the connection is not in the room any more"))
+            ofActor: "\(RoomHost.name)/\(name)",
+            TrebuchetError(.unauthorized, "the connection is not in the room any more"))
     }
 
     private func lost(_ guest: RoomGuest) {
-        guard let session = membership.lost(guest, at: MonotonicClock.now) else { return }
+        guard let stay = membership.lost(guest, at: MonotonicClock.now) else { return }
         leave(guest)
-        closeHandlers[session] = nil
+        closeHandlers[stay] = nil
         watchForEnds()
     }
 
-    /// Ends sessions when their grace is over. One timer, for the first of them.
+    /// Ends stays when their grace is over. One timer, for the first of them.
     private func watchForEnds() {
         guard timer == nil, let end = membership.nextEnd else { return }
         let now = MonotonicClock.now
@@ -282,9 +284,9 @@ distributed actor Room {
 
     private func endOverdue() {
         timer = nil
-        for session in membership.endOverdue(at: MonotonicClock.now) {
-            holds(session, nil)
-            show(nil, of: session)
+        for stay in membership.endOverdue(at: MonotonicClock.now) {
+            holds(stay, nil)
+            show(nil, of: stay)
         }
         host.didChange(name, members: membership.count)
         watchForEnds()
@@ -293,22 +295,22 @@ distributed actor Room {
 
     /// A room without members goes; its observers' streams end with it.
     func closeIfEmpty() {
-        guard isEmpty, !isLeaving else { return }
+        guard isUnused, !isLeaving else { return }
         isLeaving = true
         Task { await host.letGo(self, name) }
     }
 
-    var isEmpty: Bool { membership.isEmpty }
+    var isUnused: Bool { membership.isEmpty }
 
     /// Whether it has gone, or stays for somebody who has come.
     func didDecide(_ goes: Bool) { (isLeaving, isClosed) = (false, goes) }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
-        RoomMembership.Identity(session: Secret.make(), token: Secret.make())
+        RoomMembership.Identity(stay: Secret.make(), token: Secret.make())
     }
 }
 
-extension Room {
+extension Room: ServicePart {
     static var _looksAtObservers: Bool { true }
 
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {

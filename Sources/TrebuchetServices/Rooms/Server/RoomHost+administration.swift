@@ -4,18 +4,18 @@ internal import Trebuchet
 extension RoomHost {
     /// Nil when there is no such room.
     func members(of room: String) async -> [RoomMemberSummary]? {
-        await self.room("\(Self.name)/\(room)")?.whenLocal { $0.members() }
+        await self.room(room)?.whenLocal { $0.members() }
     }
 
-    /// Sends somebody out; false when there is no such room or session.
-    func kick(_ session: String, from room: String, for time: Duration) async -> Bool {
-        await self.room("\(Self.name)/\(room)")?.whenLocal { $0.kick(session, for: time) } ?? false
+    /// Sends somebody out; false when there is no such room or stay.
+    func kick(_ stay: String, from room: String, for time: Duration) async -> Bool {
+        await self.room(room)?.whenLocal { $0.kick(stay, for: time) } ?? false
     }
 }
 
 /// A member of a room, as it is listed.
 package struct RoomMemberSummary: Codable, Sendable, Equatable {
-    package let session: String
+    package let stay: String
     /// Nil for somebody who is not signed in.
     package let principal: String?
     /// Nil while it is away, and for a client of the server's own process.
@@ -24,4 +24,6 @@ package struct RoomMemberSummary: Codable, Sendable, Equatable {
     package let isConnected: Bool
     /// Nil when it shows nothing.
     package let presence: JSONValue?
+
+    private enum CodingKeys: String, CodingKey { case stay = "session", principal, host, isConnected, presence }
 }

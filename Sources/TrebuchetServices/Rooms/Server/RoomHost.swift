@@ -8,16 +8,11 @@ public final class RoomHost: Sendable {
     /// The name of the service, and the beginning of its rooms' names.
     public static let name = "rooms"
 
-    private struct Entry {
-        weak var room: Room?
-        var members = 0
-    }
-
     private struct Contents {
         var rules: any RoomRules
-        /// By the names of their actors.
-        var rooms: [ByteText: Entry] = [:]
-        /// Of those that somebody is in, by their bytes: a page of a list is looked up, and not sorted.
+        /// Of rooms that somebody is in, how many.
+        var members: [ByteText: Int] = [:]
+        /// The names of those, by their bytes: a page of a list is looked up, and not sorted.
         var listed = RoomNames()
         var keptOut = KeptOut()
         /// Of rooms that somebody is in.
@@ -26,13 +21,13 @@ public final class RoomHost: Sendable {
 
     /// Those that it was exposed with; rules may give a room fewer or more members.
     public let limits: RoomLimits
-    private weak let server: TrebuchetServer?
+    private let rooms: ServiceParts<Room>
     private let guests = Visitors<RoomGuest>()
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
-        self.server = server
         self.limits = limits
+        rooms = ServiceParts(of: Self.name, at: server, limit: limits.rooms)
         contents = Mutex(
             Contents(
                 rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
@@ -69,12 +64,9 @@ public final class RoomHost: Sendable {
     }
 
     /// Rooms that there are now.
-    public var roomCount: Int { contents.withLock { $0.rooms.count } }
+    public var roomCount: Int { rooms.count }
 
-    /// `chat-lobby` of `rooms/chat-lobby`.
-    func shortName(_ name: String) -> String { name.dropFirst(bytes: Self.name.utf8.count + 1) }
-
-    func room(_ name: String) -> Room? { contents.withLock { $0.rooms[ByteText(name)]?.room } }
+    func room(_ name: String) -> Room? { rooms[name] }
 
     /// Keeps somebody from joining a room: the principal, or where nobody is signed in the connection.
     func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
@@ -95,10 +87,11 @@ public final class RoomHost: Sendable {
     func didChange(_ name: String, members: Int) {
         contents.withLock { contents in
             let name = ByteText(name)
-            guard let before = contents.rooms[name]?.members else { return }
-            contents.rooms[name]?.members = members
-            if before == 0, members > 0 { contents.listed.insert(name) }
-            if before > 0, members == 0 { contents.listed.remove(name) }
+            let before = contents.members.updateValue(members, forKey: name)
+            if before == nil, members > 0 { contents.listed.insert(name) }
+            guard members == 0 else { return }
+            contents.members[name] = nil
+            if before != nil { contents.listed.remove(name) }
         }
     }
 
@@ -118,10 +111,8 @@ public final class RoomHost: Sendable {
 
     private func page(prefix: String, after: String?, limit: Int) -> [RoomSummary] {
         contents.withLock { contents in
-            let all = "\(Self.name)/"
-            let names = contents.listed.page(prefix: all + prefix, after: after.map { all + $0 }, limit: limit)
-            return names.map {
-                RoomSummary(name: shortName($0.text), members: contents.rooms[$0]?.members ?? 0)
+            contents.listed.page(prefix: prefix, after: after, limit: limit).map {
+                RoomSummary(name: $0.text, members: contents.members[$0] ?? 0)
             }
         }
     }
@@ -131,7 +122,7 @@ public final class RoomHost: Sendable {
         if let full = contents.withLock({ $0.shares.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
     }
 
-    /// A session of a room begins, goes to another connection, or ends.
+    /// A stay of a room begins, goes to another connection, or ends.
     func count(from before: Holder?, to after: Holder?) {
         guard before != after else { return }
         contents.withLock { contents in
@@ -140,52 +131,42 @@ public final class RoomHost: Sendable {
         }
     }
 
-    private func makeRoom(_ name: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
-        guard name.utf8.count <= RoomLimits.longestName else { throw .invalidName }
-        let isAllowed = contents.withLock { contents in
-            guard contents.rooms.count < limits.rooms else { return false }
-            contents.rooms[ByteText(name)] = Entry()
-            return true
-        }
-        guard isAllowed else { throw .serverFull(limit: limits.rooms) }
+    private func makeRoom(_ actorName: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
+        guard actorName.utf8.count <= RoomLimits.longestName else { throw .invalidName }
+        let name = rooms.name(ofActor: actorName)
+        guard rooms.reserve(name) else { throw .serverFull(limit: limits.rooms) }
         let room = Room(name: name, host: self, actorSystem: system)
-        contents.withLock { $0.rooms[ByteText(name)]?.room = room }
-        let time = limits.unjoinedTime
-        Task { [weak room] in
-            try? await Task.sleep(for: time)
-            await room?.whenLocal { $0.closeIfEmpty() }
-        }
+        rooms.add(room, as: name, after: limits.unjoinedTime) { $0.closeIfEmpty() }
         return room
     }
 
     /// Lets a room go that nobody is in, unless somebody comes meanwhile.
-    func letGo(_ room: Room, _ name: String) async {
-        await server?.letGo(room, named: name, if: { $0.isEmpty }) { room, goes in
-            room.didDecide(goes)
-            guard goes else { return }
-            let closed = self.contents.withLock { contents in
-                contents.listed.remove(ByteText(name))
-                return contents.rooms.removeValue(forKey: ByteText(name))
-            }
-            withExtendedLifetime(closed) {}
-        }
-    }
+    func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }
 
     /// Who makes the call that runs now.
     func guest() throws(RoomError) -> RoomGuest {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         return guests.visitor(connection) {
-            RoomGuest(connection, limits: limits)
-        } principalChanged: { [weak self] in
-            self?.principalChanged(of: $0)
+            RoomGuest(connection, places: limits.roomsPerConnection)
+        } principalChanged: { guest in
+            for room in guest.followed { Task { await room.whenLocal { $0.rightsChanged(of: guest) } } }
         }
     }
 
-    /// Somebody else is signed in over a connection, or with other roles.
-    private func principalChanged(of guest: RoomGuest) {
-        for name in guest.followed {
-            guard let room = room(name) else { continue }
-            Task { await room.whenLocal { $0.rightsChanged(of: guest) } }
-        }
+    /// Takes one of the calls that somebody may make.
+    func take(_ rate: RoomRate, of guest: RoomGuest) throws(RoomError) {
+        let limit =
+            switch rate {
+            case .joins: limits.joins
+            case .presenceUpdates: limits.presenceUpdates
+            case .publishes: limits.publishes
+            }
+        if let wait = guest.take(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 }
+
+/// A connection as rooms see it: how many it is in, and how fast it may go on.
+typealias RoomGuest = Visitor<Room, RoomRate>
+
+/// What a connection may do so often.
+enum RoomRate { case joins, presenceUpdates, publishes }

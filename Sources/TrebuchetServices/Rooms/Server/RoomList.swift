@@ -39,7 +39,7 @@ distributed actor RoomList {
     ///   - limit: at most, and at most 1,000; nil for as many.
     distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
         let guest = try host.guest()
-        try guest.take(.join)
+        try host.take(.joins, of: guest)
         let (rules, principal) = (host.rules, guest.connection.principal)
         guard rules.mayList(principal, prefix) else { throw .forbidden }
         let limit = min(max(0, limit ?? .max), Self.longestPage)

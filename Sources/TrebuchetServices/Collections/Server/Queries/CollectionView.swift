@@ -5,17 +5,20 @@ internal import Trebuchet
 /// It lives on the reactor of its collection: what that changes in the result leaves before the answer of the write that did it.
 @Trebuchet
 distributed actor CollectionView {
+    /// Their names begin with it.
+    static let prefix = "collection-views/"
+
     @StreamedState var result: QueryResult = QueryResult()
 
     /// Who may read it; nil for everybody.
     private let reader: CollectionReader?
     private let name: String
     private let collection: String
-    private let host: CollectionHost
+    private let host: any QueryHost
 
     init(
         _ result: QueryResult, named name: String, of reader: CollectionReader?, in collection: String,
-        _ host: CollectionHost, actorSystem: TrebuchetActorSystem
+        _ host: any QueryHost, actorSystem: TrebuchetActorSystem
     ) {
         self.name = name
         self.reader = reader
@@ -47,7 +50,7 @@ extension CollectionView {
     /// Its name is for those who may open the query, and is not enough for others, nor for those who may not any more.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
         // First: what changes from then on is heard of. An observer need not have opened the query over the same connection.
-        if let connection { host.visitor(connection).observes(self) }
+        if let connection { host.visitor(connection).follows(self) }
         return isForReader(connection) ? nil : Self.otherRights
     }
 

@@ -1,5 +1,30 @@
 internal import Trebuchet
 
+/// What queries ask of the host of their collection.
+protocol QueryHost: AnyObject, Sendable {
+    var limits: CollectionLimits { get }
+    func visitor(_ connection: CallerConnection) -> CollectionVisitor
+    /// Who somebody is as a reader, nil where all are alike, under which rules.
+    func reading(
+        _ principal: Principal?, in collection: String
+    ) -> (reader: CollectionReader?, rules: any CollectionRules)
+    func takeQuery(_ holder: Holder, isNew: Bool, of use: QueryShares.Use) throws(CollectionError)
+    func releaseQuery(_ holder: Holder, _ use: QueryShares.Use)
+    func didCloseQuery(_ name: String)
+}
+
+/// A connection as collections see it: how many queries it has open, which results it observes, and how fast it reads and writes.
+typealias CollectionVisitor = Visitor<CollectionView, CollectionRate>
+
+/// What a connection may do so often.
+enum CollectionRate: Hashable {
+    /// Calls that open, close and get queries.
+    case reads
+    case writes
+    /// Of a collection with a rate of its own.
+    case writesTo(String)
+}
+
 /// The queries of a collection that somebody reads, each evaluated once for all its readers.
 ///
 /// It belongs to its collection, and is used in that one's isolation alone.
@@ -22,7 +47,7 @@ final class OpenQueries {
         var next = 0
     }
 
-    private let host: CollectionHost
+    private let host: any QueryHost
     private(set) var lists: MatchLists
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
@@ -42,7 +67,7 @@ final class OpenQueries {
     /// Queries that the first of them touch.
     private var unpublished: [OpenQuery] = []
 
-    init(host: CollectionHost, documents: some Collection<Document>) {
+    init(host: any QueryHost, documents: some Collection<Document>) {
         self.host = host
         lists = MatchLists(documents)
     }
@@ -79,13 +104,13 @@ final class OpenQueries {
     }
 
     private func add(_ visitor: CollectionVisitor, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
-        try visitor.openQuery()
+        guard visitor.enter() else { throw .tooManyQueries(limit: visitor.placeLimit) }
         let holder = visitor.holder
         do throws(CollectionError) {
             let use = QueryShares.Use(holder: stakes.missing(holder), isFirst: isNew && open.isEmpty)
             try host.takeQuery(query.stakes.missing(holder), isNew: isNew, of: use)
         } catch {
-            visitor.closeQuery()
+            visitor.leave()
             throw error
         }
         query.stakes.add(holder)
@@ -117,7 +142,7 @@ final class OpenQueries {
     /// The number with which it has lost its last reader; nil when it has others.
     func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
-        visitor.closeQuery()
+        visitor.leave()
         byReader[visitor.connection]?.queries.removeAll { $0 === query }
         if byReader[visitor.connection]?.queries.isEmpty == true {
             byReader.removeValue(forKey: visitor.connection)?.closeHandler?.cancel()
@@ -138,8 +163,7 @@ final class OpenQueries {
         byNumber[number] = nil
         byList[query.list.number]?.removeAll { $0 === query }
         if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
-        query.isRemoved = true
-        query.endWaiting()
+        query.end(.removed)
         if let left = lists.leave(query.list) { lists.removeIfUnused(query.list.number, since: left) }
         if let last = query.lastHolder { release(last, of: query) }
         host.didCloseQuery(query.name)

@@ -1,3 +1,4 @@
+internal import Relays
 internal import Trebuchet
 
 /// A query that somebody reads, or did a moment ago.
@@ -11,6 +12,15 @@ final class OpenQuery {
         let reader: CollectionReader?
     }
 
+    enum Stage {
+        /// Documents are looked at, or its view is not there yet.
+        case finding
+        /// Clients can observe it.
+        case ready
+        /// Nobody can any more.
+        case removed
+    }
+
     enum Unpublished {
         case change(ResultChange)
         /// More steps than there are documents.
@@ -21,7 +31,7 @@ final class OpenQuery {
     /// What the answers of writes call it.
     let number: Int
     let list: MatchList
-    let name = CollectionHost.viewPrefix + Secret.make()
+    let name = CollectionView.prefix + Secret.make()
     var window: QueryWindow
     /// There once all documents were looked at.
     var view: CollectionView?
@@ -37,11 +47,7 @@ final class OpenQuery {
     var stakes = QueryShares.Stakes()
     /// The last reader, in whose share it stays while nobody reads it.
     var lastHolder: Holder?
-    var isRemoved = false
-    /// Whether clients can observe it.
-    var isReady = false
-    /// Those who wait for that.
-    var waiting: [CheckedContinuation<Void, Never>] = []
+    private let stage = Monitor(Stage.finding)
 
     init(_ key: Key, number: Int, list: MatchList, window: QueryWindow) {
         self.key = key
@@ -49,6 +55,9 @@ final class OpenQuery {
         self.list = list
         self.window = window
     }
+
+    var isReady: Bool { stage.withLock { $0 == .ready } }
+    var isRemoved: Bool { stage.withLock { $0 == .removed } }
 
     func ticket(revision: Int) -> QueryTicket {
         QueryTicket(view: name, number: number, shown: shown, revision: revision)
@@ -78,10 +87,10 @@ final class OpenQuery {
         }
     }
 
-    /// It can be observed now, or never will be.
-    func endWaiting() {
-        let ended = waiting
-        waiting = []
-        for waiter in ended { waiter.resume() }
+    /// Returns when it can be observed, or never will be.
+    func waitUntilFound(isolation: isolated (any Actor)? = #isolation) async {
+        await stage.wait(isolation: isolation) { stage -> Void? in stage == .finding ? nil : () }
     }
+
+    func end(_ new: Stage) { stage.change { if $0 != .removed { $0 = new } }.woken.resume() }
 }

@@ -4,7 +4,7 @@ public import Trebuchet
 public struct RoomLimits: Sendable {
     static let longestName = 256
 
-    /// How long a session lives on without its connection, for its client to come back to. Default 10 s.
+    /// How long a stay lives on without its connection, for its client to come back to. Default 10 s.
     public var grace = Duration.seconds(10)
     /// How long a room may be there without anybody ever joining it. Default 2 s.
     public var unjoinedTime = Duration.seconds(2)
@@ -16,7 +16,7 @@ public struct RoomLimits: Sendable {
     public var roomsPerPrincipal = 3_125
     /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 3,125.
     public var roomsPerHost = 3_125
-    /// Sessions of one room at once, those within their grace too. Default 1,000.
+    /// Stays of one room at once, those within their grace too. Default 1,000.
     public var membersPerRoom = 1_000
     /// Of these, those of one principal. Default 100.
     public var membersPerPrincipal = 100

@@ -2,7 +2,7 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// Actors of the client that its server calls.
-extension ClientCore {
+extension ClientCore: HostingCore {
     /// Asks the server what it takes, and says who the client is if it has handed over references.
     func greet(over link: any ClientLink) {
         let identity = handed.identity
@@ -14,6 +14,14 @@ extension ClientCore {
     func introduce(over link: any ClientLink) {
         if handed.identity != nil { greet(over: link) }
     }
+
+    var callsFromServer: Int { options.callsFromServer }
+
+    func answer(over number: Int, _ message: () -> [UInt8]) {
+        connection.link(number: number)?.send(message())
+    }
+
+    func hostedCallEnded(over number: Int) { connection.callEnded(number: number) }
 
     /// Bytes that an answer of an actor of this client may have.
     var answerSize: Int { min(line.terms.clientAnswerSize, line.terms.messageSize, options.serverMessageSize) }

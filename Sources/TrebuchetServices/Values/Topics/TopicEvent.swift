@@ -8,7 +8,7 @@
 public struct TopicEvent<Payload: Codable & Sendable & Equatable>: Identifiable, Sendable, Equatable {
     /// Made by who received it: the same event has another id at another client.
     public let id: UUID
-    /// The session of who published it.
+    /// The stay of who published it.
     public let peerId: String
     /// What was published.
     public let data: Payload

@@ -21,12 +21,10 @@ extension TrebuchetActor {
     public func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? { nil }
 }
 
-extension TrebuchetActor {
-    /// The dispatch table, built once.
-    static var dispatch: DispatchTable<Self> { ActorTypes.of(Self.self).table }
-
-    /// What callers know of the method of this name; nil when the dispatch table has none.
-    static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {
-        dispatch.methods.first { $0.name == name }.map { ($0.isIdempotent, $0.generics) }
-    }
+/// Where a `@Trebuchet` actor runs.
+public enum TrebuchetExecutor: Sendable {
+    /// On one reactor: calls run in place, without a hop. Methods must not block.
+    case reactor
+    /// On Swift's global pool: for actors that compute for long.
+    case concurrent
 }

@@ -114,12 +114,3 @@ public distributed actor AuthService {
         return connection
     }
 }
-
-/// The server's answer when it was asked for a magic code: the same for every address.
-public struct SendMagicCodeResponse: Codable, Sendable, Hashable {
-    /// How long the code is good for, in seconds.
-    public var validSeconds: Int
-
-    /// - Parameter validSeconds: how long the code is good for, in seconds.
-    public init(validSeconds: Int) { self.validSeconds = validSeconds }
-}

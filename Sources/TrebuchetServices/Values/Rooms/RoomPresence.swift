@@ -57,7 +57,7 @@ extension RoomPresence: Equatable {
 
 /// Another member of a room, and what it shows.
 public struct Peer<Presence: Codable & Sendable & Equatable>: Identifiable, Sendable, Equatable {
-    /// Its session: another one when it has left and joined again.
+    /// Its stay: another one when it has left and joined again.
     public let id: String
     /// What it shows, as of the last update that has come.
     public var data: Presence

@@ -14,7 +14,7 @@ final class ElementFeed<Element: Codable & Identifiable & Equatable & Sendable>:
 where Element.ID: Codable & Sendable {
     private struct Contents {
         /// Who has read the result, and whose writes are shown over it.
-        var account: CollectionAccount
+        var account: ClientAccount
         var result: QueryResult?
         /// It is from a file, and the server has said nothing yet.
         var isKept = false
@@ -89,7 +89,7 @@ where Element.ID: Codable & Sendable {
         subscriber.update { [weak self] in self?.render(&$0) }
     }
 
-    func report(_ error: any Error, of account: CollectionAccount) {
+    func report(_ error: any Error, of account: ClientAccount) {
         guard contents.withLock({ $0.account == account }) else { return }
         subscriber.update { $0.writeError = error }
     }
@@ -235,7 +235,7 @@ where Element.ID: Codable & Sendable {
     }
 
     /// Until the view goes, or `stop()`.
-    private func read(_ name: String, as account: CollectionAccount) async {
+    private func read(_ name: String, as account: ClientAccount) async {
         if let view = try? link.client.resolve(CollectionView.self, id: name) {
             for await result in await view.observeResult() {
                 guard !Task.isCancelled else { return }
@@ -253,7 +253,7 @@ where Element.ID: Codable & Sendable {
         wakes.update(())
     }
 
-    private func receive(_ result: QueryResult, as account: CollectionAccount) {
+    private func receive(_ result: QueryResult, as account: ClientAccount) {
         let now = Date()
         let (pending, _) = link.shown(of: account)
         let isShown = contents.withLock { contents in

@@ -1,7 +1,7 @@
 internal import Trebuchet
 
 /// Whose writes wait at a client, and who has read what is kept there.
-enum CollectionAccount: Hashable, Sendable {
+enum ClientAccount: Hashable, Sendable {
     /// Somebody who is signed in, by the user's id.
     case user(String)
     /// Nobody is signed in.
@@ -25,4 +25,12 @@ enum CollectionAccount: Hashable, Sendable {
         let digest = Digest.sha256(Array(id.utf8)).prefix(12)
         return "user-" + digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
+}
+
+/// What keeps writes and results of whoever is signed in, and is to know who that is.
+protocol AccountFollower: AnyObject, Sendable {
+    /// Somebody else is signed in, or nobody.
+    func accountChanged(from before: ClientAccount)
+    /// Returns when nothing of who is signed in waits to be sent, or after `limit`.
+    func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async
 }

@@ -7,7 +7,7 @@ struct RoomEvent: Codable, Sendable, Equatable {
     /// Counted from 1, over all topics of the room.
     let number: Int
     let topic: String
-    /// The session that published it.
+    /// The stay that published it.
     let peer: String
     let payload: EncodedJSON
 }

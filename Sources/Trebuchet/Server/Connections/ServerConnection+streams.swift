@@ -20,15 +20,6 @@ struct StreamRequest: Sendable {
     }
 }
 
-/// Which stream it is that is to begin.
-struct AskedStream: Sendable {
-    let actor: ActorName
-    /// `observeState`
-    let target: String
-    /// What a client calls it that took it up again and has no `callID` for it.
-    let resumed: [UInt8]?
-}
-
 extension ServerConnection {
     // MARK: Beginning
 

@@ -1,0 +1,132 @@
+import Bytes
+import COpenSSL
+import Glibc
+import TestCertificates
+import Testing
+import Transports
+
+@testable import Networking
+
+@Suite("What a TLS context holds connections to")
+struct TLSContextTests {
+    @Test("TLS 1.2 at least, no compression, no renegotiation, memory released when idle", arguments: [true, false])
+    func options(isServer: Bool) throws {
+        let context = try isServer ? TLSPair.server() : TLSPair.client()
+        #expect(context.isServer == isServer)
+        let options = SSL_CTX_get_options(context.pointer)
+        #expect(options & (1 << 17) != 0)  // SSL_OP_NO_COMPRESSION
+        #expect(options & (1 << 30) != 0)  // SSL_OP_NO_RENEGOTIATION
+        #expect(SSL_CTX_ctrl(context.pointer, 130, 0, nil) == 0x0303)  // SSL_CTRL_GET_MIN_PROTO_VERSION
+        // Partial writes, moving buffers, buffers released when idle.
+        #expect(SSL_CTX_ctrl(context.pointer, 33, 0, nil) & 0x13 == 0x13)
+        // SSL_CTRL_GET_SESS_CACHE_MODE: none at a server; at a client its own, and none inside.
+        #expect(SSL_CTX_ctrl(context.pointer, 45, 0, nil) == (isServer ? 0 : 0x201))
+    }
+
+    @Test("a client's context is the same one for the same settings")
+    func shared() throws {
+        // Others may have asked for so many between that it was thrown away.
+        let isSame = try (0..<5).contains { _ in try TLSPair.client() === TLSPair.client() }
+        #expect(isSame)
+        #expect(try TLSPair.client() !== TLSPair.client { $0.serverName = "other" })
+    }
+
+    @Test("64 hosts' sessions are kept, and a new one of a host that is known takes the old one's place")
+    func sessions() throws {
+        let context = try TLSPair.client { $0.serverName = nil }
+        // One that nobody else has.
+        let fresh = try TLSPair.client {
+            $0.trust = .insecure
+            $0.privateKeyFile = "no certificate, so it is not read"
+        }
+        #expect(context !== fresh)
+        func hasSession(_ host: String) throws -> Bool {
+            let ssl = try fresh.makeConnection(to: host)
+            defer { SSL_free(ssl) }
+            return SSL_get_session(ssl) != nil
+        }
+        func session() throws -> OpaquePointer {
+            let session = try #require(SSL_SESSION_new())
+            SSL_SESSION_set_protocol_version(session, 0x0304)
+            return session
+        }
+        for number in 0..<65 { fresh.keep(try session(), for: "host\(number).example") }
+        for number in [0, 63] { #expect(try hasSession("host\(number).example")) }
+        #expect(try !hasSession("host64.example"))
+        fresh.keep(try session(), for: "host1.example")
+        #expect(try hasSession("host1.example"))
+        fresh.keep(try session(), for: nil)
+        #expect(try !hasSession("other.example"))
+    }
+
+    @Test("a session that is replaced by another is not freed while a connection takes it up")
+    func replacedMeanwhile() async throws {
+        let context = try TLSPair.client {
+            $0.trust = .insecure
+            $0.privateKeyFile = "no certificate either"
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    for _ in 0..<50_000 {
+                        guard let session = SSL_SESSION_new() else { continue }
+                        SSL_SESSION_set_protocol_version(session, 0x0304)
+                        context.keep(session, for: "busy.example")
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<50_000 {
+                        if let ssl = try? context.makeConnection(to: "busy.example") { SSL_free(ssl) }
+                    }
+                }
+            }
+        }
+        let ssl = try context.makeConnection(to: "busy.example")
+        defer { SSL_free(ssl) }
+        #expect(SSL_get_session(ssl) != nil)
+    }
+
+    /// The protocol that a server chooses of these, in the form of RFC 7301 §3.1; nil when it refuses.
+    private static func chosen(of offers: [UInt8]) throws -> String? {
+        let context = SSL_CTX_new(TLS_client_method())
+        defer { SSL_CTX_free(context) }
+        #expect(SSL_CTX_set_alpn_protos(context, offers, UInt32(offers.count)) == 0)
+        return try chosen(by: try #require(SSL_new(context)))
+    }
+
+    /// The same for a connection, which is freed.
+    private static func chosen(by ssl: OpaquePointer) throws -> String? {
+        let pair = try TLSPair()
+        defer { pair.close() }
+        defer { SSL_free(ssl) }
+        SSL_set_fd(ssl, pair.there.descriptor)
+        for _ in 0..<5 {
+            _ = SSL_connect(ssl)
+            _ = pair.receive(pair.server)
+        }
+        guard SSL_is_init_finished(ssl) == 1 else { return nil }
+        var text: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &text, &count)
+        return String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+    }
+
+    @Test("a client says that it speaks HTTP/1.1")
+    func offered() throws {
+        let ssl = try TLSPair.client { $0.trust = .insecure }.makeConnection(to: "offered.example")
+        // It keeps what it gets with the session that it was made for, which this one has not.
+        #expect(try Self.chosen(by: ssl) == "http/1.1")
+    }
+
+    @Test(
+        "a server speaks HTTP/1.1, wherever it stands among the offers, and refuses clients that do not",
+        arguments: [
+            (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), (["h2", "http/1.1", "x"], "http/1.1"),
+            (["http/1.0", "http/1.1"], "http/1.1"), (["h2"], nil), (["http/1.0"], nil), (["http/1.1x"], nil),
+            (["http/1."], nil), (["xhttp/1.1"], nil), ([], ""),
+        ] as [([String], String?)])
+    func protocols(offers: [String], chosen: String?) throws {
+        let bytes = offers.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        #expect(try Self.chosen(of: bytes) == chosen)
+    }
+}

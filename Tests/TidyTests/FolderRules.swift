@@ -1,0 +1,142 @@
+/// Which folder of a module may use which other: what a folder declares is for those above it.
+enum FolderRules {
+    /// A use that goes up, and has to until somebody mends it.
+    struct Exception: Hashable {
+        let path: String
+        let name: String
+        let why: String
+    }
+
+    struct Use: Equatable {
+        let path: String
+        let line: Int
+        let name: String
+        let from: String
+        let to: String
+    }
+
+    /// The folder of a file inside its module; "." for the module's root.
+    static func folder(of file: SourceText) -> String {
+        let parts = file.path.split(separator: "/").dropFirst(2).dropLast()
+        return parts.isEmpty ? "." : parts.joined(separator: "/")
+    }
+
+    /// Types and functions of a file's top level with names like types. Private ones are nobody else's.
+    static func declarations(of file: SourceText) -> Set<String> { declared(in: file, nested: false) }
+
+    /// Types that stand inside of others, and parameters that stand for types: their names mean them where they are known.
+    static func nestedDeclarations(of file: SourceText) -> Set<String> { declared(in: file, nested: true) }
+
+    private static let keywords: Set<Substring> = [
+        "struct", "class", "enum", "protocol", "actor", "typealias", "associatedtype",
+    ]
+
+    private static func declared(in file: SourceText, nested: Bool) -> Set<String> {
+        var names: Set<String> = []
+        for line in file.code where line.first.map({ $0.isWhitespace == nested }) ?? false {
+            let words = line.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+            guard let keyword = words.firstIndex(where: keywords.contains), keyword + 1 < words.count,
+                !words[..<keyword].contains("import")
+            else { continue }
+            let isOwn = words[..<keyword].contains { $0 == "private" || $0 == "fileprivate" }
+            if nested || !isOwn { names.insert(String(words[keyword + 1])) }
+        }
+        return names.filter { $0.first!.isUppercase }
+    }
+
+    /// What files of a module use of its other folders, by names of types that one folder alone declares.
+    static func uses(in files: [SourceText]) -> [Use] {
+        var homes: [String: Set<String>] = [:]
+        var nested: [String: Set<String>] = [:]
+        for file in files {
+            let folder = folder(of: file)
+            for name in declarations(of: file) { homes[name, default: []].insert(folder) }
+            nested[folder, default: []].formUnion(nestedDeclarations(of: file))
+        }
+        let home = homes.compactMapValues { $0.count == 1 ? $0.first : nil }
+        return files.flatMap { file -> [Use] in
+            let own = folder(of: file)
+            var wanted = file.identifiers.filter { home[$0] != nil && home[$0] != own }
+            wanted.subtract(nested[own] ?? [])
+            guard !wanted.isEmpty else { return [] }
+            var found: [Use] = []
+            for (number, line) in zip(1..., file.code) {
+                for name in names(in: line) where wanted.remove(name) != nil {
+                    found.append(Use(path: file.path, line: number, name: name, from: own, to: home[name]!))
+                }
+            }
+            return found
+        }
+    }
+
+    /// The identifiers of a line that may name a type of the top level: no members, which follow a dot.
+    private static func names(in line: String) -> [String] {
+        var names: [String] = []
+        var word: [UInt8] = []
+        var before = UInt8(ascii: " ")
+        func end() {
+            if let first = word.first, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
+                before != UInt8(ascii: ".")
+            {
+                names.append(String(decoding: word, as: UTF8.self))
+            }
+        }
+        for byte in line.utf8 {
+            if byte == UInt8(ascii: "_") || byte >= 0x80 || isAlphanumeric(byte) {
+                word.append(byte)
+            } else {
+                end()
+                word = []
+                before = byte
+            }
+        }
+        end()
+        return names
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    /// Uses that go up or aside, folders without a floor, floors without a folder, and exceptions that are none any more.
+    ///
+    /// - Parameter floors: for each module its floors, the lowest first; folders of one floor may not use each other.
+    static func findings(
+        in files: [SourceText], floors: [String: [[String]]], exceptions: Set<Exception>
+    ) -> [Finding] {
+        let modules = Dictionary(grouping: files.filter { $0.path.hasPrefix("Sources/") }) { $0.module ?? "" }
+        var unused = exceptions
+        var findings: [Finding] = []
+        for (module, files) in modules.sorted(by: { $0.key < $1.key }) {
+            let folders = Set(files.map(folder))
+            var floorOf: [String: Int] = [:]
+            for (floor, names) in (floors[module] ?? []).enumerated() { for name in names { floorOf[name] = floor } }
+            if floors[module] == nil, folders.count < 2 { continue }
+            for folder in folders.symmetricDifference(floorOf.keys).sorted() {
+                let message =
+                    folders.contains(folder)
+                    ? "the folder has no floor; give it one in FolderPlan.swift"
+                    : "FolderPlan.swift names it, and there is no such folder"
+                findings.append(Finding(path: "Sources/\(module)/\(folder)", message: message))
+            }
+            for use in uses(in: files) {
+                guard let from = floorOf[use.from], let to = floorOf[use.to], to >= from else { continue }
+                if let known = exceptions.first(where: { $0.path == use.path && $0.name == use.name }) {
+                    unused.remove(known)
+                    continue
+                }
+                let message = "\(use.from) uses \(use.name) of \(use.to), which is no lower floor of \(module)"
+                findings.append(Finding(path: use.path, line: use.line, message: message))
+            }
+        }
+        return findings
+            + unused.sorted { ($0.path, $0.name) < ($1.path, $1.name) }.map {
+                Finding(path: $0.path, message: "uses \($0.name) upwards no more: take it out of FolderPlan.swift")
+            }
+    }
+}

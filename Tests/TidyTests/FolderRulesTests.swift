@@ -1,0 +1,65 @@
+import Testing
+
+struct FolderRulesTests {
+    private func findings(
+        _ files: [String: String], floors: [[String]] = [["Low", "Side"], ["."]],
+        exceptions: Set<FolderRules.Exception> = []
+    ) -> [Finding] {
+        let standing = [
+            "Low/L.swift": "struct Low {}", "Side/S.swift": "struct Side {}", "Root.swift": "struct Root {}",
+        ]
+        let all = standing.merging(files) { $0 + "\n" + $1 }
+        return FolderRules.findings(
+            in: all.sorted { $0.key < $1.key }.map { SourceText(path: "Sources/House/\($0.key)", $0.value) },
+            floors: ["House": floors], exceptions: exceptions)
+    }
+
+    @Test("a folder may use what stands on a lower floor alone")
+    func uses() {
+        #expect(findings(["Root.swift": "let low: Low"]).isEmpty)
+        #expect(findings(["Low/L.swift": "let root: Root"]).map(\.line) == [2])
+        #expect(findings(["Low/L.swift": "let side: Side"]).map(\.line) == [2])
+    }
+
+    @Test(
+        "what only looks like the name of a type is no use of it",
+        arguments: [
+            "// Root", "let a = \"Root\"", "let a: Other.Root", "let a: Roots", "let root = 1", "/* Root */",
+            "struct Own {\n    struct Root {}\n    let a: Root\n}",
+            "protocol Own {\n    associatedtype Root\n    var a: Root { get }\n}",
+        ])
+    func noUses(text: String) {
+        #expect(findings(["Low/L.swift": text]).isEmpty)
+    }
+
+    @Test("a name that two folders declare, or a file keeps to itself, leads nowhere")
+    func ambiguous() {
+        #expect(findings(["Side/S.swift": "enum Root {}", "Low/L.swift": "let a: Root"]).isEmpty)
+        #expect(findings(["Root.swift": "private enum Own {}", "Low/L.swift": "let a: Own"]).isEmpty)
+    }
+
+    @Test("what is imported by its kind is declared elsewhere")
+    func imports() {
+        #expect(findings(["Root.swift": "public import struct Tools.Tool", "Low/L.swift": "import Tools"]).isEmpty)
+    }
+
+    @Test("attributes, access and interpolation do not hide a declaration or a use")
+    func found() {
+        let declaration = "@frozen public indirect enum High<A> {}"
+        #expect(findings(["Root.swift": declaration, "Low/L.swift": "let a = \"\\(High.a)\""]).count == 1)
+    }
+
+    @Test("a folder has a floor, and a floor its folder")
+    func plan() {
+        #expect(findings([:], floors: [["Low"], ["."]]).map(\.path) == ["Sources/House/Side"])
+        #expect(findings([:], floors: [["Low", "Side", "Gone"], ["."]]).map(\.path) == ["Sources/House/Gone"])
+    }
+
+    @Test("an exception holds for one name in one file, as long as it is one")
+    func exceptions() {
+        let exception = FolderRules.Exception(path: "Sources/House/Low/L.swift", name: "Root", why: "It is old.")
+        #expect(findings(["Low/L.swift": "let a: Root"], exceptions: [exception]).isEmpty)
+        #expect(findings(["Low/L.swift": "let a: Side, b: Root"], exceptions: [exception]).count == 1)
+        #expect(findings([:], exceptions: [exception]).count == 1)
+    }
+}
