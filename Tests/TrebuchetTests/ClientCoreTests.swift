@@ -317,11 +317,11 @@ import TrebuchetWire
 
     // MARK: Streams
 
-    private func observe(_ rig: Rig, _ name: String = "observeState") -> RemoteStream {
+    private func observe(_ rig: Rig, _ name: String = "observeState") -> EncodedStream {
         rig.core.observe(StreamTarget(actorID: "a", name: name))
     }
 
-    private func text(_ stream: RemoteStream?) -> String? {
+    private func text(_ stream: EncodedStream?) -> String? {
         stream?.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -329,7 +329,7 @@ import TrebuchetWire
     func streams() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.use(link, number: 1)
-        var stream: RemoteStream? = observe(rig)
+        var stream: EncodedStream? = observe(rig)
         #expect(await eventually { link.all.count == 2 })
         #expect(
             link.all.last
