@@ -258,9 +258,9 @@ final class ClientCore: @unchecked Sendable {
     func observe(
         _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil,
         holding hold: ClientHold? = nil
-    ) -> RemoteStream {
+    ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let stream = RemoteStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
+        let stream = EncodedStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
             self.restart(number)
         } release: {
             withExtendedLifetime(hold) { self.stopObserving(number) }

@@ -29,7 +29,7 @@ final class ClientHold: RemoteServer {
         try await core.call(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
     }
 
-    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> RemoteStream {
+    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> EncodedStream {
         core.observe(target, reading: reading, kept: kept, holding: self)
     }
 }

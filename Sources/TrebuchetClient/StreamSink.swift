@@ -2,14 +2,14 @@ internal import Relays
 
 /// Where the values of a stream go: to its readers, who hold the stream while this does not.
 struct StreamSink {
-    private let relay: StateRelay<RemoteStream.State>
-    private let each: EventRelay<RemoteStream.Taken>?
+    private let relay: StateRelay<EncodedStream.State>
+    private let each: EventRelay<EncodedStream.Taken>?
     /// Whether there is no newest value, but only one event after the other.
     let isEvents: Bool
     /// Takes the values, when their type knows its changes.
     private(set) var kept: (any KeptState)?
 
-    init(of stream: RemoteStream) {
+    init(of stream: EncodedStream) {
         relay = stream.relay
         each = stream.each
         isEvents = stream.events != nil
@@ -22,7 +22,7 @@ struct StreamSink {
     func take(_ text: [UInt8]) {
         kept?.take(text)
         relay.take(kept == nil && !isEvents ? text : nil)
-        each?.send(RemoteStream.Taken(text: text, count: relay.currentValue.count))
+        each?.send(EncodedStream.Taken(text: text, count: relay.currentValue.count))
     }
 
     /// Takes changes of a value that is kept; false when there is none, or they do not fit.

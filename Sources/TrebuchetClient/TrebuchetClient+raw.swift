@@ -24,17 +24,17 @@ package struct RawStream: AsyncSequence {
 
     static let buffer = 4_096
 
-    let stream: RemoteStream
+    let stream: EncodedStream
 
     package func makeAsyncIterator() -> Iterator { Iterator(stream) }
 
     package struct Iterator: AsyncIteratorProtocol {
-        private let stream: RemoteStream
-        private var first: RemoteStream.Taken?
-        private var rest: EventSubscription<RemoteStream.Taken>.Iterator?
+        private let stream: EncodedStream
+        private var first: EncodedStream.Taken?
+        private var rest: EventSubscription<EncodedStream.Taken>.Iterator?
         private var seen: UInt64 = 0
 
-        init(_ stream: RemoteStream) {
+        init(_ stream: EncodedStream) {
             self.stream = stream
             let each = stream.subscribeToEach(onOverflow: .dropOldest)
             first = each?.first

@@ -40,7 +40,8 @@ private distributed actor Loiterer {
             }
         }
         let isCounted = await becomes {
-            $0.connections == 1 && $0.callsUnderWay >= 1 && $0.streams == 1 && $0.nodes == 1 && $0.actorsOnDemand == 1
+            $0.connections == 1 && $0.callsUnderWay >= 1 && $0.streams == 1 && $0.broadcasters == 1
+                && $0.actorsOnDemand == 1
                 && $0.activations == 1 && $0.timers >= 1 && ($0.callsWaiting == 1 || $0.callsUnderWay == 2)
         }
         #expect(isCounted, "\(counters)")
@@ -48,7 +49,7 @@ private distributed actor Loiterer {
         #expect(await becomes { $0.activations == 0 && $0.callsWaiting == 0 && $0.callsUnderWay == 1 }, "\(counters)")
         peer.abort()
         #expect(
-            await becomes { $0.connections == 0 && $0.callsUnderWay == 0 && $0.streams == 0 && $0.nodes == 0 },
+            await becomes { $0.connections == 0 && $0.callsUnderWay == 0 && $0.streams == 0 && $0.broadcasters == 0 },
             "\(counters)")
         await server.shutdown(drain: .zero)
     }

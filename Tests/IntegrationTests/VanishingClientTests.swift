@@ -72,7 +72,7 @@ import TrebuchetTesting
             for actor in ["a", "b"] {
                 #expect(await eventually { await server.connectionCount == 1 })
                 #expect(await eventually { await server.subscriberCount(of: actor, "observeState") == 0 })
-                #expect(await eventually { await server.nodeCount(of: actor, "observeState") == 0 })
+                #expect(await eventually { await server.broadcasterCount(of: actor, "observeState") == 0 })
             }
         }
     }

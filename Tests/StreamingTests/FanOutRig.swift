@@ -56,7 +56,7 @@ final class FanOutRig: @unchecked Sendable {
     /// `@unchecked Sendable`: used on the rig's reactor alone.
     final class Observed: @unchecked Sendable {
         private let cell = StateCell<Page>()
-        let source: StateSource<Page>
+        let source: StateSource
         private let value: Value
 
         private final class Value { var page = Page() }
@@ -114,18 +114,18 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     @discardableResult
-    func observe(_ source: any AnyStateSource, _ connection: ServerConnection, sent: UInt64 = 0) -> StateNode {
+    func observe(_ source: StreamHub, _ connection: ServerConnection, sent: UInt64 = 0) -> Broadcaster {
         let streamID = Array("s\(connection.streams.count)".utf8)
-        var made: StateNode?
-        shard.subscribe(to: source) { node in
+        var made: Broadcaster?
+        shard.subscribe(to: source) { broadcaster in
             let subscription = StreamSubscription(
-                streamID: streamID, node: node, subscriber: connection, isFiltered: false)
+                streamID: streamID, broadcaster: broadcaster, subscriber: connection, isFiltered: false)
             subscription.sent = sent
             connection.streams[streamID] = subscription
-            made = node
+            made = broadcaster
             return subscription
         } attach: {
-            $0.source.attach($0)
+            $0.hub.attach($0)
         }
         return made!
     }

@@ -222,7 +222,7 @@ import TrebuchetWire
         #expect(outcomes.last?.0 == !isThere)
     }
 
-    @Test("of two nodes and a reader of one filter the others go on when one goes")
+    @Test("of two connections and a reader in this process of one filter the others go on when one goes")
     func readersOfOneFilter() async throws {
         let (counts, versions) = try await reactor.perform { [self] in
             Result {
@@ -230,11 +230,14 @@ import TrebuchetWire
                 let state = rig.observed()
                 let readers = try observe([.path("/text"), .path("/text")], rig, state)
                 let source = try state.source.filtered(.path("/text"), clock: reactor, terms: FilterTerms())
-                let relay = StateRelay(RemoteStream.State())
-                source.attach(relay)
+                let reader = LocalSubscriber(on: rig.shard)
+                reader.subscribe(to: source) { source.attach($0) }
                 rig.endTurns()
                 var counts = [state.source.filters.current.count]
-                source.detach(relay)
+                let counted = state.source.subscriberCount
+                let taken = reader.relay.currentValue.count
+                reader.leave()
+                counts += [counted, Int(taken)]
                 counts.append(state.source.filters.current.count)
                 readers[0].connection.linkDidClose()
                 state.set("again")
@@ -246,7 +249,7 @@ import TrebuchetWire
                 return (counts, versions)
             }
         }.get()
-        #expect(counts == [1, 1, 0])
+        #expect(counts == [1, 2, 1, 1, 0], "one filter, two of its readers counted, one value read, one filter, none")
         #expect(versions.count == 2)
     }
 }

@@ -18,12 +18,12 @@ import TrebuchetWire
     private static let target = StreamTarget(actorID: "a", name: "observeItems")
 
     private let kept = AppliedState<Items>()
-    private let stream: RemoteStream
+    private let stream: EncodedStream
     private var registry = StreamRegistry()
-    private var relay: StateRelay<RemoteStream.State> { stream.relay }
+    private var relay: StateRelay<EncodedStream.State> { stream.relay }
 
     init() {
-        stream = RemoteStream(filter: nil, kept: kept, userInfo: [:]) {}
+        stream = EncodedStream(filter: nil, kept: kept, userInfo: [:]) {}
         registry.createRemoteStream(callNumber: 1, target: Self.target, sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }

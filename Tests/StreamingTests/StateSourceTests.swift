@@ -1,3 +1,4 @@
+import Bytes
 import Networking
 import Testing
 import TrebuchetWire
@@ -7,28 +8,28 @@ import TrebuchetWire
 @testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(1))) struct StateSourceTests {
-    @Test("a node whose last subscriber has gone is not attached any more, also when it was detached first")
+    @Test("a broadcaster whose last subscriber has gone is not attached any more, also when it was detached first")
     func lateAttach() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let counts = await reactor.perform {
             let shard = SystemShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
-            let gone = StateNode(source, shard: shard)
+            let gone = Broadcaster(source, shard: shard)
             source.detach(gone)
             source.attach(gone)
-            var counts = [source.nodeCount]
-            let node = StateNode(source, shard: shard)
-            source.attach(node)
-            counts.append(source.nodeCount)
-            source.detach(node)
-            counts.append(source.nodeCount)
+            var counts = [source.broadcasterCount]
+            let broadcaster = Broadcaster(source, shard: shard)
+            source.attach(broadcaster)
+            counts.append(source.broadcasterCount)
+            source.detach(broadcaster)
+            counts.append(source.broadcasterCount)
             return withExtendedLifetime(cell) { counts }
         }
         #expect(counts == [0, 1, 0])
     }
 
-    @Test("a state is observed while a node sends it, and a version is published once")
+    @Test("a state is observed while a broadcaster sends it, and a version is published once")
     func observed() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (observed, published) = await reactor.perform {
@@ -36,12 +37,12 @@ import TrebuchetWire
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             var observed = [source.isObserved]
-            let node = StateNode(source, shard: shard)
-            source.attach(node)
+            let broadcaster = Broadcaster(source, shard: shard)
+            source.attach(broadcaster)
             observed.append(source.isObserved)
             source.didChange(version: source.version + 1)
             let published = [source.publish(), source.publish()]
-            source.detach(node)
+            source.detach(broadcaster)
             observed.append(source.isObserved)
             return withExtendedLifetime(cell) { (observed, published) }
         }
@@ -56,14 +57,52 @@ import TrebuchetWire
             let shard = SystemShard(reactor, userInfo: [:])
             let cell = StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
-            let node = StateNode(source, shard: shard)
-            source.attach(node)
+            let broadcaster = Broadcaster(source, shard: shard)
+            source.attach(broadcaster)
             source.didChange(version: source.version + 1)
             shard.callDidEnd()
             let published = source.publish()
-            source.detach(node)
+            source.detach(broadcaster)
             return withExtendedLifetime(cell) { published }
         }
         #expect(published == 0, "there is nothing left to publish")
+    }
+
+    /// A subscriber that counts what it is told.
+    private final class Probe: StreamSubscriber {
+        let isLocal: Bool
+        var isAwaited: Bool { !isLocal }
+        var isWritable: Bool { true }
+        var shown = 0
+
+        init(isLocal: Bool) { self.isLocal = isLocal }
+
+        func inOneWrite(_ body: () -> Void) { body() }
+        func fellBehind() {}
+        func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {}
+        func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {}
+        func streamsMayShow() { shown += 1 }
+    }
+
+    @Test("a connection whose answers wait hears that its stream is up to date, also behind a reader in this process")
+    func awaitedBehindLocal() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let (shown, counted) = await reactor.perform {
+            let shard = SystemShard(reactor, userInfo: [:])
+            let cell = StateCell<Int>()
+            let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
+            let probes = [Probe(isLocal: true), Probe(isLocal: false)]
+            let broadcaster = Broadcaster(source, shard: shard)
+            let subscriptions = probes.map {
+                StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: $0, isFiltered: false)
+            }
+            for subscription in subscriptions { broadcaster.add(subscription) }
+            source.attach(broadcaster)
+            let counted = source.subscriberCount
+            for subscription in subscriptions { broadcaster.remove(subscription) }
+            return withExtendedLifetime((cell, probes)) { (probes[1].shown, counted) }
+        }
+        #expect(shown == 1)
+        #expect(counted == 1, "the reader in this process is no subscriber over the network")
     }
 }

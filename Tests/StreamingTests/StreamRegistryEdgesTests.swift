@@ -10,13 +10,13 @@ import TrebuchetWire
 @Suite struct StreamRegistryEdgesTests {
     private var registry = StreamRegistry()
 
-    private func sink(_ stream: RemoteStream) -> StreamSink { StreamSink(of: stream) }
+    private func sink(_ stream: EncodedStream) -> StreamSink { StreamSink(of: stream) }
 
-    private func stream(_ reading: StreamReading = .latest, filter: StreamFilter? = nil) -> RemoteStream {
-        RemoteStream(reading: reading, filter: filter, userInfo: [:]) {}
+    private func stream(_ reading: StreamReading = .latest, filter: StreamFilter? = nil) -> EncodedStream {
+        EncodedStream(reading: reading, filter: filter, userInfo: [:]) {}
     }
 
-    private func value(_ stream: RemoteStream) -> String? {
+    private func value(_ stream: EncodedStream) -> String? {
         stream.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -25,7 +25,7 @@ import TrebuchetWire
         Array(text.utf8).withUnsafeBytes { registry.handleStreamData(streamID: id, sequence: sequence, data: $0) }
     }
 
-    private mutating func begin(_ number: UInt64, _ stream: RemoteStream, id: String? = nil, epoch: String = "e") {
+    private mutating func begin(_ number: UInt64, _ stream: EncodedStream, id: String? = nil, epoch: String = "e") {
         registry.createRemoteStream(
             callNumber: number, target: StreamTarget(actorID: "a", name: "observeState"), sink: sink(stream))
         if let id { _ = registry.handleStreamStart(callNumber: number, streamID: id, epoch: epoch) }

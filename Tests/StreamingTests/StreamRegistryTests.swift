@@ -9,7 +9,7 @@ import TrebuchetWire
 /// Which messages of a stream count, without a connection.
 @Suite struct StreamRegistryTests {
     private var registry = StreamRegistry()
-    private let stream = RemoteStream(filter: nil, userInfo: [:]) {}
+    private let stream = EncodedStream(filter: nil, userInfo: [:]) {}
 
     init() {
         registry.createRemoteStream(
@@ -64,7 +64,7 @@ import TrebuchetWire
         data(3, "[1,2]")
         registry.createRemoteStream(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
-            sink: StreamSink(of: RemoteStream(filter: nil, userInfo: [:]) {}))
+            sink: StreamSink(of: EncodedStream(filter: nil, userInfo: [:]) {}))
         let beginnings = registry.beginAnew()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(

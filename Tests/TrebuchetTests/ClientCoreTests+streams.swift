@@ -12,11 +12,11 @@ import TrebuchetWire
 
 /// Streams of a client, over connections that come and go.
 extension ClientCoreTests {
-    func observe(_ rig: Rig, _ name: String = "observeState") -> RemoteStream {
+    func observe(_ rig: Rig, _ name: String = "observeState") -> EncodedStream {
         rig.core.observe(StreamTarget(actorID: "a", name: name))
     }
 
-    func text(_ stream: RemoteStream?) -> String? {
+    func text(_ stream: EncodedStream?) -> String? {
         stream?.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -24,7 +24,7 @@ extension ClientCoreTests {
     func streams() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.use(link, number: 1)
-        var stream: RemoteStream? = observe(rig)
+        var stream: EncodedStream? = observe(rig)
         #expect(await eventually { link.all.count == 2 })
         #expect(
             link.all.last

@@ -71,7 +71,7 @@ extension ServerConnectionTests {
         _ = await rig.observe(1)
         #expect(await rig.waitFor(#""type":"streamData""#))
         _ = await rig.call(2, "list", "add(title:)", "\"milk\"")
-        let epoch = await rig.on { $0.streams.values.first?.node.source.epoch ?? "" }
+        let epoch = await rig.on { $0.streams.values.first?.broadcaster.hub.epoch ?? "" }
         let seen = await rig.on { $0.streams.values.first?.sent ?? 0 }
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         let epochNow = isSameEpoch ? epoch : "old"

@@ -9,7 +9,7 @@ package struct ServerCounters: Codable, Sendable, Equatable {
     package var callsWaiting = 0
     package var streams = 0
     /// States and events that somebody observes, per reactor and version of the protocol.
-    package var nodes = 0
+    package var broadcasters = 0
     /// Of all that runs on the server's reactors, clients in the same process included.
     package var timers = 0
     /// Of `@Idempotent` calls.
@@ -34,7 +34,7 @@ extension TrebuchetServer {
                     part.streams += connection.streams.count + connection.beginning.count
                 }
                 part.callsWaiting = shard.waitingCount
-                part.nodes = shard.states.nodeCount
+                part.broadcasters = shard.states.broadcasterCount
                 part.timers = shard.reactor.liveTimerCount
                 return part
             }
@@ -42,7 +42,7 @@ extension TrebuchetServer {
             sum.callsUnderWay += part.callsUnderWay
             sum.callsWaiting += part.callsWaiting
             sum.streams += part.streams
-            sum.nodes += part.nodes
+            sum.broadcasters += part.broadcasters
             sum.timers += part.timers
         }
         sum.keptAnswers = rememberedAnswerCount

@@ -18,13 +18,13 @@ extension TrebuchetServer {
     }
 
     /// On how many reactors, and for how many versions of the protocol, a state is kept ready.
-    package func nodeCount(of name: String, _ stream: String) async -> Int {
-        await source(of: name, stream)?.nodeCount ?? 0
+    package func broadcasterCount(of name: String, _ stream: String) async -> Int {
+        await source(of: name, stream)?.broadcasterCount ?? 0
     }
 
     /// How many different filters look at a state of an exposed actor.
     package func filterCount(of name: String, _ stream: String) async -> Int {
-        (await source(of: name, stream) as? any FilterableSource)?.filters.current.count ?? 0
+        await source(of: name, stream)?.filterCount ?? 0
     }
 
     /// Turns the clock on by which actors rest, and looks for those that have rested enough.
@@ -52,7 +52,7 @@ extension TrebuchetServer {
     /// Calls to such actors that are under way.
     package var callsToClientsCount: Int { parts.hosting.quotas.calls.count }
 
-    private func source(of name: String, _ stream: String) async -> (any AnyStateSource)? {
+    private func source(of name: String, _ stream: String) async -> StreamHub? {
         guard let record = directory.record(ActorName(name)) else { return nil }
         return await withCheckedContinuation { continuation in
             record.executeStreamingTarget(stream) { continuation.resume(returning: $0) }

@@ -25,11 +25,5 @@ package protocol RemoteServer: AnyObject, Sendable {
     /// Begins to observe a state, or events.
     ///
     /// - Parameter kept: where the value is kept, when its type knows its changes.
-    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> RemoteStream
-}
-
-extension RemoteServer {
-    func observe(_ target: StreamTarget, kept: (any KeptState)? = nil) -> RemoteStream {
-        observe(target, reading: .latest, kept: kept)
-    }
+    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> EncodedStream
 }

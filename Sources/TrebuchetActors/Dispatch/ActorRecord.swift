@@ -83,7 +83,7 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Gives the source of a stream to `body`, isolated to the actor; nil when the actor is gone. On its reactor that happens at
     /// once.
-    package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void) {
+    package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
         fatalError("abstract")
     }
 
@@ -92,7 +92,7 @@ package class ActorRecord: @unchecked Sendable {
     /// - Parameter connection: nil at a server that does not identify its callers.
     package func beginStream(
         _ stream: String, for connection: CallerConnection?,
-        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+        _ body: @escaping @Sendable (Result<StreamHub?, any Error>) -> Void
     ) {
         executeStreamingTarget(stream) { body(.success($0)) }
     }

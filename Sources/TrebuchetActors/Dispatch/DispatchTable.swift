@@ -87,12 +87,16 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// Whether it is a state, of which the newest value counts; else events, of which each does.
     let isState: Bool
-    /// The source of the versions, with the reactor that the actor lives on.
-    let source: @Sendable (isolated A, SystemShard?) -> any AnyStateSource
-    /// The same source, where there is one already, of a state whose changes are noted until a call has ended.
-    let existing: @Sendable (isolated A) -> (any AnyStateSource)?
+    /// What connections observe, with the reactor that the actor lives on.
+    let hub: @Sendable (isolated A, SystemShard?) -> StreamHub
+    /// What readers in the actor's process follow: `LocalStates` of the state's type, or `EventRelay` of the events'.
+    let readers: @Sendable (isolated A, SystemShard?) -> AnyObject
+    /// The source of a state, where there is one already, whose changes are noted until a call has ended.
+    let existing: @Sendable (isolated A) -> StateSource?
     /// Set for a state that is kept in the server's store.
     let persistence: StatePersistence<A>?
+    /// The source of such a state.
+    let persisted: @Sendable (isolated A, SystemShard?) -> StateSource?
     /// What letting go of the actor would lose.
     let usage: @Sendable (isolated A) -> StreamUsage
     /// The values in JSON, the newest for whoever asks.
@@ -188,11 +192,16 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
         persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
     ) -> Self {
-        Self(
+        let source: @Sendable (isolated A, SystemShard?) -> StateSource = { actor, home in
+            cell(actor).source(home: home, access: access(actor))
+        }
+        return Self(
             name: name, isState: true,
-            source: { actor, home in cell(actor).source(home: home, access: access(actor)) },
-            existing: { cell($0).existing },
+            hub: { source($0, $1) },
+            readers: { source($0, $1).readers },
+            existing: { cell($0).source },
             persistence: persistence,
+            persisted: { persistence == nil ? nil : source($0, $1) },
             usage: { actor in cell(actor).usage },
             encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
     }
@@ -203,9 +212,11 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     ) -> Self {
         Self(
             name: name, isState: false,
-            source: { actor, home in sender(actor).source(home: home) },
+            hub: { actor, home in sender(actor).source(home: home, entry: entry(of: actor)) },
+            readers: { actor, _ in sender(actor).readers },
             existing: { _ in nil },
             persistence: nil,
+            persisted: { _, _ in nil },
             usage: { actor in sender(actor).usage },
             encodedValues: { actor in
                 encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
@@ -220,9 +231,14 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
                 // Asked for in the actor's isolation, as all of a source.
                 actor.map { $0.assumeIsolated { value($0) } }
             },
-            enter: { [weak actor] work in
-                Task { [weak actor] in await actor?.whenLocal { _ in work() } }
-            })
+            enter: entry(of: actor))
+    }
+
+    /// What runs work in an actor's isolation, soon; never when the actor is gone.
+    private static func entry(of actor: isolated A) -> StreamHub.Entry {
+        { [weak actor] work in
+            Task { [weak actor] in await actor?.whenLocal { _ in work() } }
+        }
     }
 
     private static func encodedValues<Values: AsyncSequence & SendableMetatype>(

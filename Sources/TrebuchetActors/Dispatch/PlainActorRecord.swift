@@ -22,8 +22,7 @@ where A.ID == TrebuchetActorID {
         return { _ in try await system.execute(method, on: actor, decoder) }
     }
 
-    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
-    {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
         body(nil)
     }
 

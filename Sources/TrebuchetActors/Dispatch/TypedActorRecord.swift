@@ -122,7 +122,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override func beginStream(
         _ stream: String, for connection: CallerConnection?,
-        _ body: @escaping @Sendable (Result<(any AnyStateSource)?, any Error>) -> Void
+        _ body: @escaping @Sendable (Result<StreamHub?, any Error>) -> Void
     ) {
         guard type.isGated, let actor = held ?? referred else {
             return executeStreamingTarget(stream) { body(.success($0)) }
@@ -137,24 +137,23 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
                 if let refusal = actor._refusal(ofStream: stream, to: connection) {
                     body(.failure(refusal))
                 } else {
-                    body(.success(found?.source(actor, home)))
+                    body(.success(found?.hub(actor, home)))
                 }
             }
         }
     }
 
-    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable ((any AnyStateSource)?) -> Void)
-    {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)
         }
         guard let home else {
-            Task { await actor.whenLocal { body(found.source($0, nil)) } }
+            Task { await actor.whenLocal { body(found.hub($0, nil)) } }
             return
         }
         home.reactor.run {
             // The actor's executor is this reactor, and `run` runs on it.
-            actor.assumeIsolated { body(found.source($0, home)) }
+            actor.assumeIsolated { body(found.hub($0, home)) }
         }
     }
 }

@@ -15,7 +15,7 @@ package final class PersistedStates: @unchecked Sendable {
     struct State {
         let key: StateKey
         /// Belongs to the actor, whose reference to this object is strong.
-        weak var source: (any PersistedSource)?
+        weak var source: StateSource?
     }
 
     private struct Held {
@@ -58,7 +58,7 @@ package final class PersistedStates: @unchecked Sendable {
     }
 
     /// Takes charge of a state that has just been loaded.
-    func add(_ source: any PersistedSource, _ key: StateKey) { states.append(State(key: key, source: source)) }
+    func add(_ source: StateSource, _ key: StateKey) { states.append(State(key: key, source: source)) }
 
     // MARK: Changes, and what shows them
 

@@ -1,65 +1,53 @@
 internal import Bytes
-internal import Synchronization
 internal import TrebuchetWire
 
-/// A source whose state is kept in a store. All in the actor's isolation, which is its reactor.
-protocol PersistedSource: AnyStateSource {
-    /// Who writes the state; nil for nobody.
-    func persist(by states: PersistedStates?)
-    /// Changes that were made before there was anybody to write them are written now.
-    func keepEarlierChanges()
-    /// The value in JSON, with what its observers are sent made ready behind the write; nil when it has not changed since
-    /// the last capture.
-    func capture() throws -> [UInt8]?
-    /// What was captured was not kept.
-    func captureAgain()
-}
-
-extension StateSource: PersistedSource {
+/// A state that is kept in a store. All in the actor's isolation, which is its reactor.
+extension StateSource {
+    /// - Parameter states: who writes the state; nil for nobody.
     func persist(by states: PersistedStates?) {
         persistence = states
         // What it has now was loaded, or is what it begins with.
         captured = version
         // What is written is the whole value, so there is nothing to be saved by changes.
-        access.takeChanges = nil
+        takeChanges = nil
     }
 
+    /// Changes that were made before there was anybody to write them are written now.
     func keepEarlierChanges() {
-        guard version > StateCell<Value>.firstVersion else { return }
+        guard version > Self.firstVersion else { return }
         captured = 0
         persistence?.didChange()
     }
 
+    /// What was captured was not kept.
     func captureAgain() { captured = 0 }
 
+    /// The value in JSON, with what its observers are sent made ready behind the write; nil when it has not changed since
+    /// the last capture.
     func capture() throws -> [UInt8]? {
         guard captured < version, let persistence else { return nil }
-        guard let value = access.read() else { throw TrebuchetError(.actorNotFound, "the actor is gone") }
-        let nodes = self.nodes.withLock { $0 }
-        let isKept = nodes.isEmpty && self.isKept
+        let broadcasters = current
         var bytes: [UInt8]?
-        if nodes.isEmpty, !isKept {
-            forgetLast()
+        if broadcasters.isEmpty, !isKept {
+            recent.forget()
         } else {
-            switch update(of: value) {
-            case .failed(let error): throw error
-            case let event:
-                if case .update(let update) = event { bytes = update.data.map { Array($0) } }
-                persistence.show { for node in nodes { node.send(event) } }
-            }
+            let event = update()
+            if case .failed(let error) = event { throw error }
+            if case .update(let update) = event { bytes = update.data.map { Array($0) } }
+            persistence.show { for broadcaster in broadcasters { broadcaster.send(event) } }
         }
         if let feed = feeding(filters.current) { persistence.show(feed) }
         captured = version
-        return try bytes ?? json(value)
+        return try bytes ?? json()
     }
 
-    private func json(_ value: Value) throws -> [UInt8] {
+    private func json() throws -> [UInt8] {
         var data = ByteBuffer()
         do {
-            try (home?.coder ?? ValueCoder()).encode(value, into: &data)
+            if try property.encode(with: coder(), into: &data) { return Array(data.bytes) }
         } catch {
-            throw TrebuchetError(.internal, "state of type \(Value.self) cannot be encoded: \(describe(error))")
+            throw unencodable(error)
         }
-        return Array(data.bytes)
+        throw TrebuchetError(.actorNotFound, "the actor is gone")
     }
 }

@@ -51,7 +51,7 @@ extension TrebuchetActorSystem {
                     let states = PersistedStates(name: name, home: home, writer: writer)
                     for (stream, (key, apply)) in zip(streams, zip(keys, values)) {
                         apply?(actor)
-                        guard let source = stream.source(actor, home) as? any PersistedSource else { continue }
+                        guard let source = stream.persisted(actor, home) else { continue }
                         source.persist(by: states)
                         states.add(source, key)
                         if apply == nil { source.keepEarlierChanges() }

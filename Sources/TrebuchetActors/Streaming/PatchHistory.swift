@@ -4,7 +4,7 @@ internal import Bytes
 /// follows it.
 ///
 /// Bounded: at most 64 of them, which is two turns' worth, and together smaller than the value itself.
-package struct PatchHistory: Sendable {
+struct PatchHistory: Sendable {
     static let longest = 64
 
     private var patches: [StateUpdate.Patch] = []

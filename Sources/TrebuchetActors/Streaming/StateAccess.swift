@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Deltas
 internal import TrebuchetWire
 
@@ -6,8 +7,36 @@ struct StateAccess<Value> {
     /// The value; nil once the actor is gone, which may be while an update is under way.
     let read: () -> Value?
     /// Runs work in the actor's isolation, soon; never when the actor is gone.
-    let enter: @Sendable (@escaping @Sendable () -> Void) -> Void
+    let enter: StreamHub.Entry
     /// What changed since the last call, its values encoded by the coder; nil when that is not known. Of a state that
     /// knows its changes.
     var takeChanges: ((ValueCoder) -> StateChanges?)?
+}
+
+/// A streamed property, whatever its type. In the actor's isolation.
+protocol StateProperty {
+    var type: Any.Type { get }
+    /// Whether the actor is.
+    var isThere: Bool { get }
+    /// Writes the value; false when the actor is gone.
+    func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool
+    func readers(version: UInt64, buffer: Int?) -> any LocalReaders
+}
+
+/// Small enough to lie in its source.
+struct ReadProperty<Value: Codable & Sendable>: StateProperty {
+    let read: () -> Value?
+
+    var type: Any.Type { Value.self }
+    var isThere: Bool { read() != nil }
+
+    func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool {
+        guard let value = read() else { return false }
+        try coder.encode(value, into: &data)
+        return true
+    }
+
+    func readers(version: UInt64, buffer: Int?) -> any LocalReaders {
+        LocalStates(version: version, buffer: buffer, read: read)
+    }
 }

@@ -7,11 +7,9 @@
 /// It takes any type, so that one which cannot be streamed is complained of once: where the actor's dispatch table names it.
 @_documentation(visibility: internal)
 public final class StateCell<Value> {
-    static var firstVersion: UInt64 { 1 }
-
-    private var version = StateCell.firstVersion
+    private var version = StateSource.firstVersion
     /// Nil until somebody observes.
-    private var source: NotedSource?
+    fileprivate(set) var source: StateSource?
     private var isNoting = true
 
     private let delivery: StreamDelivery
@@ -30,7 +28,7 @@ public final class StateCell<Value> {
 
     /// What letting go of its actor would lose.
     var usage: StreamUsage {
-        StreamUsage(hasChanged: version != Self.firstVersion, isObserved: source?.isObserved ?? false)
+        StreamUsage(hasChanged: version != StateSource.firstVersion, isObserved: source?.isObserved ?? false)
     }
 
     /// Runs a body whose changes of the property make no version.
@@ -39,32 +37,14 @@ public final class StateCell<Value> {
         body()
         isNoting = true
     }
-
 }
 
 extension StateCell where Value: Codable & Sendable {
-    /// The source; nil until somebody observes.
-    var existing: StateSource<Value>? {
-        // Made below, and nowhere else.
-        source.map { unsafeDowncast($0, to: StateSource<Value>.self) }
-    }
-
     /// The source, made at the first use.
-    func source(home: SystemShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource<Value> {
-        if let existing { return existing }
+    func source(home: SystemShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource {
+        if let source { return source }
         let made = StateSource(version: version, home: home, delivery: delivery, access: access())
         source = made
         return made
     }
-}
-
-/// What a cell tells of changes, whatever their type.
-///
-/// `@unchecked Sendable`: nothing of its own; what its subclass keeps is said there.
-class NotedSource: @unchecked Sendable {
-    /// Whether somebody observes it over the network, or did and may come back.
-    var isObserved: Bool { false }
-
-    func didChange(version: UInt64) {}
-    func end() {}
 }

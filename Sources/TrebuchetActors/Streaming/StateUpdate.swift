@@ -50,11 +50,9 @@ package final class StateUpdate: Sendable {
 /// What a state's source tells those who carry it on.
 package enum StateEvent: Sendable {
     case update(StateUpdate)
-    /// The first update for a node, and what came before it.
-    case attached(StateUpdate, PatchHistory, Backlog?)
-    /// Events, to a node that gets them from now on: those that are kept.
-    case joined(Backlog)
-    /// The newest update with its whole value, for a node that has asked for it.
+    /// What a broadcaster begins with: the newest update and what came before it, or the events that are kept.
+    case attached(RecentUpdates)
+    /// The newest update with its whole value, for a broadcaster that has asked for it.
     case whole(StateUpdate)
     /// There is nothing that who is new may be shown now: a filter's condition does not hold.
     case nothing

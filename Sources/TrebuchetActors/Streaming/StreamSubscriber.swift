@@ -1,8 +1,10 @@
 package import Bytes
 package import TrebuchetWire
 
-/// Who the streams of a connection go to. On its loop.
+/// Who streams go to: a connection, or a reader in this process. On its loop.
 package protocol StreamSubscriber: AnyObject {
+    /// Whether it is in this process: it does not keep an actor that nobody else observes.
+    var isLocal: Bool { get }
     /// Whether it takes anything now.
     var isWritable: Bool { get }
     /// Whether answers wait for what streams show, here or for others of the same loop.

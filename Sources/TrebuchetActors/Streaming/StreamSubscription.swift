@@ -1,7 +1,7 @@
 /// One stream to one subscriber. On its loop.
 package final class StreamSubscription {
     package let streamID: [UInt8]
-    package let node: StateNode
+    package let broadcaster: Broadcaster
     /// It removes the subscription before it goes.
     unowned let subscriber: any StreamSubscriber
     /// The sequence number of the last update that was sent.
@@ -10,16 +10,16 @@ package final class StreamSubscription {
     /// Whether it counts as one with a filter too, in its subscriber's shares.
     package let isFiltered: Bool
 
-    /// Where the node keeps it; -1 when it does not.
+    /// Where the broadcaster keeps it; -1 when it does not.
     package var place: Int {
         get { Int(shortPlace) }
         set { shortPlace = Int32(newValue) }
     }
 
-    package init(streamID: [UInt8], node: StateNode, subscriber: any StreamSubscriber, isFiltered: Bool) {
+    package init(streamID: [UInt8], broadcaster: Broadcaster, subscriber: any StreamSubscriber, isFiltered: Bool) {
         self.isFiltered = isFiltered
         self.streamID = streamID
-        self.node = node
+        self.broadcaster = broadcaster
         self.subscriber = subscriber
     }
 }

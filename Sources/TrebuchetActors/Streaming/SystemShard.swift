@@ -21,11 +21,11 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package private(set) var coder: ValueCoder
     /// For clients of versions 1 and 2.
     private var wholeSecondsCoder: ValueCoder
-    private var markedSources: [any AnyStateSource] = []
-    /// Nodes whose subscribers are to be written to; those before `flushed` have been.
-    private var markedNodes: [StateNode] = []
+    private var markedSources: [StateSource] = []
+    /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
+    private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
-    private var nodes: [ObjectIdentifier: StateNode] = [:]
+    private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
     private var isGoingOn = false
     /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
@@ -76,22 +76,22 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     func newCoder(writing dates: DateForm) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
 
     /// Whether a state's actor lives on this reactor.
-    package func isHome(of source: any AnyStateSource) -> Bool { source.home === self }
+    package func isHome(of source: StreamHub) -> Bool { source.home === self }
 
-    func mark(_ source: any AnyStateSource) {
+    func mark(_ source: StateSource) {
         markedSources.append(source)
         changes.note(source.root)
         queue()
     }
 
     /// Its subscribers are written to at the end of the turn, or of later ones when they are many.
-    func mark(_ node: StateNode) {
-        markedNodes.append(node)
+    func mark(_ broadcaster: Broadcaster) {
+        markedBroadcasters.append(broadcaster)
         queue()
     }
 
-    /// A node has something new for its subscribers.
-    func didChange(_ node: StateNode) { changes.note(node.source.root) }
+    /// A broadcaster has something new for its subscribers.
+    func didChange(_ broadcaster: Broadcaster) { changes.note(broadcaster.hub.root) }
 
     private func queue() {
         hasMarked = true
@@ -100,10 +100,10 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         reactor.atEndOfTurn(self)
     }
 
-    /// Hands the states that changed to their nodes on all reactors.
+    /// Hands the states that changed to their broadcasters on all reactors.
     package func publishMarked() {
         guard !markedSources.isEmpty else { return }
-        var sources: [any AnyStateSource] = []
+        var sources: [StateSource] = []
         swap(&sources, &markedSources)
         for source in sources { eagerBytes -= source.publish() }
     }
@@ -117,7 +117,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         if isSending, eagerBytes <= 0 { publishWhatRests() } else { publishMarked() }
         let hasReachedAll = flush()
         isQueued = false
-        isSending = !markedNodes.isEmpty
+        isSending = !markedBroadcasters.isEmpty
         turnsOfSending += 1
         if hasReachedAll || !isSending { refillBudget() }
         if isSending || !markedSources.isEmpty { goOnInNextTurn() }
@@ -135,7 +135,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
 
     /// Of what has changed, all but what is still on its way to subscribers: that becomes one version when they have it.
     private func publishWhatRests() {
-        var sources: [any AnyStateSource] = []
+        var sources: [StateSource] = []
         swap(&sources, &markedSources)
         for source in sources {
             if source.isBeingSent { markedSources.append(source) } else { source.publish() }
@@ -157,47 +157,47 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     private func flush() -> Bool {
         var slice = FlushSlice()
         var hasReachedAll = false
-        while flushed < markedNodes.count, !slice.isOver {
-            let node = markedNodes[flushed]
-            let wasUnderWay = node.isUnderWay
-            let pass = node.flush(&slice)
+        while flushed < markedBroadcasters.count, !slice.isOver {
+            let broadcaster = markedBroadcasters[flushed]
+            let wasUnderWay = broadcaster.isUnderWay
+            let pass = broadcaster.flush(&slice)
             // One that is not done goes behind the others, which may have few subscribers.
-            if pass != .done { markedNodes.append(node) }
+            if pass != .done { markedBroadcasters.append(broadcaster) }
             if wasUnderWay, pass != .underWay { hasReachedAll = true }
             flushed += 1
         }
-        markedNodes.removeFirst(flushed)
+        markedBroadcasters.removeFirst(flushed)
         flushed = 0
-        if markedSources.isEmpty { changes.clear(butFor: markedNodes.lazy.map(\.source.root)) }
-        hasMarked = !markedNodes.isEmpty || !markedSources.isEmpty
+        if markedSources.isEmpty { changes.clear(butFor: markedBroadcasters.lazy.map(\.hub.root)) }
+        hasMarked = !markedBroadcasters.isEmpty || !markedSources.isEmpty
         return hasReachedAll
     }
 
-    // MARK: Nodes
+    // MARK: Broadcasters
 
-    package var nodeCount: Int { nodes.count }
+    package var broadcasterCount: Int { broadcasters.count }
 
-    /// Adds a subscriber to the node of a source on this reactor.
+    /// Adds a subscriber to the broadcaster of a source on this reactor.
     ///
     /// - Parameters:
     ///   - make: makes the subscription.
-    ///   - attach: has the source attach a node that was made for it. It is called for each such node, whatever has become
+    ///   - attach: has the source attach a broadcaster that was made for it. It is called for each such broadcaster, whatever has become
     ///     of the subscriber: one that nobody needs any more is not attached.
     package func subscribe(
-        to source: any AnyStateSource, _ make: (StateNode) -> StreamSubscription, attach: (StateNode) -> Void
+        to source: StreamHub, _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
     ) {
         let key = ObjectIdentifier(source)
-        if let node = nodes[key] { return node.add(make(node)) }
-        let node = StateNode(source, shard: self)
-        nodes[key] = node
-        node.add(make(node))
-        attach(node)
+        if let broadcaster = broadcasters[key] { return broadcaster.add(make(broadcaster)) }
+        let broadcaster = Broadcaster(source, shard: self)
+        broadcasters[key] = broadcaster
+        broadcaster.add(make(broadcaster))
+        attach(broadcaster)
     }
 
-    /// A node that nobody needs any more.
-    func release(_ node: StateNode) {
-        let key = ObjectIdentifier(node.source)
-        if nodes[key] === node { nodes[key] = nil }
-        node.source.detach(node)
+    /// A broadcaster that nobody needs any more.
+    func release(_ broadcaster: Broadcaster) {
+        let key = ObjectIdentifier(broadcaster.hub)
+        if broadcasters[key] === broadcaster { broadcasters[key] = nil }
+        broadcaster.hub.detach(broadcaster)
     }
 }

@@ -94,7 +94,7 @@ struct Inspector {
             ("tasks", now.tasks, before.tasks),
             ("activations", now.counters.activations, before.counters.activations),
             ("streams", now.counters.streams, before.counters.streams),
-            ("nodes", now.counters.nodes, before.counters.nodes),
+            ("broadcasters", now.counters.broadcasters, before.counters.broadcasters),
             (
                 "actors (\(Set(now.actors).subtracting(before.actors).sorted().joined(separator: ", ")))",
                 now.counters.actorsOnDemand, before.counters.actorsOnDemand

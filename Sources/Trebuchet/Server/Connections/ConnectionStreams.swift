@@ -27,12 +27,12 @@ struct ConnectionStreams {
             if newValue != nil { position = 0 }
             guard byRoot != nil else { return }
             if let old { remove(old) }
-            if let newValue { byRoot?[newValue.node.source.root, default: []].append(newValue) }
+            if let newValue { byRoot?[newValue.broadcaster.hub.root, default: []].append(newValue) }
         }
     }
 
     private mutating func remove(_ old: StreamSubscription) {
-        let root = old.node.source.root
+        let root = old.broadcaster.hub.root
         byRoot?[root]?.removeAll { $0 === old }
         if byRoot?[root]?.isEmpty == true { byRoot?[root] = nil }
     }
@@ -55,7 +55,7 @@ struct ConnectionStreams {
             return .perhapsAll
         }
         log.looks += changes.count
-        if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.node.source.root } }
+        if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.hub.root } }
         var found: [StreamSubscription] = []
         // Those of a state that changed twice come twice, and have nothing to get the second time.
         for root in changes { if let streams = byRoot?[root] { found += streams } }
@@ -65,6 +65,7 @@ struct ConnectionStreams {
 
 /// What streams ask of a connection.
 extension ServerConnection {
+    var isLocal: Bool { false }
     var isAwaited: Bool { !shard.answersBehindStreams.isEmpty }
 
     func streamsMayShow() { shard.streamsMayShow(self) }

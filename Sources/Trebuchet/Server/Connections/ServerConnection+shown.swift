@@ -15,9 +15,9 @@ extension ServerConnection {
     private static var longestBehindStreams: Duration { .seconds(1) }
 
     private func awaitsStreams(of home: SystemShard) -> Bool {
-        let ahead = streams.values.filter { !$0.node.isUpToDate }
+        let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
-        return !beginning.isEmpty || ahead.contains { $0.node.source.home === home }
+        return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
     }
 
     /// Whether the streams that were asked for show what their actors have been told so far.
@@ -28,7 +28,7 @@ extension ServerConnection {
     }
 
     /// The same, but for streams that wait for their actors.
-    fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.node.isUpToDate } }
+    fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
 }
 
 extension ServerShard {

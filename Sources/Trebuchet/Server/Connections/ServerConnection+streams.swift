@@ -154,7 +154,7 @@ extension ServerConnection {
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
-            let position = (source as? any PositionedSource)?.position(keptFor: connection.shard.limits.resumeTime)
+            let position = source?.position(keptFor: connection.shard.limits.resumeTime)
             connection.shard.reactor.run {
                 connection.subscribe(request, to: outcome, at: position, record)
                 record.life.leave()
@@ -180,19 +180,18 @@ extension ServerConnection {
     }
 
     /// A source as a filter shows it. In the isolation of the state's actor.
-    private func view(of source: any AnyStateSource, through filter: StreamFilter?) throws -> any AnyStateSource {
+    private func view(of source: StreamHub, through filter: StreamFilter?) throws -> StreamHub {
         guard filter != nil || dates != .milliseconds else { return source }
-        guard let filterable = source as? any FilterableSource else {
-            let text = filter == nil ? "clients of versions 1 and 2 get no events" : "this stream takes no filter"
-            throw TrebuchetError(.invalidArguments, text)
+        if filter == nil, source.kind == .events {
+            throw TrebuchetError(.invalidArguments, "clients of versions 1 and 2 get no events")
         }
-        return try filterable.filtered(
+        return try source.filtered(
             filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
             terms: FilterTerms(shard.limits, parties))
     }
 
     private func subscribe(
-        _ request: StreamRequest, to outcome: Result<(any AnyStateSource)?, any Error>, at position: UInt64?,
+        _ request: StreamRequest, to outcome: Result<StreamHub?, any Error>, at position: UInt64?,
         _ record: ActorRecord
     ) {
         beginning.remove(request.streamID)
@@ -203,18 +202,18 @@ extension ServerConnection {
             if record.type.isGated, streams[request.streamID] == nil { gated[request.streamID] = nil }
             shard.streamsMayShow(self)
         }
-        let source: any AnyStateSource
+        let source: StreamHub
         switch outcome {
         case .success(let found?): source = found
         case .success(nil): return refuse(request, record.gone)
         case .failure(let error): return refuse(request, error)
         }
         guard isOpen, !isDraining else {
-            (source as? FilteredSource)?.endIfUnused()
+            source.endIfUnused()
             return
         }
         if let revocation = revocation(of: record.name) {
-            (source as? FilteredSource)?.endIfUnused()
+            source.endIfUnused()
             return refuse(request, revocation)
         }
         // It may have lost its place since.
@@ -234,17 +233,17 @@ extension ServerConnection {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
-        shard.states.subscribe(to: source) { node in
+        shard.states.subscribe(to: source) { broadcaster in
             let subscription = StreamSubscription(
-                streamID: streamID, node: node, subscriber: self, isFiltered: request.stake.isFiltered)
+                streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()
             if let position { subscription.sent = position }
             if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
             streams[streamID] = subscription
             return subscription
-        } attach: { node in
+        } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
-                if source == nil { node.send(.ended) } else { node.source.attach(node) }
+                if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
             }
         }
     }
@@ -282,7 +281,7 @@ extension ServerConnection {
     private func forget(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
         if !gated.isEmpty { gated[subscription.streamID] = nil }
-        subscription.node.remove(subscription)
+        subscription.broadcaster.remove(subscription)
         giveBackStream(isFiltered: subscription.isFiltered)
     }
 

@@ -302,8 +302,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func catchUp(_ subscription: StreamSubscription) {
         // One before it may have ended it.
         guard subscription.place >= 0 else { return }
-        if shard.states.isHome(of: subscription.node.source) { subscription.node.source.publish() }
-        subscription.node.catchUp(subscription)
+        if shard.states.isHome(of: subscription.broadcaster.hub) { subscription.broadcaster.hub.publish() }
+        subscription.broadcaster.catchUp(subscription)
     }
 
     /// Ends the stream instead when its client does not take so much at once.
@@ -329,7 +329,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         for crossing in crossings { crossing.take() }
         guard isBehind else { return }
         isBehind = false
-        for subscription in streams.values { subscription.node.catchUp(subscription) }
+        for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
     }
 
     // MARK: The end
@@ -381,7 +381,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let subscriptions = streams.values
         streams = ConnectionStreams()
         for subscription in subscriptions {
-            subscription.node.remove(subscription, isLost: true)
+            subscription.broadcaster.remove(subscription, isLost: true)
             giveBackStream(isFiltered: subscription.isFiltered)
         }
         seat?.stake?.giveBack()

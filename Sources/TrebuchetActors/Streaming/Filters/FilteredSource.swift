@@ -1,6 +1,5 @@
 internal import Bytes
 internal import Transports
-internal import Relays
 internal import Synchronization
 internal import TrebuchetWire
 
@@ -8,13 +7,13 @@ internal import TrebuchetWire
 ///
 /// It is fed in the isolation of the state's actor; an update that has to wait for its interval leaves on the reactor that
 /// keeps the time, so everything has a lock. It keeps no text but that of an update that waits: who is new gets what holds
-/// now, and is asked for anew.
-package final class FilteredSource: AnyStateSource, Sendable {
+/// now, and is asked for anew. Two threads may bring two versions in the other order: a broadcaster takes none that is older than
+/// its last.
+///
+/// `@unchecked Sendable`: its own is constant or has a lock; what is the hub's is said there.
+package final class FilteredSource: StreamHub, @unchecked Sendable {
     private struct State {
         var evaluation: FilterEvaluation
-        var nodes: [StateNode] = []
-        /// Readers in this process.
-        var readers: [ObjectIdentifier: StateRelay<RemoteStream.State>] = [:]
         /// The last version that was looked at, and whether it may be shown.
         var seen: UInt64 = 0
         var holds = false
@@ -37,14 +36,13 @@ package final class FilteredSource: AnyStateSource, Sendable {
     /// In whose shares it counts.
     let bringers: [Party]
     /// They refer to each other as long as somebody observes.
-    private let base: any FilterableSource
+    private let base: StateSource
     private let clock: any EventLoop
     private let state: Mutex<State>
 
     /// - Parameter clock: keeps the time of intervals.
     init(
-        _ filter: StreamFilter, _ dates: DateForm, of base: any FilterableSource, clock: any EventLoop,
-        bringers: [Party]
+        _ filter: StreamFilter, _ dates: DateForm, of base: StateSource, clock: any EventLoop, bringers: [Party]
     ) {
         self.filter = filter
         self.dates = dates
@@ -53,32 +51,24 @@ package final class FilteredSource: AnyStateSource, Sendable {
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
+        // Of a state that leaves nothing out too, a filter gives the newest.
+        super.init(
+            .filter, home: base.home, buffer: isWhole ? base.buffer : nil, position: 0, entry: base.entry, origin: base)
     }
 
-    package var epoch: String { base.epoch }
-    package var root: ObjectIdentifier { base.root }
-    package var asksForFirst: Bool { true }
-    /// Of a state that leaves nothing out too, a filter gives the newest.
-    package var ordering: StreamOrdering? { isWhole ? base.ordering : nil }
-    package var home: SystemShard? { base.home }
-    package var subscriberCount: Int { base.subscriberCount }
-    package var encodeCount: Int { base.encodeCount }
-    package var nodeCount: Int { state.withLock { $0.nodes.count } }
+    override package func publish() -> Int { base.publish() }
 
-    package func countSubscriber(_ change: Int) { base.countSubscriber(change) }
-    package func publish() -> Int { base.publish() }
-
-    /// Nodes ask for it: there may be nothing to be shown now.
-    package func whole() -> StateEvent { .nothing }
-
-    package func requestWhole(for node: StateNode) {
-        base.enter { [weak self] in
-            guard let self else { return node.send(.ended) }
-            self.showNow { node.send($0.map { .whole($0) } ?? .nothing) }
-        }
+    override func first(for broadcaster: Broadcaster) {
+        // Before it begins: whoever looks meanwhile sees that it is used.
+        base.filters.add(self)
+        showNow { broadcaster.send($0.map { .update($0) } ?? .nothing) }
     }
 
-    /// Gives what may be shown of the version of now. In the actor's isolation.
+    override func whole(for broadcaster: Broadcaster) {
+        showNow { broadcaster.send($0.map { .whole($0) } ?? .nothing) }
+    }
+
+    /// Gives what may be shown of the version of now, which may be nothing. In the actor's isolation.
     private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
         base.show(dates) { [self] current in
             guard let current else { return end() }
@@ -103,50 +93,15 @@ package final class FilteredSource: AnyStateSource, Sendable {
 
     // MARK: Who observes
 
-    package func attach(_ node: StateNode) {
-        // Before it begins: whoever looks meanwhile sees that it is used.
-        let isAttached = state.withLock { state in
-            // The node's last subscriber may have gone before this reached the actor's reactor.
-            guard !node.isDetached else { return false }
-            if !state.nodes.contains(where: { $0 === node }) { state.nodes.append(node) }
-            return true
-        }
-        guard isAttached else { return endIfUnused() }
-        base.filters.add(self)
-        showNow { node.send($0.map { .update($0) } ?? .nothing) }
-    }
-
-    package func detach(_ node: StateNode) {
-        state.withLock { state in
-            node.isDetached = true
-            state.nodes.removeAll { $0 === node }
-        }
-        endIfUnused()
-    }
-
-    /// Adds a reader in this process, and gives it the value of now. In the actor's isolation.
-    func attach(_ reader: StateRelay<RemoteStream.State>) {
-        state.withLock { $0.readers[ObjectIdentifier(reader)] = reader }
-        base.filters.add(self)
-        showNow { update in
-            // It may have come with the others' already.
-            if let update, reader.currentValue.update == nil { reader.take(update.data.map { Array($0) }) }
-        }
-    }
-
-    func detach(_ reader: StateRelay<RemoteStream.State>) {
-        _ = state.withLock { $0.readers.removeValue(forKey: ObjectIdentifier(reader)) }
-        endIfUnused()
-    }
-
     /// Asks for no more versions when nobody wants them.
-    package func endIfUnused() {
-        state.withLock { state in
-            guard state.nodes.isEmpty, state.readers.isEmpty else { return }
-            // Under the lock: who comes meanwhile adds it again after this.
-            base.filters.remove(self)
-            state.wakeUp?.cancel()
-            state = State(evaluation: FilterEvaluation(filter))
+    override package func endIfUnused() {
+        whileAlone {
+            state.withLock { state in
+                // Under both locks: who comes meanwhile adds it again after this.
+                base.filters.remove(self)
+                state.wakeUp?.cancel()
+                state = State(evaluation: FilterEvaluation(filter))
+            }
         }
     }
 
@@ -180,7 +135,7 @@ package final class FilteredSource: AnyStateSource, Sendable {
         }
         guard needed <= room else { return base.filters.endForRoom(self) }
         room -= needed
-        if let update { send(update) }
+        if let update { tell(.update(update)) }
     }
 
     private func note(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
@@ -189,9 +144,6 @@ package final class FilteredSource: AnyStateSource, Sendable {
         state.sentText = update.current
         state.waiting = nil
         if let interval = filter.minimumIntervalMilliseconds { state.nextAt = now &+ UInt64(interval) * 1_000_000 }
-        if !state.readers.isEmpty, let text = update.data.map({ Array($0) }) {
-            for reader in state.readers.values { reader.take(text) }
-        }
         return update
     }
 
@@ -214,37 +166,25 @@ package final class FilteredSource: AnyStateSource, Sendable {
             }
             return note(waiting, in: &state, at: now)
         }
-        if let update { send(update) }
-    }
-
-    private func send(_ update: StateUpdate) {
-        // Two threads may bring two versions in the other order: a node takes none that is older than its last.
-        for node in state.withLock({ $0.nodes }) { node.send(.update(update)) }
+        if let update { tell(.update(update)) }
     }
 
     // MARK: The end
 
-    /// The actor is gone.
-    func end() { finish(.ended, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))) }
+    override func end() { finish(.ended) }
 
     /// It cannot go on: the state cannot be encoded, for one.
     func fail(_ error: TrebuchetError) {
-        finish(.failed(error), .failed(error))
+        finish(.failed(error))
         endIfUnused()
     }
 
-    private func finish(_ event: StateEvent, _ outcome: StreamOutcome) {
-        let (nodes, readers) = state.withLock { state in
-            defer {
-                state.nodes = []
-                state.readers = [:]
-                state.waiting = nil
-                state.wakeUp?.cancel()
-                state.wakeUp = nil
-            }
-            return (state.nodes, state.readers)
+    private func finish(_ event: StateEvent) {
+        state.withLock { state in
+            state.waiting = nil
+            state.wakeUp?.cancel()
+            state.wakeUp = nil
         }
-        for node in nodes { node.send(event) }
-        for reader in readers.values { reader.end(outcome) }
+        tell(last: event)
     }
 }

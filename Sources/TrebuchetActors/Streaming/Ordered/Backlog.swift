@@ -1,7 +1,7 @@
 internal import Bytes
 
 /// The last updates of a source that leaves nothing out, for those who are behind: numbered without gaps.
-package struct Backlog: Sendable {
+struct Backlog: Sendable {
     /// Bytes of updates that are kept, whatever their number; the newest one always is.
     static let mostBytes = 16 << 20
 

@@ -25,14 +25,10 @@ where A.ActorSystem == TrebuchetActorSystem {
     ///
     /// It does not throw: the stream does, when the server ends it or an event is missed.
     public func callAsFunction() async -> EventStream<Event> {
-        if let local = await LocalObservation<Event>.events(of: actor, name, buffer: buffer) {
-            return EventStream(local: local)
+        if let local: EventSubscription<Event> = await LocalStreams.events(of: actor, name, buffer: buffer) {
+            return EventStream(.localEvents(local))
         }
-        guard let server = actor.id.remote ?? actor.actorSystem.server else {
-            return EventStream(failed: actor.actorSystem.unreachable(actor.id))
-        }
-        let target = StreamTarget(actorID: actor.id.id, name: name)
-        return EventStream(remote: server.observe(target, reading: .events(buffer: buffer), kept: nil))
+        return EventStream(.remote(actor, name, reading: .events(buffer: buffer)))
     }
 }
 

@@ -9,74 +9,29 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = TrebuchetError
 
-    enum Source: Sendable {
-        case local(EventSubscription<Event>)
-        case remote(RemoteStream, EventSubscription<RemoteStream.Taken>)
-        case failed(TrebuchetError)
-    }
+    private let origin: StreamOrigin<Event>
 
-    private let source: Source
+    init(_ origin: StreamOrigin<Event>) { self.origin = origin }
 
-    init(local: EventSubscription<Event>) { source = .local(local) }
-    init(failed error: TrebuchetError) { source = .failed(error) }
-
-    init(remote: RemoteStream) {
-        source =
-            if let events = remote.events {
-                .remote(remote, events)
-            } else {
-                .failed(TrebuchetError(.internal, "the stream keeps no events"))
-            }
-    }
-
-    public func makeAsyncIterator() -> Iterator { Iterator(source) }
+    public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let source: Source
-        private var local: EventSubscription<Event>.Iterator?
-        private var remote: EventSubscription<RemoteStream.Taken>.Iterator?
+        private let origin: StreamOrigin<Event>
+        private var reader: StreamReader<Event>
 
-        init(_ source: Source) {
-            self.source = source
-            switch source {
-            case .local(let events): local = events.makeAsyncIterator()
-            case .remote(_, let events): remote = events.makeAsyncIterator()
-            case .failed: break
-            }
+        init(_ origin: StreamOrigin<Event>) {
+            self.origin = origin
+            reader = StreamReader(origin)
         }
 
         /// The next event; nil when the stream ended in order, or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Event? {
-            switch source {
-            case .failed(let error): throw error
-            case .local: return try await nextLocal(isolation: actor)
-            case .remote(let stream, _): return try await nextRemote(stream, isolation: actor)
-            }
-        }
-
-        private mutating func nextLocal(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Event? {
             do throws(EventOverflow) {
-                if let event = try await local?.next(isolation: actor) { return event }
+                if let event = try await reader.next(isolation: actor) { return event }
             } catch {
                 throw TrebuchetError(error)
             }
-            if Task.isCancelled { return nil }
-            throw TrebuchetError(.actorNotFound, "the actor is gone")
-        }
-
-        private mutating func nextRemote(
-            _ stream: RemoteStream, isolation actor: isolated (any Actor)?
-        ) async throws(TrebuchetError) -> Event? {
-            do throws(EventOverflow) {
-                if let taken = try await remote?.next(isolation: actor),
-                    let event = stream.decode(Event.self, taken.text)
-                {
-                    return event
-                }
-            } catch {
-                throw TrebuchetError(error)
-            }
-            if case .failed(let error) = stream.relay.currentValue.outcome { throw error }
+            if case .failed(let error) = origin.outcome { throw error }
             return nil
         }
     }

@@ -8,11 +8,3 @@ public enum StreamDelivery: Sendable, Hashable {
     /// - Parameter buffer: at least 1.
     case every(buffer: Int = 256)
 }
-
-/// A source that leaves nothing out.
-package struct StreamOrdering {
-    /// Updates that are kept for those who are behind.
-    let buffer: Int
-    /// Events begin with the next one; a state begins with its value.
-    let isEvents: Bool
-}

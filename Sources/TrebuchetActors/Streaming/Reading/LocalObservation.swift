@@ -3,84 +3,72 @@ internal import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// Observing a state of an actor in this process: versions come from the state's source, values are read in the
-/// actor's isolation when the reader asks.
+/// Observing a state of an actor in this process: it tells of versions, and values are read in the actor's isolation when
+/// the reader asks.
 struct LocalObservation<Value: Codable & Sendable>: Sendable {
-    /// One version of a state whose delivery is `.every`.
-    struct Version: Sendable {
-        let value: Value
-        let version: UInt64
+    let states: LocalStates<Value>
+    let stream: any LocalStream
+    /// Set by a reader that fell behind.
+    let overflow = StateRelay<TrebuchetError?>(nil)
+
+    /// Nil when the actor is remote, or has no state of that name and type.
+    static func begin<A: DistributedActor>(_ actor: A, _ name: String) async -> Self?
+    where A.ActorSystem == TrebuchetActorSystem {
+        guard let stream = LocalStreams.find(name, of: actor) else { return nil }
+        let states = await stream.perform { $0.readers() as? LocalStates<Value> }
+        return states.map { Self(states: $0, stream: stream) }
     }
 
-    /// What such a state has for its readers.
-    struct Each: Sendable {
-        let relay: EventRelay<Version>
-        let buffer: Int
-        /// Set by a reader that fell behind.
-        let overflow = StateRelay<TrebuchetError?>(nil)
-    }
-
-    let versions: StateRelay<UInt64>
-    /// Nil when the newest value alone counts.
-    let each: Each?
     /// The value with its version; nil when the actor has gone.
-    let read: @Sendable () async -> (value: Value, version: UInt64)?
+    func read() async -> LocalStates<Value>.Version? { await stream.perform { [states] _ in states.newest } }
+}
+
+extension LocalStreams {
+    /// The events of an actor in this process; nil when it is remote, or has none of that name and type.
+    static func events<A: DistributedActor, Event: Sendable>(
+        of actor: A, _ name: String, buffer: Int
+    ) async -> EventSubscription<Event>? where A.ActorSystem == TrebuchetActorSystem {
+        await find(name, of: actor)?.perform { parts in
+            (parts.readers() as? EventRelay<Event>)?.subscribe(bufferLimit: buffer, onOverflow: .fail)
+        }
+    }
 
     /// A state through a filter; nil when the actor is remote, or has no state of that name that takes a filter.
     static func begin<A: DistributedActor>(
         _ actor: A, _ name: String, through filter: StreamFilter
-    ) async throws(TrebuchetError) -> RemoteStream? where A.ActorSystem == TrebuchetActorSystem {
-        guard let actor = actor as? any TrebuchetActor else { return nil }
-        return try await begin(typed: actor, name, through: filter)
-    }
-
-    private static func begin<A: TrebuchetActor>(
-        typed actor: A, _ name: String, through filter: StreamFilter
-    ) async throws(TrebuchetError) -> RemoteStream? {
-        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
-        let system = actor.actorSystem
+    ) async throws(TrebuchetError) -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
+        guard let stream = find(name, of: actor) else { return nil }
         let filter = try checked(filter)
-        let outcome: Result<RemoteStream, any Error>?? = await actor.whenLocal { actor in
-            let home = system.home(of: actor)
-            guard let source = stream.source(actor, home) as? any FilterableSource,
-                let clock = home?.reactor ?? system.shards.first?.reactor
-            else { return nil }
-            return Result {
-                let filtered = try source.filtered(filter, clock: clock)
-                let relay = StateRelay(RemoteStream.State())
-                let observed = RemoteStream(relay: relay, filter: filter, userInfo: system.userInfo) {
-                    filtered.detach(relay)
-                }
-                filtered.attach(relay)
-                return observed
+        let found: Result<(FilteredSource, SystemShard), any Error>? = await stream.perform { parts in
+            let hub = parts.hub()
+            guard hub.kind == .state, let loop = parts.loop else { return nil }
+            return Result { (try hub.filtered(filter, clock: loop.reactor), loop) }
+        }
+        guard let found else { return nil }
+        do {
+            let (filtered, loop) = try found.get()
+            let subscriber = LocalSubscriber(on: loop)
+            let observed = EncodedStream(
+                relay: subscriber.relay, filter: filter, userInfo: actor.actorSystem.userInfo
+            ) { subscriber.leave() }
+            let made: Broadcaster? = await loop.reactor.perform {
+                var made: Broadcaster?
+                subscriber.subscribe(to: filtered) { made = $0 }
+                return made
             }
-        }
-        switch outcome {
-        case .some(.some(.success(let stream))): return stream
-        case .some(.some(.failure(let error))):
+            guard let made else { return observed }
+            let isThere: Bool? = await stream.perform { _ in
+                filtered.attach(made)
+                return true
+            }
+            if isThere == nil { made.send(.ended) }
+            return observed
+        } catch {
             throw error as? TrebuchetError ?? TrebuchetError(.internal, describe(error))
-        default: return nil
         }
     }
 
-    /// The events of an actor in this process; nil when it is remote, or has none of that name and type.
-    static func events<A: DistributedActor>(
-        of actor: A, _ name: String, buffer: Int
-    ) async -> EventSubscription<Value>? where A.ActorSystem == TrebuchetActorSystem {
-        guard let actor = actor as? any TrebuchetActor else { return nil }
-        return await events(ofTyped: actor, name, buffer: buffer)
-    }
-
-    private static func events<A: TrebuchetActor>(
-        ofTyped actor: A, _ name: String, buffer: Int
-    ) async -> EventSubscription<Value>? {
-        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
-        let system = actor.actorSystem
-        return await actor.whenLocal { actor in
-            let source = stream.source(actor, system.home(of: actor)) as? EventSource<Value>
-            return source?.localEvents.subscribe(bufferLimit: buffer, onOverflow: .fail)
-        } ?? nil
-    }
+    static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
 
     /// The filter as a server would read it.
     private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {
@@ -91,24 +79,5 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
         } catch {
             throw TrebuchetError(.invalidArguments, error.message)
         }
-    }
-
-    /// Nil when the actor is remote, or has no state of that name and type.
-    static func begin<A: DistributedActor>(_ actor: A, _ name: String, _ type: Value.Type) async -> Self?
-    where A.ActorSystem == TrebuchetActorSystem {
-        guard let actor = actor as? any TrebuchetActor else { return nil }
-        return await begin(typed: actor, name)
-    }
-
-    private static func begin<A: TrebuchetActor>(typed actor: A, _ name: String) async -> Self? {
-        guard let stream = A.dispatch.streams.first(where: { $0.name == name }) else { return nil }
-        return await actor.whenLocal { actor in
-            let home = actor.actorSystem.home(of: actor)
-            guard let source = stream.source(actor, home) as? StateSource<Value> else { return nil }
-            return Self(versions: source.versions, each: source.each) { [weak actor] in
-                guard let actor else { return nil }
-                return await actor.whenLocal { _ in source.snapshot } ?? nil
-            }
-        } ?? nil
     }
 }

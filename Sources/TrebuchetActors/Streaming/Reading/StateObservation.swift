@@ -24,16 +24,11 @@ extension StateObservation where Value: Codable & Sendable {
     ///
     /// It does not throw: the stream ends when the server ends it, and `stream.outcome` says why.
     public func callAsFunction() async -> StateStream<Value> {
-        if let local = await LocalObservation.begin(actor, name, Value.self) { return StateStream(local: local) }
-        guard let server = actor.id.remote ?? actor.actorSystem.server else {
-            return StateStream(failed: actor.actorSystem.unreachable(actor.id))
-        }
-        let target = StreamTarget(actorID: actor.id.id, name: name)
+        if let local = await LocalObservation<Value>.begin(actor, name) { return StateStream(.local(local)) }
         if case .every(let buffer) = delivery {
-            return StateStream(
-                remote: server.observe(target, reading: .every(buffer: max(1, buffer)), kept: nil))
+            return StateStream(.remote(actor, name, reading: .every(buffer: max(1, buffer))))
         }
-        return StateStream(remote: server.observe(target, kept: KeptStates.make(for: Value.self)))
+        return StateStream(.remote(actor, name, kept: KeptStates.make(for: Value.self)))
     }
 
     /// Begins to observe what a filter lets through; the server evaluates it, so that nothing else is sent.
@@ -51,17 +46,13 @@ extension StateObservation where Value: Codable & Sendable {
         filter: StreamFilter, as type: Part.Type = Part.self
     ) async -> StateStream<Part> {
         do {
-            if let local = try await LocalObservation<Value>.begin(actor, name, through: filter) {
-                return StateStream(remote: local)
+            if let local = try await LocalStreams.begin(actor, name, through: filter) {
+                return StateStream(.encoded(local))
             }
         } catch {
-            return StateStream(failed: error)
+            return StateStream(.failed(error))
         }
-        guard let server = actor.id.remote ?? actor.actorSystem.server else {
-            return StateStream(failed: actor.actorSystem.unreachable(actor.id))
-        }
-        let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)
-        return StateStream(remote: server.observe(target))
+        return StateStream(.remote(actor, name, filter: filter))
     }
 
     /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.

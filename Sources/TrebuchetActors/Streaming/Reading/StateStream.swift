@@ -19,109 +19,47 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = Never
 
-    enum Source: Sendable {
-        case local(LocalObservation<Value>)
-        case remote(RemoteStream)
-        case failed(TrebuchetError)
-    }
+    private let origin: StreamOrigin<Value>
 
-    private let source: Source
-
-    init(local: LocalObservation<Value>) { source = .local(local) }
-    init(remote: RemoteStream) { source = .remote(remote) }
-    init(failed error: TrebuchetError) { source = .failed(error) }
+    init(_ origin: StreamOrigin<Value>) { self.origin = origin }
 
     /// Why the stream ended; nil while it goes on.
-    public var outcome: StreamOutcome? {
-        switch source {
-        case .local(let local):
-            if let overflow = local.each?.overflow.currentValue {
-                .failed(overflow)
-            } else {
-                local.versions.isFinished ? .failed(Self.actorGone) : nil
-            }
-        case .remote(let remote): remote.relay.currentValue.outcome
-        case .failed(let error): .failed(error)
-        }
-    }
+    public var outcome: StreamOutcome? { origin.outcome }
 
-    private static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
-
-    public func makeAsyncIterator() -> Iterator { Iterator(source) }
+    public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
     /// The newest value of an actor at a server that has come, taken by an iterator or not, if it is one after the first
     /// `seen`; nil as well for one that does not decode, which ends the stream for those who iterate.
     package func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
-        guard case .remote(let remote) = source else { return nil }
-        return remote.newest(Value.self, after: seen)
+        guard case .encoded(let stream) = origin else { return nil }
+        return stream.newest(Value.self, after: seen)
     }
 
     /// Whether both were begun as one.
     package func isSame(as other: StateStream) -> Bool {
-        guard case .remote(let own) = source, case .remote(let others) = other.source else { return false }
+        guard case .encoded(let own) = origin, case .encoded(let others) = other.origin else { return false }
         return own === others
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let source: Source
-        private var versions: StateRelay<UInt64>.Stream.Iterator?
-        private var updates: StateRelay<RemoteStream.State>.Stream.Iterator?
-        private var kept: (any KeptState<Value>)?
-        private var each: EachValue<Value>.Iterator?
+        private let origin: StreamOrigin<Value>
+        private var reader: StreamReader<Value>
         /// The version of the last value returned.
-        private var lastSeen: UInt64 = 0
-        package var seen: UInt64 { each?.seen ?? lastSeen }
+        package var seen: UInt64 { reader.seen }
 
-        init(_ source: Source) {
-            self.source = source
-            switch source {
-            case .local(let local):
-                versions = local.versions.stream.makeAsyncIterator()
-                each = local.each.map { EachValue<Value>.Iterator(local, $0) }
-            case .remote(let remote):
-                updates = remote.relay.stream.makeAsyncIterator()
-                kept = remote.kept.flatMap { $0 as? any KeptState<Value> }
-                each = EachValue<Value>.Iterator(remote)
-            case .failed: break
-            }
+        init(_ origin: StreamOrigin<Value>) {
+            self.origin = origin
+            reader = StreamReader(origin)
         }
 
         /// The newest value that was not returned yet; nil when the stream has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
-            if each != nil { return await each?.next(isolation: actor) }
-            return switch source {
-            case .failed: nil
-            case .local(let local): await nextLocal(local, isolation: actor)
-            case .remote(let remote): await nextRemote(remote, isolation: actor)
+            do throws(EventOverflow) {
+                return try await reader.next(isolation: actor)
+            } catch {
+                origin.fail(error)
+                return nil
             }
-        }
-
-        private mutating func nextLocal(
-            _ local: LocalObservation<Value>, isolation actor: isolated (any Actor)?
-        ) async -> Value? {
-            while await versions?.next(isolation: actor) != nil {
-                guard let (value, version) = await local.read() else { return nil }
-                // The relay may tell of a version that was read with the one before.
-                guard version > lastSeen else { continue }
-                lastSeen = version
-                return value
-            }
-            return nil
-        }
-
-        private mutating func nextRemote(
-            _ remote: RemoteStream, isolation actor: isolated (any Actor)?
-        ) async -> Value? {
-            while let state = await updates?.next(isolation: actor) {
-                if state.count > lastSeen, let (value, count) = remote.value(Value.self, of: state, kept: kept) {
-                    // What is kept may be newer than what the relay told, but is not what this reader has got already.
-                    guard count > lastSeen else { continue }
-                    lastSeen = count
-                    return value
-                }
-                if state.outcome != nil || remote.relay.currentValue.outcome != nil { return nil }
-            }
-            return nil
         }
     }
 }

@@ -13,7 +13,7 @@ package enum StreamReading {
 
 /// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
 /// lets go of it, whoever sends the values is told.
-package final class RemoteStream: Sendable {
+package final class EncodedStream: Sendable {
     /// What the stream has come to.
     package struct State: Sendable {
         /// The newest value in JSON; nil as well while `kept` has what it is made of.
@@ -85,11 +85,6 @@ package final class RemoteStream: Sendable {
         return (state.update.map { Taken(text: $0, count: state.count) }, rest)
     }
 
-    /// Whether a value says that the part which is asked for does not exist, to a reader who has no word for that.
-    func isMissing<Value>(_ type: Value.Type, _ update: [UInt8]) -> Bool {
-        filter?.path != nil && !(type is any ExpressibleByNilLiteral.Type) && update.elementsEqual("null".utf8)
-    }
-
     /// The value that `state` tells of, or a newer one, with its count; nil when it is not to be had.
     ///
     /// A value that does not decode ends the stream; for one whose changes do not fit, the server is asked for a whole one.
@@ -111,25 +106,27 @@ package final class RemoteStream: Sendable {
     func newest<Value: Decodable>(_ type: Value.Type, after seen: UInt64) -> (value: Value, count: UInt64)? {
         let state = relay.currentValue
         guard state.count > seen else { return nil }
-        guard let text = state.update else {
-            guard let found = try? (kept as? any KeptState<Value>)?.newest(userInfo: userInfo), found.count > seen
-            else { return nil }
-            return found
-        }
-        guard !isMissing(type, text) else { return nil }
-        let coder = ValueCoder(userInfo: userInfo)
-        return (try? text.withUnsafeBytes { try coder.decode(type, from: $0) }).map { ($0, state.count) }
+        if let text = state.update { return (try? decoded(type, text)).map { ($0, state.count) } }
+        let found = try? (kept as? any KeptState<Value>)?.newest(userInfo: userInfo)
+        return found.flatMap { $0.count > seen ? $0 : nil }
     }
 
-    func decode<Value: Decodable>(_ type: Value.Type, _ update: [UInt8]) -> Value? {
-        if isMissing(type, update) { return nil }
-        let coder = ValueCoder(userInfo: userInfo)
+    /// Nil for a value that does not decode, which ends the stream, and for a part that does not exist.
+    func decode<Value: Decodable>(_ type: Value.Type, _ text: [UInt8]) -> Value? {
         do {
-            return try update.withUnsafeBytes { try coder.decode(type, from: $0) }
+            return try decoded(type, text)
         } catch {
             fail(type, error)
             return nil
         }
+    }
+
+    private func decoded<Value: Decodable>(_ type: Value.Type, _ text: [UInt8]) throws -> Value? {
+        // So the server says that a part does not exist, and this reader has no word for that.
+        if filter?.path != nil, !(type is any ExpressibleByNilLiteral.Type), text.elementsEqual("null".utf8) {
+            return nil
+        }
+        return try text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
     }
 
     private func fail(_ type: Any.Type, _ error: any Error) {
@@ -138,7 +135,7 @@ package final class RemoteStream: Sendable {
     }
 }
 
-extension StateRelay<RemoteStream.State> {
+extension StateRelay<EncodedStream.State> {
     /// Takes a value; nil for one that is kept elsewhere.
     package func take(_ value: [UInt8]?) {
         update { state in

@@ -1,14 +1,16 @@
 internal import Bytes
 internal import TrebuchetWire
 
-extension StateNode {
+extension Broadcaster {
     /// Brings one subscriber up to date, if it can be written to.
     package func catchUp(_ subscription: StreamSubscription) {
-        if let ordering = source.ordering { return catchUp(subscription, on: ordering) }
-        guard let latest, latest.sequence > subscription.sent else { return askAgain(for: subscription) }
+        if hub.buffer != nil { return catchUpWithEach(subscription) }
+        guard let latest = recent.newest, latest.sequence > subscription.sent else {
+            return askAgain(for: subscription)
+        }
         guard subscription.subscriber.isWritable else { return leaveBehind(subscription) }
         if subscription.sent > 0 {
-            if let patches = history.patches(since: subscription.sent) {
+            if let patches = recent.patches.patches(since: subscription.sent) {
                 send(patches, to: subscription)
             } else if fresh.updates.count > 1 {
                 for update in fresh.updates { send(update, to: subscription) }
@@ -19,9 +21,11 @@ extension StateNode {
     }
 
     /// The same where nothing may be left out.
-    private func catchUp(_ subscription: StreamSubscription, on ordering: StreamOrdering) {
-        guard let backlog, ordering.isEvents || latest != nil else { return }
-        if subscription.sent == 0, !ordering.isEvents, let latest {
+    private func catchUpWithEach(_ subscription: StreamSubscription) {
+        let isEvents = hub.kind == .events
+        guard let backlog = recent.backlog, isEvents || recent.newest != nil else { return }
+        // Events begin with the next one; a state begins with its value.
+        if subscription.sent == 0, !isEvents, let latest = recent.newest {
             guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind() }
             return sendWhole(latest, to: subscription)
         }
@@ -42,21 +46,15 @@ extension StateNode {
     private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
         // A difference that is longer than the value is not kept, and fits those who were one behind all the same.
         if suffix(of: update, for: subscription) != nil { return send(update, to: subscription) }
-        if let whole, whole.sequence > subscription.sent, let rest = history.patches(since: whole.sequence) {
+        if let whole, whole.sequence > subscription.sent, let rest = recent.patches.patches(since: whole.sequence) {
             send(whole, to: subscription)
             return send(rest, to: subscription)
         }
-        if source.asksForFirst { return ask(for: subscription) }
+        if hub.asksForFirst { return ask(for: subscription) }
         guard !awaitsWhole, end == nil else { return }
-        guard shard.isHome(of: source) else { return requestWhole() }
-        switch source.whole() {
-        case .joined(let backlog): receive(.joined(backlog))
-        case .whole(let update):
-            latest = update
-            if isMarked { whole = update }
-            send(update, to: subscription)
-        case let event: receive(event)
-        }
+        guard shard.isHome(of: hub) else { return requestWhole() }
+        hub.whole(for: self)
+        if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }
 
     private func send(_ patches: ArraySlice<StateUpdate.Patch>, to subscription: StreamSubscription) {

@@ -8,7 +8,7 @@ internal import TrebuchetWire
 /// to then is left behind and gets the newest update when it can.
 ///
 /// `@unchecked Sendable`: everything but `send` and `isDetached` belongs to the shard's reactor.
-package final class StateNode: @unchecked Sendable {
+package final class Broadcaster: @unchecked Sendable {
     /// What a pass over the subscribers has come to.
     enum Pass {
         case done
@@ -17,14 +17,12 @@ package final class StateNode: @unchecked Sendable {
         case underWay
     }
 
-    package let source: any AnyStateSource
+    package let hub: StreamHub
     let shard: SystemShard
-    var latest: StateUpdate?
+    /// Of the updates that came.
+    var recent: RecentUpdates
     /// The last whole value that the source has sent for those who asked, until all have been written to.
     var whole: StateUpdate?
-    var history = PatchHistory()
-    /// The last updates, where none may be left out; there once the source has sent it.
-    var backlog: Backlog?
     /// What came since all were written to.
     private(set) var fresh = FreshUpdates()
     private(set) var subscriptions: [StreamSubscription] = []
@@ -44,7 +42,7 @@ package final class StateNode: @unchecked Sendable {
     var awaitsWhole = false
     /// Whether the source has sent anything so far.
     private var isFed = false
-    /// Set once the source is not to send to it any more; guarded by the source's lock, because source and node live on
+    /// Set once the source is not to send to it any more; guarded by the hub's lock, because hub and broadcaster live on
     /// different reactors.
     var isDetached = false
     /// Whether somebody's connection has broken: they may come back.
@@ -52,14 +50,14 @@ package final class StateNode: @unchecked Sendable {
     /// Set when the source has nothing more to say.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ source: any AnyStateSource, shard: SystemShard) {
-        self.source = source
-        // A view of a state does not keep what it has shown.
-        if source.asksForFirst { backlog = source.ordering.map { Backlog(limit: $0.buffer, position: 0) } }
+    init(_ hub: StreamHub, shard: SystemShard) {
+        self.hub = hub
+        // Of a filter, which does not keep what it has shown; else the backlog comes with what the source sends first.
+        recent = RecentUpdates(hub.asksForFirst ? hub.buffer : nil, position: 0)
         self.shard = shard
     }
 
-    var isEmpty: Bool { subscriptions.isEmpty }
+    private var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
     /// Whether nothing is on its way that the source was asked for.
     package var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
@@ -77,8 +75,9 @@ package final class StateNode: @unchecked Sendable {
 
     func receive(_ event: StateEvent) {
         guard !isUpToDate else { return handle(event) }
-        // All are of one server.
-        let readers = subscriptions.first?.subscriber.isAwaited == true ? subscriptions.map(\.subscriber) : []
+        // All connections are of one server.
+        let connection = subscriptions.first { !$0.subscriber.isLocal }?.subscriber
+        let readers = connection?.isAwaited == true ? subscriptions.map(\.subscriber) : []
         isFed = true
         handle(event)
         guard isUpToDate else { return }
@@ -88,26 +87,23 @@ package final class StateNode: @unchecked Sendable {
     private func handle(_ event: StateEvent) {
         switch event {
         case .update(let update):
-            guard update.sequence > latest?.sequence ?? 0 else { return }
-            history.remember(update)
-            backlog?.append(update)
+            guard update.sequence > newestSequence else { return }
+            recent.append(update)
             take(update)
-        case .attached(let update, let history, let backlog):
-            guard update.sequence > latest?.sequence ?? 0 else { return }
-            self.history = history
-            self.backlog = backlog
-            take(update)
-        case .joined(let backlog):
-            self.backlog = backlog
-            mark()
+        case .attached(let recent):
+            guard recent.newest.map({ $0.sequence > newestSequence }) ?? true else { return }
+            self.recent = recent
+            if let newest = recent.newest { take(newest) } else { mark() }
         case .whole(let update):
+            let wasAwaited = awaitsWhole
             awaitsWhole = false
             // What a filter shows now is for those who asked: others have got it, or get it when it is time.
-            guard !source.asksForFirst else { return serveNewcomers(update) }
-            guard update.sequence >= latest?.sequence ?? 0 else { return }
-            latest = update
-            whole = update
-            mark()
+            guard !hub.asksForFirst else { return serveNewcomers(update) }
+            guard update.sequence >= newestSequence else { return }
+            recent.newest = update
+            if wasAwaited || isMarked { whole = update }
+            // At home it comes at once, to the one that needs it.
+            if wasAwaited { mark() }
         case .nothing:
             awaitsWhole = false
             newcomers = [:]
@@ -119,7 +115,6 @@ package final class StateNode: @unchecked Sendable {
     }
 
     private func take(_ update: StateUpdate) {
-        latest = update
         fresh.append(update.isLargePatch ? update.withoutWhole : update)
         mark()
     }
@@ -161,7 +156,7 @@ package final class StateNode: @unchecked Sendable {
         fresh.removeAll()
         whole = nil
         // Who is new is not sent it, and nobody else needs it any more.
-        if source.asksForFirst, !leftBehind { latest = latest?.withoutText }
+        if hub.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
         return .done
     }
 
@@ -173,7 +168,7 @@ package final class StateNode: @unchecked Sendable {
 
     /// A subscriber was written to: what was kept for it may go.
     func didCatchUp() {
-        if leftBehind, source.asksForFirst, written == nil { mark() }
+        if leftBehind, hub.asksForFirst, written == nil { mark() }
     }
 
     // MARK: Who observes
@@ -182,15 +177,15 @@ package final class StateNode: @unchecked Sendable {
         if let end { return subscription.subscriber.endStream(subscription, reason: end.reason, error: end.error) }
         subscriptions.append(subscription)
         subscription.place = subscriptions.count - 1
-        source.countSubscriber(1)
+        count(subscription, 1)
         // What was sent last may hold no longer.
-        if subscription.sent == 0, source.asksForFirst, latest != nil { return ask(for: subscription) }
+        if subscription.sent == 0, hub.asksForFirst, recent.newest != nil { return ask(for: subscription) }
         catchUp(subscription)
     }
 
     /// Asks a source that may have nothing to show for what one subscriber is to get.
     func ask(for subscription: StreamSubscription) {
-        subscription.sent = max(subscription.sent, latest?.sequence ?? 0)
+        subscription.sent = max(subscription.sent, newestSequence)
         newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestWhole()
     }
@@ -223,7 +218,7 @@ package final class StateNode: @unchecked Sendable {
     func requestWhole() {
         guard !awaitsWhole, end == nil else { return }
         awaitsWhole = true
-        source.requestWhole(for: self)
+        hub.enter { self.hub.whole(for: self) }
     }
 
     /// Forgets a subscriber; the last one in the list takes its place.
@@ -240,8 +235,12 @@ package final class StateNode: @unchecked Sendable {
         }
         subscription.place = -1
         if !newcomers.isEmpty { newcomers[ObjectIdentifier(subscription)] = nil }
-        source.countSubscriber(-1)
+        count(subscription, -1)
         if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
+    }
+
+    private func count(_ subscription: StreamSubscription, _ change: Int) {
+        if !subscription.subscriber.isLocal { hub.countSubscriber(change) }
     }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
@@ -251,7 +250,7 @@ package final class StateNode: @unchecked Sendable {
         newcomers = [:]
         for subscription in ended {
             subscription.place = -1
-            source.countSubscriber(-1)
+            count(subscription, -1)
             subscription.subscriber.endStream(subscription, reason: reason, error: error)
         }
         shard.release(self)

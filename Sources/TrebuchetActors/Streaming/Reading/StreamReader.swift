@@ -1,0 +1,144 @@
+internal import Distributed
+internal import Relays
+internal import TrebuchetWire
+
+/// Where what a reader gets comes from.
+enum StreamOrigin<Value: Codable & Sendable>: Sendable {
+    /// A state of an actor in this process.
+    case local(LocalObservation<Value>)
+    /// Events of such an actor, shared by all who read this stream.
+    case localEvents(EventSubscription<Value>)
+    /// A state or events by their values in JSON.
+    case encoded(EncodedStream)
+    case failed(TrebuchetError)
+
+    /// Why there is no more; nil while there may be.
+    var outcome: StreamOutcome? {
+        switch self {
+        case .local(let local):
+            if let overflow = local.overflow.currentValue {
+                .failed(overflow)
+            } else {
+                local.states.versions.isFinished ? .failed(LocalStreams.actorGone) : nil
+            }
+        // A reader has got nil, and there are two reasons for that.
+        case .localEvents: Task.isCancelled ? nil : .failed(LocalStreams.actorGone)
+        case .encoded(let stream): stream.relay.currentValue.outcome
+        case .failed(let error): .failed(error)
+        }
+    }
+
+    /// A reader of a state fell too far behind.
+    func fail(_ overflow: EventOverflow) {
+        switch self {
+        case .local(let local): local.overflow.update(TrebuchetError(overflow))
+        case .encoded(let stream): stream.relay.fail(TrebuchetError(overflow))
+        case .localEvents, .failed: break
+        }
+    }
+}
+
+extension StreamOrigin {
+    /// A stream of an actor that is not in this process.
+    static func remote<A: DistributedActor>(
+        _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
+        kept: (any KeptState)? = nil
+    ) -> Self where A.ActorSystem == TrebuchetActorSystem {
+        guard let server = actor.id.remote ?? actor.actorSystem.server else {
+            return .failed(actor.actorSystem.unreachable(actor.id))
+        }
+        let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)
+        return .encoded(server.observe(target, reading: reading, kept: kept))
+    }
+}
+
+/// Reads one stream: what is new, the newest or each of it, and nothing twice.
+struct StreamReader<Value: Codable & Sendable> {
+    private enum Feed {
+        case newest(LocalObservation<Value>, StateRelay<UInt64>.Stream.Iterator)
+        case each(LocalObservation<Value>, EventSubscription<LocalStates<Value>.Version>.Iterator)
+        case events(EventSubscription<Value>.Iterator)
+        case newestText(EncodedStream, StateRelay<EncodedStream.State>.Stream.Iterator, (any KeptState<Value>)?)
+        case eachText(EncodedStream, first: EncodedStream.Taken?, EventSubscription<EncodedStream.Taken>.Iterator)
+        case nothing
+    }
+
+    private var feed: Feed
+    /// The version of the last value returned, or how many had come by then.
+    private(set) var seen: UInt64 = 0
+
+    init(_ origin: StreamOrigin<Value>) {
+        switch origin {
+        case .local(let local):
+            if let each = local.states.each {
+                let versions = each.relay.subscribe(bufferLimit: each.buffer, onOverflow: .fail)
+                feed = .each(local, versions.makeAsyncIterator())
+            } else {
+                feed = .newest(local, local.states.versions.stream.makeAsyncIterator())
+            }
+        case .localEvents(let events): feed = .events(events.makeAsyncIterator())
+        case .encoded(let stream):
+            if let events = stream.events {
+                feed = .eachText(stream, first: nil, events.makeAsyncIterator())
+            } else if let (first, rest) = stream.subscribeToEach() {
+                feed = .eachText(stream, first: first, rest.makeAsyncIterator())
+            } else {
+                let kept = stream.kept.flatMap { $0 as? any KeptState<Value> }
+                feed = .newestText(stream, stream.relay.stream.makeAsyncIterator(), kept)
+            }
+        case .failed: feed = .nothing
+        }
+    }
+
+    private mutating func isNew(_ count: UInt64) -> Bool {
+        guard count > seen else { return false }
+        seen = count
+        return true
+    }
+
+    /// Nil when there is no more, or the task is cancelled.
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(EventOverflow) -> Value? {
+        switch feed {
+        case .newest(let local, var versions):
+            defer { feed = .newest(local, versions) }
+            while await versions.next(isolation: actor) != nil {
+                guard let newest = await local.read() else { return nil }
+                // The relay may tell of a version that was read with the one before.
+                if isNew(newest.version) { return newest.value }
+            }
+            return nil
+        case .each(let local, var versions):
+            defer { feed = .each(local, versions) }
+            if seen == 0 {
+                guard let newest = await local.read(), isNew(newest.version) else { return nil }
+                return newest.value
+            }
+            while let next = try await versions.next(isolation: actor) {
+                if isNew(next.version) { return next.value }
+            }
+            return nil
+        case .events(var events):
+            defer { feed = .events(events) }
+            return try await events.next(isolation: actor)
+        case .newestText(let stream, var states, let kept):
+            defer { feed = .newestText(stream, states, kept) }
+            while let state = await states.next(isolation: actor) {
+                if state.count > seen, let (value, count) = stream.value(Value.self, of: state, kept: kept) {
+                    // What is kept may be newer than what the relay told, but is not what this reader has got already.
+                    guard isNew(count) else { continue }
+                    return value
+                }
+                if state.outcome != nil || stream.relay.currentValue.outcome != nil { return nil }
+            }
+            return nil
+        case .eachText(let stream, var first, var rest):
+            defer { feed = .eachText(stream, first: first, rest) }
+            if let begun = first.take(), isNew(begun.count) { return stream.decode(Value.self, begun.text) }
+            while let taken = try await rest.next(isolation: actor) {
+                if isNew(taken.count) { return stream.decode(Value.self, taken.text) }
+            }
+            return nil
+        case .nothing: return nil
+        }
+    }
+}
