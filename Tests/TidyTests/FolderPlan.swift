@@ -64,7 +64,7 @@ enum FolderPlan {
         [
             "TrebuchetActors/ActorSystem/ActorHost.swift": ["ActorRecord"],
             "TrebuchetActors/ActorSystem/RemoteServer.swift": [
-                "KeptState", "RemoteStream", "StreamReading", "StreamTarget",
+                "EncodedStream", "KeptState", "StreamReading", "StreamTarget",
             ],
             "TrebuchetActors/ActorSystem/TrebuchetActor.swift": ["CallerConnection", "DispatchTable"],
             "TrebuchetActors/ActorSystem/TrebuchetActorSystem.swift": [
@@ -74,18 +74,19 @@ enum FolderPlan {
             "TrebuchetActors/Dispatch/ActorRecord.swift": ["PersistedStates"],
             "TrebuchetActors/Dispatch/TypedActorRecord.swift": ["PersistedStates"],
             "TrebuchetActors/Streaming/Reading/LocalObservation.swift": [
-                "EventSource", "FilterableSource", "StateSource",
+                "Broadcaster", "FilteredSource", "SystemShard",
+            ],
+            "TrebuchetActors/Streaming/Reading/LocalStream.swift": ["DispatchStream", "StreamHub", "SystemShard"],
+            "TrebuchetActors/Streaming/Reading/LocalSubscriber.swift": [
+                "Broadcaster", "StreamHub", "StreamSubscriber", "StreamSubscription", "SystemShard",
             ],
             "TrebuchetActors/Streaming/Reading/StateObservation.swift": ["StreamDelivery"],
-            "TrebuchetActors/Streaming/Reading/StateStream.swift": ["EachValue"],
+            "TrebuchetActors/Streaming/RecentUpdates.swift": ["Backlog"],
             "TrebuchetActors/Streaming/StateCell.swift": ["StreamDelivery"],
-            "TrebuchetActors/Streaming/StateNode+catchUp.swift": ["StreamOrdering"],
-            "TrebuchetActors/Streaming/StateNode.swift": ["Backlog"],
             "TrebuchetActors/Streaming/StateSource.swift": [
-                "Backlog", "FilterList", "FilterableSource", "FilterableVersion", "FilteredSource", "PersistedStates",
-                "StreamDelivery", "StreamOrdering",
+                "FilterList", "FilterTerms", "FilteredSource", "PersistedStates", "StreamDelivery",
             ],
-            "TrebuchetActors/Streaming/StateUpdate.swift": ["Backlog"],
+            "TrebuchetActors/Streaming/StreamHub.swift": ["FilterTerms", "FilteredSource"],
             "TrebuchetActors/Streaming/SystemShard.swift": ["StateWriter"],
         ])
 

@@ -206,6 +206,8 @@ import TrebuchetTesting
             await shows(ada) { $0.items.ids == ["ada's"] }
             try await eve.create(Todo(id: "eve's"))
             #expect(await seen.value == ["eve's"])
+            // What is written shows before the first result has come, and what is not among the items can be changed only after that.
+            await shows(eve) { !$0.isLoading }
             await #expect(throws: CollectionError.notFound(id: "ada's")) {
                 try await eve.update("ada's") { $0.title = "?" }
             }
