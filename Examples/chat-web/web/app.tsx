@@ -8,7 +8,9 @@ const client = connect("/")
 const chat = client.actor(Chat, "chat")
 
 // Who this window is. Another window is somebody else; a page that is loaded again stays who it was.
-const id = UUID((sessionStorage.id ??= crypto.randomUUID().toUpperCase()))
+// A browser has crypto.randomUUID over HTTPS and on localhost alone, and random bytes everywhere.
+const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+const id = UUID((sessionStorage.id ??= digits.toUpperCase().replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")))
 const suggested = (sessionStorage.name ??= ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"][Math.floor(Math.random() * 6)]!)
 
 function colour(of: string): string {
