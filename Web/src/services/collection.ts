@@ -158,8 +158,9 @@ export class LiveCollection {
 
     /** Takes over what another tab, that is gone, has left. */
     _adopt(account: string, left: PendingWrite[]): void {
-        // They were made before.
-        this._of(account)._all.unshift(...left)
+        const { _all: all, _secret: own } = this._of(account)
+        // They were made before those of this page, and behind what was taken over earlier.
+        all.splice(all.findIndex(({ secret }) => secret === own) >>> 0, 0, ...left)
         this._changed()
     }
 

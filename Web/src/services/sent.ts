@@ -74,8 +74,16 @@ function tell(collection: LiveCollection, outcomes: Outcome[]): void {
     for (const query of collection._open) query._isTold(shown, through)
 }
 
+/** Notes an answer. A write that was refused is forgotten. Gives the write. */
+export function settleOne(writes: PendingWrites, secret: string, { number, revision, error }: Outcome): PendingWrite | undefined {
+    const write = writes._all.find((each) => each.secret === secret && each.number === number)
+    if (write && !error) write.revision = revision
+    else writes._remove(write)
+    return write
+}
+
 async function settle(collection: LiveCollection, writes: PendingWrites, secret: string, outcomes: Outcome[]): Promise<void> {
-    const settled = outcomes.map((outcome) => ({ ...outcome, _write: writes._settle(secret, outcome) }))
+    const settled = outcomes.map((outcome) => ({ ...outcome, _write: settleOne(writes, secret, outcome) }))
     collection._forgetSeen()
     collection._show()
     for (const { error, index, _write: write } of settled) {
