@@ -672,3 +672,26 @@ test("what waited before a reload waits and shows behind it, also before there i
         await daemon.end()
     }
 })
+
+withDaemon("a write that is refused says why in a sentence", async (make) => {
+    const app = make({ pendingWrites: 10 })
+    await app.auth.signInAsGuest()
+    const notes = app.collection("notes")
+    await notes.create({ id: "a", title: "Milk" })
+    const { revision } = (await notes.get()).documents[0]
+    const other = make()
+    await other.auth.signInAsGuest()
+    for (const [write, message] of [
+        [notes.create({ title: "Milk" }), "the id is missing"],
+        [notes.update(undefined, {}), "the id is missing"],
+        [notes.create({ id: "a" }), "there is a document 'a' already"],
+        [notes.update("none", { a: 1 }), "there is no document 'none'"],
+        [notes.update("a", { a: 1 }, { if: { title: "Oats" } }), `the condition does not hold: document 'a' is at revision ${revision}`],
+        [notes.update("none", { a: 1 }, { if: { title: "Oats" } }), "the condition does not hold: there is no document 'none'"],
+        [notes.increment("a", "title"), "the field 'title' of document 'a' is no number"],
+        [notes.link("a", "tags", "x", { in: "tags" }), "there is no document 'x' to link to in collection 'tags'"],
+        [other.collection("notes").delete("a"), /^the rules of the collection do not let you delete document 'a': ./],
+    ]) {
+        await assert.rejects(write, { message })
+    }
+})

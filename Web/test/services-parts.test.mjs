@@ -9,6 +9,7 @@ import { overlay, Uncertain } from "../.build/services/overlay.js"
 import { PendingWrites } from "../.build/services/pending.js"
 import { Position } from "../.build/services/position.js"
 import { matches, precedes, wireQuery } from "../.build/services/queries.js"
+import { sentenceOf } from "../.build/services/sentences.js"
 import { batchOf, settleOne } from "../.build/services/sent.js"
 import { delayAfter, pauseAfter, reasonOf, wait } from "../.build/services/refusals.js"
 import { comparePlaces, copied, isSame, merged } from "../.build/services/values.js"
@@ -360,4 +361,11 @@ test("who signs out waits 30 s for his writes and 10 s for a connection, also on
     } finally {
         Date.now = now
     }
+})
+
+test("a refusal is a sentence, and one that is not known what the server says", () => {
+    assert.equal(sentenceOf({ documentTooLarge: { id: "a", bytes: 7, limit: 5 } }), "document 'a' of 7 bytes is too large; 5 are allowed")
+    assert.equal(sentenceOf({ invalidDocument: { _0: "it has no fields" } }), "the document cannot be stored: it has no fields")
+    assert.equal(sentenceOf({ outdated: {} }), "the write came after newer ones of its client and was not done")
+    assert.equal(sentenceOf({ constructor: { a: 1 } }), 'refused: {"constructor":{"a":1}}')
 })

@@ -114,6 +114,7 @@ export class LiveCollection {
             } catch (error) {
                 throw failure("invalidArguments", String(error))
             }
+            if (!commands.every(idOf)) throw failure("invalidArguments", "the id is missing")
             if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.

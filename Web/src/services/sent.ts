@@ -3,6 +3,7 @@ import { needSame } from "./build.js"
 import type { LiveCollection } from "./collection.js"
 import type { Outcome, PendingWrite, PendingWrites } from "./pending.js"
 import { pauseAfter, reasonOf, wait } from "./refusals.js"
+import { sentenceOf } from "./sentences.js"
 import { type Client, type JSONCoder, TrebuchetError } from "./trebuchet.js"
 
 /** What the server takes at once. */
@@ -89,8 +90,7 @@ async function settle(collection: LiveCollection, writes: PendingWrites, secret:
     for (const { error, index, _write: write } of settled) {
         if (!write) continue
         if (error) {
-            const text = "refused: " + JSON.stringify(error)
-            const refusal = error instanceof Error ? error : new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error)
+            const refusal = error instanceof Error ? error : new TrebuchetError("application", sentenceOf(error), "TrebuchetServices.CollectionError", error)
             collection._refused(write, refusal as TrebuchetError, index)
         } else write._end?.()
     }
