@@ -131,15 +131,39 @@ export interface Document<Item = any> {
     readonly expiresAt?: number;
 }
 export declare type Comparison = "equal" | "notEqual" | "in" | "less" | "lessOrEqual" | "greater" | "greaterOrEqual" | "prefix" | "contains";
+/** Becomes the time at the server when it is written, in milliseconds since 1970. */
+export interface ServerTime {
+    readonly $serverTime: true;
+}
+/** What is written so that `Value` is read: a `Date` becomes its text, the server's time a number. */
+export declare type Written<Value> = Value | (number extends Value ? ServerTime : never) | (string extends Value ? Date : never);
+/** Names of fields, of the app's document or of what the server knows (`$createdAt`), and paths to what is in them, which are not checked. */
+export declare type FieldPath<Item> = (keyof Item & string) | `${keyof Item & string}.${string}` | `${string}\\${string}` | `$${"id" | "creator" | "created" | "revision" | "createdAt" | "updatedAt" | "expiresAt"}`;
+declare type Compared<Value> = Written<Value> | null | undefined;
+/** Comparisons that must all hold. */
+export interface Comparisons<Value = any> {
+    readonly equal?: Compared<Value>;
+    readonly notEqual?: Compared<Value>;
+    readonly in?: readonly Compared<Value>[];
+    readonly less?: Written<Value>;
+    readonly lessOrEqual?: Written<Value>;
+    readonly greater?: Written<Value>;
+    readonly greaterOrEqual?: Written<Value>;
+    readonly prefix?: string;
+    readonly contains?: unknown;
+}
 /** Fields and the values that they have, or comparisons: `{ done: false, "address.city": { prefix: "B" }, $any: [{ … }, { … }] }`. */
-export declare type Where = {
-    readonly [field: string]: unknown;
-    readonly $any?: readonly Where[];
+export declare type Where<Item = any> = {
+    readonly [Field in keyof Item & string]?: Compared<Item[Field]> | Comparisons<Item[Field]>;
+} & {
+    readonly [Path in Exclude<FieldPath<Item>, keyof Item>]?: unknown;
+} & {
+    readonly $any?: readonly Where<Item>[];
 };
-export interface QueryOptions {
-    where?: Where;
+export interface QueryOptions<Item = any> {
+    where?: Where<Item>;
     /** Fields to order by; one with `-` before it is in descending order. */
-    order?: string | readonly string[];
+    order?: Order<Item> | readonly Order<Item>[];
     /** At most so many, from the first. */
     limit?: number;
     /** A cursor of `get`: what stands behind it. */
@@ -147,6 +171,7 @@ export interface QueryOptions {
     /** Whether the status says how many match in all. */
     counts?: boolean;
 }
+export declare type Order<Item = any> = FieldPath<Item> | `-${FieldPath<Item>}`;
 export interface QueryStatus {
     /** As of a stream. */
     readonly phase: "waiting" | "live" | "stale" | "failed";
@@ -176,44 +201,61 @@ export interface Page<Item = any> {
     readonly count?: number;
 }
 /** What must hold for the document; else the write is refused with `{ conditionFailed: { id, revision, found } }`. */
-export interface CommandOptions {
+export interface CommandOptions<Item = any> {
     /** Fields and the values that they must have; null for absent ones. */
-    if?: object;
+    if?: {
+        readonly [Field in keyof Item]?: Item[Field] | null;
+    };
     ifRevision?: number;
     ifAbsent?: boolean;
 }
-export interface LinkOptions extends CommandOptions {
+/** The fields of a new document. */
+export declare type NewFields<Item> = {
+    readonly [Field in keyof Item]: Written<Item[Field]>;
+};
+/** What may be absent is taken away with null. */
+declare type Taken<Item, Field extends keyof Item> = {} extends Pick<Item, Field> ? null : never;
+/** Fields to be set. */
+export declare type Changes<Item> = {
+    readonly [Field in keyof Item]?: Written<Item[Field]> | Taken<Item, Field>;
+};
+/** Fields to be changed in parts: members of objects, and all else as a whole. */
+export declare type Patch<Item> = {
+    readonly [Field in keyof Item]?: Patched<Item[Field]> | Taken<Item, Field>;
+};
+declare type Patched<Value> = Written<Value> | (Value extends readonly unknown[] ? never : Value extends object ? Patch<Value> : never);
+export interface LinkOptions<Item = any> extends CommandOptions<Item> {
     /** The collection that must have a document with the id that is linked to. */
     in?: string;
 }
 /** Results of writes are promises that resolve when the server has done them, and need not be waited for: what is refused goes to `refused`, too. */
-export interface Writes<Result> {
-    create(fields: Fields, options?: CommandOptions & {
+export interface Writes<Result, Item extends Fields = Fields> {
+    create(fields: NewFields<Item>, options?: CommandOptions<Item> & {
         expiresIn?: number;
     }): Result;
     /** Sets these fields and takes away those with null; the others stay. */
-    update(id: string | number, fields: object, options?: CommandOptions): Result;
+    update(id: string | number, fields: Changes<Item>, options?: CommandOptions<Item>): Result;
     /** Changes parts of fields (RFC 7396). */
-    merge(id: string | number, fields: object, options?: CommandOptions): Result;
-    increment(id: string | number, field: string, by?: number, options?: CommandOptions): Result;
+    merge(id: string | number, fields: Patch<Item>, options?: CommandOptions<Item>): Result;
+    increment(id: string | number, field: keyof Item & string, by?: number, options?: CommandOptions<Item>): Result;
     /** Adds a value to the array in a field, unless it is there. */
-    link(id: string | number, field: string, target: unknown, options?: LinkOptions): Result;
-    unlink(id: string | number, field: string, target: unknown, options?: CommandOptions): Result;
+    link(id: string | number, field: keyof Item & string, target: unknown, options?: LinkOptions<Item>): Result;
+    unlink(id: string | number, field: keyof Item & string, target: unknown, options?: CommandOptions<Item>): Result;
     /** Lets it go after so many seconds; without them it stays. */
-    expire(id: string | number, expiresIn?: number, options?: CommandOptions): Result;
-    delete(id: string | number, options?: CommandOptions): Result;
+    expire(id: string | number, expiresIn?: number, options?: CommandOptions<Item>): Result;
+    delete(id: string | number, options?: CommandOptions<Item>): Result;
     /** Changes nothing; for transactions. */
-    check(id: string | number, options?: CommandOptions): Result;
+    check(id: string | number, options?: CommandOptions<Item>): Result;
 }
-export interface Collection<Item extends Fields = Fields> extends Writes<Promise<void>> {
+export interface Collection<Item extends Fields = Fields> extends Writes<Promise<void>, Item> {
     /** The same object for the same query. */
-    query(options?: QueryOptions): Query<Item>;
+    query(options?: QueryOptions<Item>): Query<Item>;
     /** By pages of `limit`, default 20. */
-    pages(options?: QueryOptions): Pages<Item>;
+    pages(options?: QueryOptions<Item>): Pages<Item>;
     /** What matches now, once, without writes that wait: at most `limit`, and 1 MiB. */
-    get(options?: QueryOptions): Promise<Page<Item>>;
+    get(options?: QueryOptions<Item>): Promise<Page<Item>>;
     /** Up to 100 writes, done all at once or not at all. */
-    transaction(write: (transaction: Writes<void>) => void): Promise<void>;
+    transaction(write: (transaction: Writes<void, Item>) => void): Promise<void>;
 }
 export interface RefusedWrite {
     readonly collection: string;
@@ -250,6 +292,7 @@ export interface PendingStore {
     /** Gives up all that was claimed. */
     close(): void;
 }
+export {};
 /**
  * Keeps writes in IndexedDB, and holds a Web Lock for each secret that is this tab's: the system gives it back when the tab is gone,
  * however that came. Undefined where there are none. What does so is trebuchet-offline.js, which is loaded when there is something to do.

@@ -113,7 +113,7 @@ export interface Filter {
 }
 /** The type of a part of a value. */
 export declare type Part<T, Path extends string> = Path extends "" ? T : Path extends `/${infer Name}/${infer Rest}` ? Part<Member<T, Name>, `/${Rest}`> : Path extends `/${infer Name}` ? Member<T, Name> : unknown;
-declare type Member<T, Name extends string> = T extends readonly (infer Element)[] ? Element | undefined : Name extends keyof T ? T[Name] : T extends Readonly<Record<string, infer Value>> ? Value | undefined : unknown;
+declare type Member<T, Name extends string> = 0 extends 1 & T ? any : T extends null | undefined ? undefined : T extends readonly (infer Element)[] ? Element | undefined : Name extends keyof T ? T[Name] : T extends Readonly<Record<string, infer Value>> ? Value | undefined : unknown;
 /**
  * A state of an actor. The server is asked for it while anybody subscribes or iterates, once for all who do; the value stays when the
  * connection breaks. Values are shared and never changed in place: what is the same in two of them is the same object.

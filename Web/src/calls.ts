@@ -96,6 +96,7 @@ export class Calls {
         }
         let text: string
         try {
+            if (!Array.isArray(args)) throw Error("the arguments are no array")
             // No value is null on the wire; a codec need not know.
             text = this._coder.stringify(
                 args.map((each, index) => (each == null ? null : (method.arguments?.[index]?.write(each) ?? each)))

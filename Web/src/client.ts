@@ -13,7 +13,12 @@ import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, Untyped
 export function connect(url: string | URL, options: ConnectOptions = {}): Client {
     const world: Environment = { ...browser(), ...(options as any).environment }
     const coder = options.json ?? JSON
-    const address = String(new URL(url, (globalThis as any).location?.href)).replace(/^http/, "ws")
+    let address = String(url)
+    try {
+        address = String(new URL(url, (globalThis as any).location?.href)).replace(/^http/, "ws")
+    } catch {
+        // The connection says so.
+    }
 
     // Calls and streams have numbers that grow, of one row.
     let number = 0

@@ -119,7 +119,11 @@ export type Part<T, Path extends string> = Path extends ""
     ? Member<T, Name>
     : unknown
 
-type Member<T, Name extends string> = T extends readonly (infer Element)[]
+type Member<T, Name extends string> = 0 extends 1 & T
+    ? any
+    : T extends null | undefined
+    ? undefined
+    : T extends readonly (infer Element)[]
     ? Element | undefined
     : Name extends keyof T
     ? T[Name]

@@ -43,6 +43,10 @@ test("what cannot be written is refused at once", async () => {
     loop.loop = loop
     assert.equal(await codeOf(client.actor("a").call("f(_:)", [loop])), "invalidArguments")
     assert.equal(await codeOf(client.actor("a").call("f(_:)", [1n << 62n])), "invalidArguments")
+    for (const args of ["Milk", { title: "Milk" }, null]) {
+        const refusal = { code: "invalidArguments", message: "f(_:): the arguments are no array" }
+        await assert.rejects(client.actor("a").call("f(_:)", args), refusal)
+    }
     assert.deepEqual(invocations(world.socket), [])
     const large = await new World().live({ json: exact })
     large.actor("a").call("f(_:)", [1n << 62n])

@@ -563,7 +563,21 @@ test("addresses", async () => {
         assert.equal(seen, expected)
         client.close()
     }
-    assert.throws(() => connect("nonsense"))
+    // Outside of a page none is beside another.
+    for (const url of ["nonsense", "/", "", "http://"]) {
+        const client = connect(url, {
+            environment: new World().environment,
+            WebSocket: class {
+                constructor(url) {
+                    new URL(url)
+                }
+            },
+        })
+        await settle()
+        const { phase, error } = client.status.getSnapshot()
+        assert.deepEqual([phase, error?.message], ["refused", `no WebSocket is given, or ${url} is no address`])
+        client.close()
+    }
 })
 
 test("asked to while it connects, it asks for a token anew: the one that was given may be somebody else's", async () => {

@@ -636,3 +636,62 @@ test("a write that the server cannot read is refused, and none of those beside i
         await daemon.end()
     }
 })
+
+test("what waited before a reload waits and shows behind it, also before there is a connection", limits, async () => {
+    const [daemon, storage, kept] = [await Daemon.start(), new MemoryStorage(), new MemoryPending()]
+    const made = []
+    const make = (url) => {
+        const app = services(url, { WebSocket, initialDelay: 5, maximumDelay: 100, storage, storageKey: "app", pending: kept.tab() })
+        made.push(app)
+        const query = app.collection("todos").query()
+        query.subscribe(() => {})
+        return { app, query }
+    }
+    const waits = ({ query }, count) => until(query.status, ({ pending }) => pending === count)
+    try {
+        const first = make(daemon.url)
+        await first.app.auth.signInAsGuest()
+        await first.app.collection("todos").create({ id: "a", title: "Milk" })
+        await first.app.close()
+        const away = make("ws://127.0.0.1:1")
+        for (const id of ["b", "c"]) away.app.collection("todos").create({ id, title: "Bread" })
+        away.app.collection("todos").update("a", { title: "Oats" })
+        await kept.until(() => kept.writes.size === 3)
+        away.app.close()
+        const again = make("ws://127.0.0.1:1")
+        await waits(again, 3)
+        again.app.collection("todos").delete("c")
+        await waits(again, 4)
+        await kept.until(() => kept.writes.size === 4)
+        again.app.close()
+        const back = make(daemon.url)
+        await until(back.query, (items) => JSON.stringify(items) === '[{"id":"a","title":"Oats"},{"id":"b","title":"Bread"}]')
+        await waits(back, 0)
+    } finally {
+        for (const app of made) app.close()
+        await daemon.end()
+    }
+})
+
+withDaemon("a write that is refused says why in a sentence", async (make) => {
+    const app = make({ pendingWrites: 10 })
+    await app.auth.signInAsGuest()
+    const notes = app.collection("notes")
+    await notes.create({ id: "a", title: "Milk" })
+    const { revision } = (await notes.get()).documents[0]
+    const other = make()
+    await other.auth.signInAsGuest()
+    for (const [write, message] of [
+        [notes.create({ title: "Milk" }), "the id is missing"],
+        [notes.update(undefined, {}), "the id is missing"],
+        [notes.create({ id: "a" }), "there is a document 'a' already"],
+        [notes.update("none", { a: 1 }), "there is no document 'none'"],
+        [notes.update("a", { a: 1 }, { if: { title: "Oats" } }), `the condition does not hold: document 'a' is at revision ${revision}`],
+        [notes.update("none", { a: 1 }, { if: { title: "Oats" } }), "the condition does not hold: there is no document 'none'"],
+        [notes.increment("a", "title"), "the field 'title' of document 'a' is no number"],
+        [notes.link("a", "tags", "x", { in: "tags" }), "there is no document 'x' to link to in collection 'tags'"],
+        [other.collection("notes").delete("a"), /^the rules of the collection do not let you delete document 'a': ./],
+    ]) {
+        await assert.rejects(write, { message })
+    }
+})

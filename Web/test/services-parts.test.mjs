@@ -9,7 +9,8 @@ import { overlay, Uncertain } from "../.build/services/overlay.js"
 import { PendingWrites } from "../.build/services/pending.js"
 import { Position } from "../.build/services/position.js"
 import { matches, precedes, wireQuery } from "../.build/services/queries.js"
-import { batchOf } from "../.build/services/sent.js"
+import { sentenceOf } from "../.build/services/sentences.js"
+import { batchOf, settleOne } from "../.build/services/sent.js"
 import { delayAfter, pauseAfter, reasonOf, wait } from "../.build/services/refusals.js"
 import { comparePlaces, copied, isSame, merged } from "../.build/services/values.js"
 
@@ -187,9 +188,9 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     assert.deepEqual(batchOf(writes, 1), [all[0]])
     all[3].isBeingKept = true
     assert.equal(batchOf(writes).length, 3)
-    for (const number of [1, 2]) writes._settle("mine", { number, revision: number })
-    assert.equal(writes._settle("mine", { number: 3, revision: 2, error: { notFound: { id: "a" } } }), all[2])
-    assert.equal(writes._settle("mine", { number: 3, revision: 2 }), undefined)
+    for (const number of [1, 2]) settleOne(writes, "mine", { number, revision: number })
+    assert.equal(settleOne(writes, "mine", { number: 3, revision: 2, error: { notFound: { id: "a" } } }), all[2])
+    assert.equal(settleOne(writes, "mine", { number: 3, revision: 2 }), undefined)
     assert.deepEqual(batchOf(writes), [])
     assert.equal(writes._all.length, 39)
     writes._forget(1)
@@ -205,7 +206,7 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     for (let index = 0; index < 3; index++) large._add([update("a", { text: "x".repeat(200_000) })], 0)
     assert.equal(batchOf(large).length, 1)
     const done = new PendingWrites("done")
-    for (let number = 1; number <= 1003; number++) done._settle("done", { ...done._add([], 0), revision: 5000 + number })
+    for (let number = 1; number <= 1003; number++) settleOne(done, "done", { ...done._add([], 0), revision: 5000 + number })
     done._forget(10)
     assert.deepEqual([done._all.length, done._all[0].number], [1000, 4])
 })
@@ -360,4 +361,11 @@ test("who signs out waits 30 s for his writes and 10 s for a connection, also on
     } finally {
         Date.now = now
     }
+})
+
+test("a refusal is a sentence, and one that is not known what the server says", () => {
+    assert.equal(sentenceOf({ documentTooLarge: { id: "a", bytes: 7, limit: 5 } }), "document 'a' of 7 bytes is too large; 5 are allowed")
+    assert.equal(sentenceOf({ invalidDocument: { _0: "it has no fields" } }), "the document cannot be stored: it has no fields")
+    assert.equal(sentenceOf({ outdated: {} }), "the write came after newer ones of its client and was not done")
+    assert.equal(sentenceOf({ constructor: { a: 1 } }), 'refused: {"constructor":{"a":1}}')
 })

@@ -55,7 +55,8 @@ export class Backend implements Services {
             this._timer = setTimeout(look, adoptEvery)
             // It keeps no process of Node's running.
             this._timer.unref?.()
-            if (this._isLive) this._adopt()
+            // Also without a connection: what waits shows, and is counted.
+            this._adopt()
         }
         look()
     }

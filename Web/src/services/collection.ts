@@ -114,6 +114,7 @@ export class LiveCollection {
             } catch (error) {
                 throw failure("invalidArguments", String(error))
             }
+            if (!commands.every(idOf)) throw failure("invalidArguments", "the id is missing")
             if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
             // A copy: what the app does with its own afterwards is another thing.
@@ -158,8 +159,9 @@ export class LiveCollection {
 
     /** Takes over what another tab, that is gone, has left. */
     _adopt(account: string, left: PendingWrite[]): void {
-        // They were made before.
-        this._of(account)._all.unshift(...left)
+        const { _all: all, _secret: own } = this._of(account)
+        // They were made before those of this page, and behind what was taken over earlier.
+        all.splice(all.findIndex(({ secret }) => secret === own) >>> 0, 0, ...left)
         this._changed()
     }
 

@@ -17,7 +17,7 @@ export function commands<Result>(put: (command: Command) => Result): Writes<Resu
         const names = text.split(" ")
         made[kind] = (...args: any[]) => {
             const values = Object.fromEntries(names.map((name, index) => [name, args[index] ?? (name === "by" ? 1 : undefined)]))
-            return put({ [kind]: { ...values, id: String(values.id ?? values.fields.id), ...args[names.length] } })
+            return put({ [kind]: { ...values, id: String(values.id ?? values.fields.id ?? ""), ...args[names.length] } })
         }
     }
     return made

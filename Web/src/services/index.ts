@@ -8,7 +8,7 @@ export function services(url: string | URL, options: ServicesOptions = {}): Serv
 
 export { pendingStore } from "./kept.js"
 export type {
-    Auth, Collection, CommandOptions, Comparison, Document, Fields, KeptWrite, LinkOptions, Page, Pages, Peer, PendingStore, Query,
-    QueryOptions, QueryStatus, RefusedWrite, Room, RoomEvent, RoomStatus, Services, ServicesOptions, SessionInfo, SessionStorage, SignIn,
-    User, Where, Writes,
+    Auth, Changes, Collection, CommandOptions, Comparison, Comparisons, Document, FieldPath, Fields, KeptWrite, LinkOptions, NewFields,
+    Order, Page, Pages, Patch, Peer, PendingStore, Query, QueryOptions, QueryStatus, RefusedWrite, Room, RoomEvent, RoomStatus,
+    ServerTime, Services, ServicesOptions, SessionInfo, SessionStorage, SignIn, User, Where, Writes, Written,
 } from "./types.js"

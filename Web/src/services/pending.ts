@@ -54,14 +54,6 @@ export class PendingWrites {
         return this._all.filter(isWaiting)
     }
 
-    /** Notes an answer. A write that was refused is forgotten. Gives the write. */
-    _settle(secret: string, { number, revision, error }: Outcome): PendingWrite | undefined {
-        const write = this._all.find((each) => each.secret === secret && each.number === number)
-        if (write && !error) write.revision = revision
-        else this._remove(write)
-        return write
-    }
-
     _remove(write: PendingWrite | undefined): void {
         this._all = this._all.filter((each) => each !== write)
     }

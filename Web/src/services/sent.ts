@@ -3,6 +3,7 @@ import { needSame } from "./build.js"
 import type { LiveCollection } from "./collection.js"
 import type { Outcome, PendingWrite, PendingWrites } from "./pending.js"
 import { pauseAfter, reasonOf, wait } from "./refusals.js"
+import { sentenceOf } from "./sentences.js"
 import { type Client, type JSONCoder, TrebuchetError } from "./trebuchet.js"
 
 /** What the server takes at once. */
@@ -74,15 +75,22 @@ function tell(collection: LiveCollection, outcomes: Outcome[]): void {
     for (const query of collection._open) query._isTold(shown, through)
 }
 
+/** Notes an answer. A write that was refused is forgotten. Gives the write. */
+export function settleOne(writes: PendingWrites, secret: string, { number, revision, error }: Outcome): PendingWrite | undefined {
+    const write = writes._all.find((each) => each.secret === secret && each.number === number)
+    if (write && !error) write.revision = revision
+    else writes._remove(write)
+    return write
+}
+
 async function settle(collection: LiveCollection, writes: PendingWrites, secret: string, outcomes: Outcome[]): Promise<void> {
-    const settled = outcomes.map((outcome) => ({ ...outcome, _write: writes._settle(secret, outcome) }))
+    const settled = outcomes.map((outcome) => ({ ...outcome, _write: settleOne(writes, secret, outcome) }))
     collection._forgetSeen()
     collection._show()
     for (const { error, index, _write: write } of settled) {
         if (!write) continue
         if (error) {
-            const text = "refused: " + JSON.stringify(error)
-            const refusal = error instanceof Error ? error : new TrebuchetError("application", text, "TrebuchetServices.CollectionError", error)
+            const refusal = error instanceof Error ? error : new TrebuchetError("application", sentenceOf(error), "TrebuchetServices.CollectionError", error)
             collection._refused(write, refusal as TrebuchetError, index)
         } else write._end?.()
     }

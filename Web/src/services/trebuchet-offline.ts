@@ -81,7 +81,8 @@ export async function adopt(backend: Backend, store: PendingStore): Promise<void
     needSame(backend)
     const claimed = claims.get(store) ?? new Set()
     claims.set(store, claimed)
-    const accounts = new Map((await store.all()).map(({ secret, account }) => [secret, account]))
+    // In the order in which they were made: each load of a page has a secret of its own.
+    const accounts = new Map((await store.all()).sort((a, b) => a.time - b.time).map(({ secret, account }) => [secret, account]))
     for (const [secret, account] of accounts) {
         if (backend._mine.has(secret) || (account && account !== backend._account)) continue
         if (!claimed.has(secret) && !(await store.claim(secret))) continue
