@@ -66,6 +66,8 @@ let package = Package(
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
         .executable(name: "trebuchet-generate", targets: ["GenerateTool"]),
+        // Once more under the name of its target: under that SwiftPM builds it for the plugin.
+        .executable(name: "GenerateTool", targets: ["GenerateTool"]),
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
