@@ -368,4 +368,6 @@ test("a refusal is a sentence, and one that is not known what the server says", 
     assert.equal(sentenceOf({ invalidDocument: { _0: "it has no fields" } }), "the document cannot be stored: it has no fields")
     assert.equal(sentenceOf({ outdated: {} }), "the write came after newer ones of its client and was not done")
     assert.equal(sentenceOf({ constructor: { a: 1 } }), 'refused: {"constructor":{"a":1}}')
+    // Of a server that says what makes no sense.
+    for (const odd of [{}, { notFound: null }, true, "x", 5, []]) assert.equal(sentenceOf(odd), "refused: " + JSON.stringify(odd))
 })

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Transports
 internal import TrebuchetWire
 
-/// The subscribers of one state on one reactor.
+/// The subscribers of one stream on one reactor.
 ///
 /// It keeps the newest update, and those of this turn until all have been written to: a subscriber that cannot be written
 /// to then is left behind and gets the newest update when it can.

@@ -25,8 +25,8 @@ const sentences: Record<string, string> = {
 
 /** Why a write was refused, as the server says it of a query; the error itself where it is one that is not known here. */
 export function sentenceOf(error: Record<string, any>): string {
-    const [[name, members]] = Object.entries(error) as [[string, any]]
-    if (!Object.hasOwn(sentences, name)) return "refused: " + JSON.stringify(error)
+    const [name = "", members]: [string?, any?] = Object.entries(error)[0] ?? []
+    if (!members || !Object.hasOwn(sentences, name)) return "refused: " + JSON.stringify(error)
     const isAbsent = name === "conditionFailed" && members.revision == null
     const text = isAbsent ? "the condition does not hold: there is no document '{id}'" : sentences[name]!
     return text.replace(/\{(\w+)\}/g, (_, member) => members[member]) + (members.reason ? ": " + members.reason : "")
