@@ -65,6 +65,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
 
     /// Where the key is; -1 when it is not there.
     @inlinable
+    @inline(__always)
     func place(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
         guard !slots.isEmpty else { return -1 }
         let mask = slots.count &- 1
@@ -123,6 +124,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// Words of eight bytes, each multiplied with a random key to 128 bits that are folded into 64 (as in wyhash): fast, and
     /// who does not know the keys finds no names that meet.
     @inlinable
+    @inline(__always)
     func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
         let count = key.count
         var state = seed

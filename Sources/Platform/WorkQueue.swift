@@ -1,7 +1,8 @@
 /// What is to be done in its order; taking the first costs the same however many wait.
 ///
-/// Inlinable, so that it is specialised for its elements in the modules that use it.
-package struct WorkQueue<Element> {
+/// Public and inlinable, so that it is specialised for its elements in the modules that use it: the compiler inlines nothing that is
+/// `package` into other modules, and a turn asks it several times.
+public struct WorkQueue<Element> {
     /// Memory for so many is kept when nothing waits.
     @usableFromInline static var most: Int { 1024 }
 
@@ -9,15 +10,19 @@ package struct WorkQueue<Element> {
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var first = 0
 
-    @inlinable package init() {}
+    /// One in which nothing waits.
+    @inlinable public init() {}
 
-    @inlinable package var count: Int { elements.count - first }
-    @inlinable package var isEmpty: Bool { first == elements.count }
+    /// How many wait.
+    @inlinable public var count: Int { elements.count - first }
+    /// Whether nothing waits.
+    @inlinable public var isEmpty: Bool { first == elements.count }
 
-    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
+    /// Puts it behind all that wait.
+    @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
-    /// There is one.
-    @inlinable package mutating func removeFirst() -> Element {
+    /// Takes the first; there has to be one.
+    @inlinable public mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("done twice") }
         elements[first] = nil
         first += 1

@@ -3,7 +3,10 @@ package final class LoopTimer {
     /// Nanoseconds of the monotonic clock.
     package let deadline: UInt64
     /// Nil once it has fired or was cancelled, so that what it holds is freed at once.
-    package internal(set) var work: (() -> Void)?
+    ///
+    /// Without a check of exclusive access, which each call with a deadline would pay for: it is read and written in one step, on the
+    /// loop alone.
+    @exclusivity(unchecked) package internal(set) var work: (() -> Void)?
 
     package init(deadline: UInt64, work: @escaping () -> Void) {
         self.deadline = deadline

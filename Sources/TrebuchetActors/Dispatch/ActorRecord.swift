@@ -11,11 +11,12 @@ package typealias CallOperation = @Sendable (_ isolation: isolated (any Actor)?)
 ///
 /// `@unchecked Sendable`: constant but for what says so.
 package class ActorRecord: @unchecked Sendable {
-    package let name: String
-    package let type: ActorType
+    // `final`, here and below: else another module asks for each by a call, as if a subclass might have its own.
+    package final let name: String
+    package final let type: ActorType
     /// The shard of the reactor that the actor lives on; nil when it runs elsewhere.
-    package let home: SystemShard?
-    package let life: ActorLife
+    package final let home: SystemShard?
+    package final let life: ActorLife
     /// Set when the actor has states that are kept in a store: then answers wait until they are written.
     package final let persisted: PersistedStates?
     /// The actor of an exposed record, which holds it. Without counting references: an actor that is weakly referred to

@@ -25,12 +25,12 @@ package class ActorType: @unchecked Sendable {
     }
 
     /// `Demo.TodoList`
-    package let name: String
-    private let methods: [ActorMethod]
-    private let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
-    let streamNames: [String]
+    package final let name: String
+    private final let methods: [ActorMethod]
+    private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
+    final let streamNames: [String]
     /// Whether its actors look at who observes them.
-    package let isGated: Bool
+    package final let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
         name = String(String(reflecting: type).prefix { $0 != "<" })

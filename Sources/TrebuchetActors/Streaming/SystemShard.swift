@@ -10,7 +10,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// For the tasks of calls.
     let isolation: LoopIsolation
     /// What a server has on this reactor, until it has shut down. Set before it listens.
-    package var server: AnyObject?
+    /// It is read and written in one step, so access to it needs no check.
+    @exclusivity(unchecked) package var server: AnyObject?
     /// Writes persisted states, at a server that has a store. Set before actors are exposed.
     package var writer: StateWriter?
     /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
@@ -20,7 +21,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     private var userInfo: [CodingUserInfoKey: any Sendable]
     package private(set) var coder: ValueCoder
     /// For clients of versions 1 and 2.
-    private var wholeSecondsCoder: ValueCoder
+    package private(set) var wholeSecondsCoder: ValueCoder
     private var markedSources: [StateSource] = []
     /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
     private var markedBroadcasters: [Broadcaster] = []
@@ -31,7 +32,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
     private var isSending = false
     /// Whether a state has changed and not everybody has been told.
-    package private(set) var hasMarked = false
+    /// It is read and written in one step, so access to it needs no check.
+    @exclusivity(unchecked) package private(set) var hasMarked = false
     /// What that is.
     package var changes = ChangeLog()
     /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.

@@ -118,7 +118,7 @@ extension ServerConnection {
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
-            try result.write?(shard.states.coder(writing: dates), &shard.reply.pointee)
+            try result.write?(shard.coder(writing: dates), &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
         } catch {

@@ -285,7 +285,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     func failure(_ error: any Error, of what: String) -> CallFailure {
-        CallFailure(error, of: what, coder: shard.states.coder(writing: dates), shard.parts.disclosure)
+        CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
     }
 

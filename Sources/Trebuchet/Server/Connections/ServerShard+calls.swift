@@ -9,7 +9,7 @@ extension ServerShard {
     func callInPlace(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws {
-        let coder = states.coder(writing: dates)
+        let coder = coder(writing: dates)
         reactor.note(method.label)
         reply.pointee.reset(keepingAtMost: Self.keptReply)
         var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)

@@ -15,6 +15,9 @@ final class ServerShard: @unchecked Sendable {
     /// The number of its reactor.
     let index: Int
     unowned let system: TrebuchetActorSystem
+    /// The coders of `states`: each call uses one, and asking another module for it would cost as much as decoding a number.
+    private var coder: ValueCoder
+    private var wholeSecondsCoder: ValueCoder
     /// Where messages are scanned.
     var scans = ScanPlaces()
     /// How much memory `reply` keeps for the next result after a large one.
@@ -58,6 +61,8 @@ final class ServerShard: @unchecked Sendable {
         self.reactor = reactor
         isGuarded = parts.limits.hasRates
         self.system = system
+        coder = states.coder
+        wholeSecondsCoder = states.wholeSecondsCoder
         reply.initialize(to: ByteBuffer())
     }
 
@@ -69,6 +74,14 @@ final class ServerShard: @unchecked Sendable {
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
     var answers: RememberedAnswers { parts.answers }
+
+    @inline(__always)
+    func coder(writing dates: DateForm) -> ValueCoder {
+        switch dates {
+        case .milliseconds: coder
+        case .wholeSeconds: wholeSecondsCoder
+        }
+    }
 
     /// The shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
@@ -92,6 +105,8 @@ final class ServerShard: @unchecked Sendable {
         held = [:]
         waiting = [:]
         idleWatch = IdleWatch()
+        coder = ValueCoder()
+        wholeSecondsCoder = ValueCoder()
         states.takeApart()
     }
 
