@@ -2,6 +2,7 @@
 ///
 /// Public and inlinable, so that it is specialised for its elements in the modules that use it: the compiler inlines nothing that is
 /// `package` into other modules, and a turn asks it several times.
+@_documentation(visibility: internal)
 public struct WorkQueue<Element> {
     /// Memory for so many is kept when nothing waits.
     @usableFromInline static var most: Int { 1024 }

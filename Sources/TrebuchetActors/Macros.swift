@@ -8,7 +8,9 @@
 @_exported public import Distributed
 @_exported public import class Relays.StateRelay
 @_exported public import struct Transports.SocketAddress
-// As a whole: of its public types users meet the filters alone, and the compiler drops these three as single imports.
+// As a whole: its public types are those of filters, which users meet, and `ByteRange`, which documentation hides. The compiler drops
+// the three as single imports, and as other names of theirs their members would be asked for by "import TrebuchetWire" where a user
+// has the compiler ask for each import.
 @_exported public import TrebuchetWire
 
 /// Makes a distributed actor callable and observable over the network.

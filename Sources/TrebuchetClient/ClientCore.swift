@@ -268,7 +268,7 @@ final class ClientCore: @unchecked Sendable {
         let sink = StreamSink(of: stream)
         loop.run {
             guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
-            self.streams.createRemoteStream(callNumber: number, target: target, sink: sink)
+            self.streams.subscribe(callNumber: number, target: target, sink: sink)
             self.begin(number, .invocation(target))
         }
         return stream

@@ -30,7 +30,7 @@ struct StreamRegistry {
     /// Of these, those that the server has not started on the connection of now.
     var beginningCount: Int { entries.count - numbers.count }
 
-    mutating func createRemoteStream(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
+    mutating func subscribe(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
         entries[callNumber] = Entry(sink: sink, target: target)
     }
 

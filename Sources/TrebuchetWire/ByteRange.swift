@@ -1,6 +1,7 @@
 /// Where a value lies in a message.
 ///
 /// Public because the compiler inlines nothing that is `package` into other modules.
+@_documentation(visibility: internal)
 public struct ByteRange: Sendable {
     public let offset: Int32
     public let count: Int32

@@ -24,7 +24,7 @@ import TrebuchetWire
 
     init() {
         stream = EncodedStream(filter: nil, kept: kept, userInfo: [:]) {}
-        registry.createRemoteStream(callNumber: 1, target: Self.target, sink: StreamSink(of: stream))
+        registry.subscribe(callNumber: 1, target: Self.target, sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }
 

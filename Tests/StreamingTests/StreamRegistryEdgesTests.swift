@@ -26,7 +26,7 @@ import TrebuchetWire
     }
 
     private mutating func begin(_ number: UInt64, _ stream: EncodedStream, id: String? = nil, epoch: String = "e") {
-        registry.createRemoteStream(
+        registry.subscribe(
             callNumber: number, target: StreamTarget(actorID: "a", name: "observeState"), sink: sink(stream))
         if let id { _ = registry.handleStreamStart(callNumber: number, streamID: id, epoch: epoch) }
     }
@@ -72,7 +72,7 @@ import TrebuchetWire
     @Test("events come one after the other, from the position on; one that is missing ends the stream")
     mutating func events() {
         let stream = stream(.events(buffer: 10))
-        registry.createRemoteStream(
+        registry.subscribe(
             callNumber: 1, target: StreamTarget(actorID: "a", name: "observeEvents"), sink: sink(stream))
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 5)
         let early = data("s", 5, "1")
@@ -92,7 +92,7 @@ import TrebuchetWire
         let stream = stream(filter: filter)
         var target = StreamTarget(actorID: "a", name: "observeState")
         target.filter = filter
-        registry.createRemoteStream(callNumber: 1, target: target, sink: sink(stream))
+        registry.subscribe(callNumber: 1, target: target, sink: sink(stream))
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e")
         data("s", 1, "1")
         let again = data("s", 2, "1")

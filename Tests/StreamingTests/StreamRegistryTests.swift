@@ -12,7 +12,7 @@ import TrebuchetWire
     private let stream = EncodedStream(filter: nil, userInfo: [:]) {}
 
     init() {
-        registry.createRemoteStream(
+        registry.subscribe(
             callNumber: 1, target: StreamTarget(actorID: "a", name: "observeState"), sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }
@@ -62,7 +62,7 @@ import TrebuchetWire
     @Test("on a new connection streams are taken up where they were, those that had not begun are begun")
     mutating func anew() {
         data(3, "[1,2]")
-        registry.createRemoteStream(
+        registry.subscribe(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
             sink: StreamSink(of: EncodedStream(filter: nil, userInfo: [:]) {}))
         let beginnings = registry.beginAnew()
