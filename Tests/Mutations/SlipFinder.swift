@@ -85,7 +85,10 @@ private final class SlipVisitor: SyntaxVisitor {
         let isMember = node.parent?.is(MemberBlockItemSyntax.self) == true || names.isEmpty
         names.append(isMember ? name : "")
         // Wrappers and macros read the initial value.
-        return node.attributes.isEmpty ? .visitChildren : .skipChildren
+        let isPlain = node.attributes.allSatisfy {
+            $0.as(AttributeSyntax.self)?.attributeName.trimmedDescription == "exclusivity"
+        }
+        return isPlain ? .visitChildren : .skipChildren
     }
     override func visitPost(_ node: VariableDeclSyntax) { names.removeLast() }
     override func visit(_ node: AccessorDeclSyntax) -> SyntaxVisitorContinueKind {
