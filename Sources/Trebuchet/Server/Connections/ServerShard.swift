@@ -15,7 +15,7 @@ final class ServerShard: @unchecked Sendable {
     /// The number of its reactor.
     let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The coders of `states`: each call uses one, and asking another module for it would cost as much as decoding a number.
+    /// The coders of `states`: each call uses one, and another module would be asked for it with a check of exclusive access.
     private var coder: ValueCoder
     private var wholeSecondsCoder: ValueCoder
     /// Where messages are scanned.
