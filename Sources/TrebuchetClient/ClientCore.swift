@@ -24,6 +24,8 @@ final class ClientCore: @unchecked Sendable {
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
     let handed = HandedActors()
+    /// The actors that live in this client.
+    let locals = LocalActors()
     /// Its version grows each time the server says that who is signed in is so no more.
     let revocations = StateRelay(())
     private let lastNumber = Atomic<UInt64>(0)

@@ -109,7 +109,7 @@ public final class TrebuchetClient: Sendable {
         let core = ClientCore(
             loop: loop, options: options, peerName: transport.address, isAddressed: transport.isAddressed)
         hold = ClientHold(core)
-        actorSystem = TrebuchetActorSystem(loops: [loop])
+        actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
         core.system = actorSystem
     }

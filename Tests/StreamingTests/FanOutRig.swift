@@ -89,12 +89,10 @@ final class FanOutRig: @unchecked Sendable {
     private let system: TrebuchetActorSystem
 
     init(_ reactor: Reactor) {
-        system = TrebuchetActorSystem(loops: [reactor])
+        let parts = ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in })
+        system = TrebuchetActorSystem(loops: [reactor], locals: parts.locals)
         shard = system.shards[0]
-        server = ServerShard(
-            states: shard, on: reactor, index: 0,
-            parts: ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }),
-            system: system)
+        server = ServerShard(states: shard, on: reactor, index: 0, parts: parts, system: system)
     }
 
     func observed() -> Observed { Observed(shard) }

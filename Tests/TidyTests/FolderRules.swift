@@ -1,12 +1,5 @@
 /// Which folder of a module may use which other: what a folder declares is for those above it.
 enum FolderRules {
-    /// A use that goes up, and has to until somebody mends it.
-    struct Exception: Hashable {
-        let path: String
-        let name: String
-        let why: String
-    }
-
     struct Use: Equatable {
         let path: String
         let line: Int
@@ -103,14 +96,11 @@ enum FolderRules {
         }
     }
 
-    /// Uses that go up or aside, folders without a floor, floors without a folder, and exceptions that are none any more.
+    /// Uses that go up or aside, folders without a floor, and floors without a folder.
     ///
     /// - Parameter floors: for each module its floors, the lowest first; folders of one floor may not use each other.
-    static func findings(
-        in files: [SourceText], floors: [String: [[String]]], exceptions: Set<Exception>
-    ) -> [Finding] {
+    static func findings(in files: [SourceText], floors: [String: [[String]]]) -> [Finding] {
         let modules = Dictionary(grouping: files.filter { $0.path.hasPrefix("Sources/") }) { $0.module ?? "" }
-        var unused = exceptions
         var findings: [Finding] = []
         for (module, files) in modules.sorted(by: { $0.key < $1.key }) {
             let folders = Set(files.map(folder))
@@ -126,17 +116,10 @@ enum FolderRules {
             }
             for use in uses(in: files) {
                 guard let from = floorOf[use.from], let to = floorOf[use.to], to >= from else { continue }
-                if let known = exceptions.first(where: { $0.path == use.path && $0.name == use.name }) {
-                    unused.remove(known)
-                    continue
-                }
                 let message = "\(use.from) uses \(use.name) of \(use.to), which is no lower floor of \(module)"
                 findings.append(Finding(path: use.path, line: use.line, message: message))
             }
         }
         return findings
-            + unused.sorted { ($0.path, $0.name) < ($1.path, $1.name) }.map {
-                Finding(path: $0.path, message: "uses \($0.name) upwards no more: take it out of FolderPlan.swift")
-            }
     }
 }

@@ -2,8 +2,7 @@ import Testing
 
 struct FolderRulesTests {
     private func findings(
-        _ files: [String: String], floors: [[String]] = [["Low", "Side"], ["."]],
-        exceptions: Set<FolderRules.Exception> = []
+        _ files: [String: String], floors: [[String]] = [["Low", "Side"], ["."]]
     ) -> [Finding] {
         let standing = [
             "Low/L.swift": "struct Low {}", "Side/S.swift": "struct Side {}", "Root.swift": "struct Root {}",
@@ -11,7 +10,7 @@ struct FolderRulesTests {
         let all = standing.merging(files) { $0 + "\n" + $1 }
         return FolderRules.findings(
             in: all.sorted { $0.key < $1.key }.map { SourceText(path: "Sources/House/\($0.key)", $0.value) },
-            floors: ["House": floors], exceptions: exceptions)
+            floors: ["House": floors])
     }
 
     @Test("a folder may use what stands on a lower floor alone")
@@ -53,13 +52,5 @@ struct FolderRulesTests {
     func plan() {
         #expect(findings([:], floors: [["Low"], ["."]]).map(\.path) == ["Sources/House/Side"])
         #expect(findings([:], floors: [["Low", "Side", "Gone"], ["."]]).map(\.path) == ["Sources/House/Gone"])
-    }
-
-    @Test("an exception holds for one name in one file, as long as it is one")
-    func exceptions() {
-        let exception = FolderRules.Exception(path: "Sources/House/Low/L.swift", name: "Root", why: "It is old.")
-        #expect(findings(["Low/L.swift": "let a: Root"], exceptions: [exception]).isEmpty)
-        #expect(findings(["Low/L.swift": "let a: Side, b: Root"], exceptions: [exception]).count == 1)
-        #expect(findings([:], exceptions: [exception]).count == 1)
     }
 }

@@ -22,9 +22,7 @@ struct TidyTests {
 
     @Test("folders use only folders of lower floors of their module")
     func folders() {
-        report(
-            FolderRules.findings(
-                in: repository.files, floors: FolderPlan.floors, exceptions: FolderPlan.exceptions))
+        report(FolderRules.findings(in: repository.files, floors: FolderPlan.floors))
     }
 
     @Test("fewer than 15 source files are so short that they belong with another")

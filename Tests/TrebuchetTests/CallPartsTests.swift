@@ -17,7 +17,7 @@ import TrebuchetWire
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
         } body: { client, server in
             let remote = try client.resolve(TodoList.self, id: "list")
-            let record = server.actorSystem.record(of: remote, name: "list", holding: true)
+            let record = LocalActors().record(of: remote, name: "list", holding: true, in: server.actorSystem)
             let operation = try record.isolated { throw CancellationError() }
             let error = await #expect(throws: TrebuchetError.self) { _ = try await operation(nil) }
             #expect(error?.code == .internal)

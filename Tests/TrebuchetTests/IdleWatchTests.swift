@@ -9,7 +9,7 @@ import TrebuchetTesting
     private static let second: UInt64 = 1_000_000_000
 
     private func record(_ system: TrebuchetActorSystem, _ name: String) -> ActorRecord {
-        system.record(of: Calculator(actorSystem: system), name: name, holding: true)
+        LocalActors().record(of: Calculator(actorSystem: system), name: name, holding: true, in: system)
     }
 
     @Test("an actor has rested when nobody has used it for its time since somebody looked")

@@ -75,15 +75,16 @@ public final class TrebuchetServer: Sendable {
         self.transport = transport
         self.access = access
         let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
-        let system = TrebuchetActorSystem(loops: group.reactors)
         let parts = ServerParts(
-            reactors: system.shards.count, limits: limits, showsErrorText: showsErrorText, log: log)
+            reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
+        let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
         let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
         if let store, let claim {
             for shard in system.shards {
-                shard.writer = StateWriter(
+                let writer = StateWriter(
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize, reactor: shard.reactor)
+                parts.locals.write(writer, on: shard)
             }
         }
         self.claim = claim
@@ -109,11 +110,13 @@ public final class TrebuchetServer: Sendable {
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
+        locals.takeApart()
         claim?.giveBack()
         for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
     }
 
     var directory: ActorDirectory { parts.directory }
+    private var locals: LocalActors { parts.locals }
     private var limits: ServerLimits { parts.limits }
 
     /// Lets callers name types for the generic parameters of methods, beside the standard library's scalars and arrays and
@@ -146,19 +149,19 @@ public final class TrebuchetServer: Sendable {
     /// the error; each first tries to load again.
     public func expose<A: DistributedActor>(_ actor: A, as name: String) async
     where A.ActorSystem == TrebuchetActorSystem {
-        guard actorSystem.mustLoad(A.self) else {
+        guard locals.mustLoad(A.self) else {
             let old = directory.record(ActorName(name))
-            directory.insert(actorSystem.record(of: actor, name: name, holding: true))
+            directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
             await forget(name)
             await retire(old)
             return
         }
         let old = directory.record(ActorName(name))
-        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem] name in
+        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem, locals] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-            return try await actorSystem.loadedRecord(of: actor, name: name)
+            return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
         }
-        await actorSystem.retirements.during(name) {
+        await locals.retirements.during(name) {
             directory.insert(ActorName(name), registration)
             await forget(name)
             if old?.actor !== actor { await retire(old) }
@@ -172,7 +175,7 @@ public final class TrebuchetServer: Sendable {
         // Under another name as well, it is kept under the first.
         guard persisted.name == record.name else { return }
         if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
-        (actor.id as? TrebuchetActorID).map { actorSystem.setPersistedStates(nil, of: $0) }
+        (actor.id as? TrebuchetActorID).map { locals.setPersistedStates(nil, of: $0) }
     }
 
     /// Makes actors when they are first called: `"lists/*"` stands for every name that begins with `lists/`.
@@ -199,10 +202,10 @@ public final class TrebuchetServer: Sendable {
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
                 type: ActorTypes.any(A.self),
-                make: { [weak actorSystem] name in
+                make: { [weak actorSystem, locals] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-                    return try await actorSystem.loadedRecord(of: actor, name: name)
+                    return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) }))
     }
 
@@ -210,7 +213,7 @@ public final class TrebuchetServer: Sendable {
     /// Its persisted states are written before this returns, and are not kept from then on; while the store fails this waits,
     /// and so does who exposes another actor under the name.
     public func unexpose(_ name: String) async {
-        await actorSystem.retirements.during(name) {
+        await locals.retirements.during(name) {
             let old = directory.record(ActorName(name))
             directory.remove(ActorName(name))
             await forget(name)
@@ -341,9 +344,10 @@ public final class TrebuchetServer: Sendable {
             }
             await deactivateActors()
             for shard in shards {
-                await shard.states.writer?.flush()
+                let writer = locals.writer(on: shard.states)
+                await writer?.flush()
                 // What is changed from now on was promised to nobody, and the store may be the next server's.
-                await shard.reactor.perform { shard.states.writer?.abandon() }
+                await shard.reactor.perform { writer?.abandon() }
             }
             takeApart()
             stopped.update(true)

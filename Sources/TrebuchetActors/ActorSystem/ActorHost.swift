@@ -2,8 +2,8 @@ package import Distributed
 
 /// What the actor system of a server asks of it.
 package protocol ActorHost: AnyObject, Sendable {
-    /// The record of an exposed actor that is there.
-    func record(_ name: ActorName) -> ActorRecord?
+    /// An exposed actor that is there.
+    func actor(_ name: ActorName) -> (any DistributedActor)?
     /// A reference to an actor that lives in the client whose message is being decoded.
     func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor
 }

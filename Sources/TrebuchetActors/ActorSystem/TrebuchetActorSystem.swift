@@ -14,20 +14,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     public typealias ResultHandler = CallResultHandler
     public typealias SerializationRequirement = any (Codable & Sendable)
 
-    /// Actors of this process, by the names that the system gave them.
-    private struct Local {
-        weak var actor: (any DistributedActor)?
-        let life = ActorLife()
-        /// Of the actor's type, so that it holds nothing.
-        let makeRecord: @Sendable (TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
-        /// Made when a client first calls the actor through a reference.
-        var record: ActorRecord?
-        /// Set once its states have been loaded from the store.
-        var persisted: PersistedStates?
-    }
-
-    private let locals = Mutex<[ActorName: Local]>([:])
-    package let retirements = Retirements()
+    /// The actors that live here.
+    private let locals: any ActorRegistry
     private let nextShard = Atomic<Int>(0)
     /// Nil once the server or client of the system is gone: a coder holds the system.
     private let coders = Mutex<[ValueCoder]?>([])
@@ -40,7 +28,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
 
     /// A system whose actors live on these loops.
-    package init(loops: [any EventLoop]) {
+    ///
+    /// - Parameter locals: where they are found.
+    package init(loops: [any EventLoop], locals: any ActorRegistry) {
+        self.locals = locals
         builtShards = loops.map { SystemShard($0, userInfo: userInfo) }
     }
 
@@ -77,6 +68,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     package var shards: [SystemShard] { builtShards }
 
+    /// What all records of an actor of this system share.
+    package func life(of id: ActorID) -> ActorLife { locals.life(of: ActorName(id.id)) ?? ActorLife() }
+
     /// What decoders need to make references of actors' names.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
 
@@ -109,17 +103,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
-        let local = Local(actor: actor) { system, actor, name in
-            (actor as? Act).map { system.record(of: $0, name: name, holding: false) }
-        }
-        locals.withLock { $0[ActorName(actor.id.id)] = local }
+        locals.add(actor)
     }
 
     public func resignID(_ id: ActorID) {
         if id.livesInClient { heldServer?.handed.remove(ActorName(id.id)) }
-        // Taken out of the lock before it is freed: freeing may run code of the actor.
-        let removed = locals.withLock { $0.removeValue(forKey: ActorName(id.id)) }
-        _ = removed
+        locals.remove(ActorName(id.id))
     }
 
     /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
@@ -127,59 +116,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         // Whatever a client has called its actor, it is none of the actors here.
         if case .client = id.route { return nil }
         let name = ActorName(id.id)
-        let local = locals.withLock { $0[name]?.actor }
-        let found = local ?? heldHost?.record(name)?.actor
+        let found = locals.actor(name) ?? heldHost?.actor(name)
         guard let found else { return nil }
         guard let actor = found as? Act else {
             throw TrebuchetError(.invalidArguments, "actor '\(id)' is a \(Swift.type(of: found)), not a \(type)")
         }
         return actor
-    }
-
-    /// The record of an actor that a client knows through a reference alone.
-    package func referredRecord(_ name: String) -> ActorRecord? {
-        let key = ActorName(name)
-        guard let local = locals.withLock({ $0[key] }) else { return nil }
-        if let record = local.record { return record }
-        guard let actor = local.actor, let record = local.makeRecord(self, actor, name) else { return nil }
-        locals.withLock { $0[key]?.record = record }
-        return record
-    }
-
-    /// What calls need to reach an actor.
-    ///
-    /// - Parameter holding: whether the record keeps the actor alive.
-    package func record<A: DistributedActor>(of actor: A, name: String, holding: Bool) -> ActorRecord
-    where A.ID == ActorID {
-        // Actors of other systems are known to those.
-        let life = (actor.actorSystem as? TrebuchetActorSystem ?? self).life(of: actor.id)
-        if let actor = actor as? any TrebuchetActor {
-            return typedRecord(of: actor, name: name, life: life, holding: holding)
-        }
-        return PlainActorRecord(actor, name: name, life: life)
-    }
-
-    private func typedRecord<A: TrebuchetActor>(
-        of actor: A, name: String, life: ActorLife, holding: Bool
-    ) -> ActorRecord {
-        TypedActorRecord(
-            actor, name: name, home: home(of: actor), life: life, holding: holding,
-            persisted: persistedStates(of: actor.id))
-    }
-
-    /// What all records of an actor share.
-    package func life(of id: ActorID) -> ActorLife {
-        locals.withLock { $0[ActorName(id.id)]?.life } ?? ActorLife()
-    }
-
-    /// The states of an actor that are kept in a store; nil while there are none.
-    func persistedStates(of id: ActorID) -> PersistedStates? { locals.withLock { $0[ActorName(id.id)]?.persisted } }
-
-    package func setPersistedStates(_ states: PersistedStates?, of id: ActorID) {
-        locals.withLock { locals in
-            locals[ActorName(id.id)]?.persisted = states
-            locals[ActorName(id.id)]?.record = nil
-        }
     }
 
     /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent` or an executor of its own, whatever its
@@ -275,7 +217,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     /// Whether the actor lives in this very system.
-    private func knows(_ id: ActorID) -> Bool { locals.withLock { $0[ActorName(id.id)] != nil } }
+    private func knows(_ id: ActorID) -> Bool { locals.has(ActorName(id.id)) }
 
     /// From now on the server of this client may call an actor of it.
     func handOver(_ id: ActorID) { heldServer?.handed.add(ActorName(id.id)) }

@@ -8,7 +8,7 @@ internal import Transports
 /// error, and the states count as changed until a later write succeeds.
 ///
 /// `@unchecked Sendable`: touched on the reactor of `home` alone, but for what is constant.
-package final class PersistedStates: @unchecked Sendable {
+package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Called with the reason when what was to be shown is not kept.
     typealias Answer = (TrebuchetError?) -> Void
 
@@ -91,7 +91,7 @@ package final class PersistedStates: @unchecked Sendable {
     /// one.
     ///
     /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time.
-    func show(while isWanted: @escaping () -> Bool = { true }, _ update: @escaping () -> Void) {
+    func show(while isWanted: @escaping () -> Bool, _ update: @escaping () -> Void) {
         if hasChanged {
             next.append(Update(show: update, isWanted: isWanted))
         } else if isWriting {

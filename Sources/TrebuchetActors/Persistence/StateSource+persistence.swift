@@ -34,9 +34,9 @@ extension StateSource {
             let event = update()
             if case .failed(let error) = event { throw error }
             if case .update(let update) = event { bytes = update.data.map { Array($0) } }
-            persistence.show { for broadcaster in broadcasters { broadcaster.send(event) } }
+            persistence.show(while: { true }) { for broadcaster in broadcasters { broadcaster.send(event) } }
         }
-        if let feed = feeding(filters.current) { persistence.show(feed) }
+        if let feed = feeding(filters.current) { persistence.show(while: { true }, feed) }
         captured = version
         return try bytes ?? json()
     }

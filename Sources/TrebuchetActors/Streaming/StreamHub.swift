@@ -66,11 +66,12 @@ package class StreamHub: @unchecked Sendable {
 
     // MARK: What each kind does in its way; in the actor's isolation
 
-    /// Sends what a broadcaster begins with that has just joined: now, or when it may be shown.
-    func first(for broadcaster: Broadcaster) { fatalError("abstract") }
+    /// Sends what a broadcaster begins with that has just joined: now, or when it may be shown. By itself what is kept, of which the
+    /// newest may not be what holds now.
+    func first(for broadcaster: Broadcaster) { broadcaster.send(.attached(recent)) }
 
     /// Sends what a broadcaster lacks that has none of the versions: now, or when it may be shown.
-    func whole(for broadcaster: Broadcaster) { fatalError("abstract") }
+    func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
 
     /// Sends the newest version, if it was not sent yet. Returns what it counts in the turn's budget: nothing where there is none,
     /// as of events, which leave as they are sent.
@@ -85,7 +86,7 @@ package class StreamHub: @unchecked Sendable {
     package func filtered(
         _ filter: StreamFilter, _ dates: DateForm = .milliseconds, clock: any EventLoop,
         terms: FilterTerms = FilterTerms()
-    ) throws -> FilteredSource {
+    ) throws -> StreamHub {
         throw TrebuchetError(.invalidArguments, "this stream takes no filter")
     }
 

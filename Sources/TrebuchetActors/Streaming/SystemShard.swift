@@ -12,8 +12,6 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// What a server has on this reactor, until it has shut down. Set before it listens.
     /// It is read and written in one step, so access to it needs no check.
     @exclusivity(unchecked) package var server: AnyObject?
-    /// Writes persisted states, at a server that has a store. Set before actors are exposed.
-    package var writer: StateWriter?
     /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
     package var memory: MemoryBudget?
     /// `ServerLimits.resumeTime`. Set before actors are exposed.
@@ -22,7 +20,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package private(set) var coder: ValueCoder
     /// For clients of versions 1 and 2.
     package private(set) var wholeSecondsCoder: ValueCoder
-    private var markedSources: [StateSource] = []
+    private var markedSources: [StreamHub] = []
     /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
@@ -37,18 +35,12 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// What that is.
     package var changes = ChangeLog()
     /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
-    private var eagerBytes = SystemShard.eagerBytesPerTurn
+    private var eagerBytes = EagerBytes.perTurn
 
     /// What that is at the beginning.
-    private var budget = SystemShard.eagerBytesPerTurn
+    private var budget = EagerBytes.perTurn
     private var turnsOfSending = 0
     private static let mostTurnsOfSending = 16
-
-    /// States that change several times in a turn reach their subscribers version by version while all of them together
-    /// stay below this; beyond it, versions of the same turn are skipped.
-    static let eagerBytesPerTurn = 64 << 10
-    /// What an update counts at least, so that a turn holds no more than 32 of them.
-    static let leastEagerBytes = 2 << 10
 
     init(_ reactor: any EventLoop, userInfo: [CodingUserInfoKey: any Sendable]) {
         self.reactor = reactor
@@ -63,7 +55,6 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         userInfo = [:]
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder(dates: .wholeSeconds)
-        writer = nil
     }
 
     @inline(__always)
@@ -80,7 +71,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Whether a state's actor lives on this reactor.
     package func isHome(of source: StreamHub) -> Bool { source.home === self }
 
-    func mark(_ source: StateSource) {
+    func mark(_ source: StreamHub) {
         markedSources.append(source)
         changes.note(source.root)
         queue()
@@ -105,7 +96,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Hands the states that changed to their broadcasters on all reactors.
     package func publishMarked() {
         guard !markedSources.isEmpty else { return }
-        var sources: [StateSource] = []
+        var sources: [StreamHub] = []
         swap(&sources, &markedSources)
         for source in sources { eagerBytes -= source.publish() }
     }
@@ -130,14 +121,14 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     private func refillBudget() {
         budget =
             turnsOfSending > Self.mostTurnsOfSending
-            ? max(Self.leastEagerBytes, budget / 2) : min(Self.eagerBytesPerTurn, budget * 2)
+            ? max(EagerBytes.leastPerUpdate, budget / 2) : min(EagerBytes.perTurn, budget * 2)
         eagerBytes = budget
         turnsOfSending = 0
     }
 
     /// Of what has changed, all but what is still on its way to subscribers: that becomes one version when they have it.
     private func publishWhatRests() {
-        var sources: [StateSource] = []
+        var sources: [StreamHub] = []
         swap(&sources, &markedSources)
         for source in sources {
             if source.isBeingSent { markedSources.append(source) } else { source.publish() }

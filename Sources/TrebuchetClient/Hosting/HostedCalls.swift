@@ -8,7 +8,9 @@ protocol HostingCore: AnyObject, Sendable {
     var hosted: HostedCalls { get }
     var loop: any EventLoop { get }
     var system: TrebuchetActorSystem? { get }
-    /// The actors that the server may call.
+    /// The actors of the client.
+    var locals: LocalActors { get }
+    /// Those that the server may call.
     var handed: HandedActors { get }
     /// Calls of the server's at once, `TrebuchetClient.Options.callsFromServer`.
     var callsFromServer: Int { get }
@@ -68,7 +70,7 @@ final class HostedCalls {
     private func start(_ call: HostedCall, _ key: Key, _ message: borrowing Message) throws {
         let name = message.actorName
         guard let system = core.system, let states = system.shard(of: core.loop),
-            core.handed.contains(ActorName(name)), let record = system.referredRecord(name)
+            core.handed.contains(ActorName(name)), let record = core.locals.referredRecord(name, in: system)
         else {
             throw TrebuchetError(
                 .actorNotFound, "the client has no actor '\(name.prefix(ActorName.longest))' that this server may call")

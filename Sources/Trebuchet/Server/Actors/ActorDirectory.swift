@@ -65,6 +65,7 @@ final class ActorDirectory: ActorHost, Sendable {
     }
 
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
+    func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
 
     /// The type of the actor of this name, made or not; nil when there is none. Nothing is made.
     func type(of name: ActorName) -> ActorType? {

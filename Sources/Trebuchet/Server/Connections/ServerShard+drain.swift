@@ -17,7 +17,7 @@ extension ServerShard {
 
     /// Ends all connections where they are, and writes no more states.
     func cut() {
-        states.writer?.abandon()
+        parts.locals.writer(on: states)?.abandon()
         for connection in connections.values {
             connection.link.abort()
             connection.linkDidClose()

@@ -73,8 +73,8 @@ extension ServerShard {
     /// Its life has ended.
     func didLetGo(_ record: ActorRecord) {
         forget(record)
-        let (siblings, parts, system, reactor) = (siblings, parts, system, reactor)
-        parts.directory.letGo(record) { [weak system] in
+        let (siblings, parts, reactor) = (siblings, parts, reactor)
+        parts.directory.letGo(record) {
             for shard in siblings { await shard.reactor.perform { shard.forget(record) } }
             do {
                 try await TimeLimit.run(Self.deactivation, on: reactor) { try await record.deactivate() }
@@ -83,7 +83,7 @@ extension ServerShard {
             }
             if let persisted = record.persisted, let actor = record.actor {
                 if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
-                (actor.id as? TrebuchetActorID).map { system?.setPersistedStates(nil, of: $0) }
+                (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
             }
             record.giveBackStake()
         }

@@ -126,7 +126,7 @@ final class ServerShard: @unchecked Sendable {
 
     /// What a name that was not called before leads to. Nothing is made.
     func place(of name: ActorName) -> ActorPlace {
-        if waiting[name] == nil, let record = directory.record(name) ?? system.referredRecord(name.text) {
+        if waiting[name] == nil, let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system) {
             keep(record, as: name)
             return .ready(record)
         }
@@ -221,6 +221,8 @@ enum ActorPlace {
 final class ServerParts: Sendable {
     let limits: ServerLimits
     let directory: ActorDirectory
+    /// The actors that were made in the server's system, exposed or not.
+    let locals = LocalActors()
     let answers: RememberedAnswers
     let shares: ShareBook
     /// Of `ServerLimits.heldBytes`.

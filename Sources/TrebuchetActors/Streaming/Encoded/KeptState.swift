@@ -22,10 +22,10 @@ package protocol KeptState<Value>: AnyObject, Sendable {
 struct ChangesMisfit: Error {}
 
 enum KeptStates {
-    /// For a stream of values of a type; nil unless the type knows its changes.
-    static func make(for type: Any.Type) -> (any KeptState)? {
+    /// For a stream of values of a type; nil unless the type knows its changes, which is seen here and nowhere else.
+    static func make<Value>(for type: Value.Type) -> (any KeptState<Value>)? {
         func make<State: DeltaState>(_ type: State.Type) -> any KeptState { AppliedState<State>() }
-        return (type as? any DeltaState.Type).map { make($0) }
+        return (type as? any DeltaState.Type).map { make($0) } as? any KeptState<Value>
     }
 }
 

@@ -39,7 +39,7 @@ extension LocalStreams {
     ) async throws(TrebuchetError) -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }
         let filter = try checked(filter)
-        let found: Result<(FilteredSource, SystemShard), any Error>? = await stream.perform { parts in
+        let found: Result<(StreamHub, SystemShard), any Error>? = await stream.perform { parts in
             let hub = parts.hub()
             guard hub.kind == .state, let loop = parts.loop else { return nil }
             return Result { (try hub.filtered(filter, clock: loop.reactor), loop) }

@@ -23,7 +23,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// Whether it was noted that there is something to be published.
     private var isMarked = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
-    var persistence: PersistedStates?
+    var persistence: (any StateKeeper)?
     var captured: UInt64 = 0
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
@@ -76,14 +76,14 @@ final class StateSource: StreamHub, @unchecked Sendable {
             guard let feed = feeding(filters) else { return 0 }
             published = version
             feed()
-            return SystemShard.leastEagerBytes
+            return EagerBytes.leastPerUpdate
         }
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
         // After the others' update, whose text they use.
         feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
-        return max(update.byteCount, SystemShard.leastEagerBytes)
+        return max(update.byteCount, EagerBytes.leastPerUpdate)
     }
 
     /// The current version for all who observe it, or are expected back.

@@ -103,11 +103,13 @@ package final class EncodedStream: Sendable {
     }
 
     /// The newest value, if it is one after the first `seen`; nil as well when it is not to be had. Changes nothing.
-    func newest<Value: Decodable>(_ type: Value.Type, after seen: UInt64) -> (value: Value, count: UInt64)? {
+    func newest<Value: Decodable>(
+        _ type: Value.Type, after seen: UInt64, kept: (any KeptState<Value>)?
+    ) -> (value: Value, count: UInt64)? {
         let state = relay.currentValue
         guard state.count > seen else { return nil }
         if let text = state.update { return (try? decoded(type, text)).map { ($0, state.count) } }
-        let found = try? (kept as? any KeptState<Value>)?.newest(userInfo: userInfo)
+        let found = try? kept?.newest(userInfo: userInfo)
         return found.flatMap { $0.count > seen ? $0 : nil }
     }
 

@@ -9,7 +9,9 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
     /// Events of such an actor, shared by all who read this stream.
     case localEvents(EventSubscription<Value>)
     /// A state or events by their values in JSON.
-    case encoded(EncodedStream)
+    ///
+    /// - Parameter kept: that of the stream, where its values are kept.
+    case encoded(EncodedStream, kept: (any KeptState<Value>)? = nil)
     case failed(TrebuchetError)
 
     /// Why there is no more; nil while there may be.
@@ -23,7 +25,7 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
             }
         // A reader has got nil, and there are two reasons for that.
         case .localEvents: Task.isCancelled ? nil : .failed(LocalStreams.actorGone)
-        case .encoded(let stream): stream.relay.currentValue.outcome
+        case .encoded(let stream, _): stream.relay.currentValue.outcome
         case .failed(let error): .failed(error)
         }
     }
@@ -32,7 +34,7 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
     func fail(_ overflow: EventOverflow) {
         switch self {
         case .local(let local): local.overflow.update(TrebuchetError(overflow))
-        case .encoded(let stream): stream.relay.fail(TrebuchetError(overflow))
+        case .encoded(let stream, _): stream.relay.fail(TrebuchetError(overflow))
         case .localEvents, .failed: break
         }
     }
@@ -42,13 +44,13 @@ extension StreamOrigin {
     /// A stream of an actor that is not in this process.
     static func remote<A: DistributedActor>(
         _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
-        kept: (any KeptState)? = nil
+        kept: (any KeptState<Value>)? = nil
     ) -> Self where A.ActorSystem == TrebuchetActorSystem {
         guard let server = actor.id.remote ?? actor.actorSystem.server else {
             return .failed(actor.actorSystem.unreachable(actor.id))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)
-        return .encoded(server.observe(target, reading: reading, kept: kept))
+        return .encoded(server.observe(target, reading: reading, kept: kept), kept: kept)
     }
 }
 
@@ -77,13 +79,12 @@ struct StreamReader<Value: Codable & Sendable> {
                 feed = .newest(local, local.states.versions.stream.makeAsyncIterator())
             }
         case .localEvents(let events): feed = .events(events.makeAsyncIterator())
-        case .encoded(let stream):
+        case .encoded(let stream, let kept):
             if let events = stream.events {
                 feed = .eachText(stream, first: nil, events.makeAsyncIterator())
             } else if let (first, rest) = stream.subscribeToEach() {
                 feed = .eachText(stream, first: first, rest.makeAsyncIterator())
             } else {
-                let kept = stream.kept.flatMap { $0 as? any KeptState<Value> }
                 feed = .newestText(stream, stream.relay.stream.makeAsyncIterator(), kept)
             }
         case .failed: feed = .nothing

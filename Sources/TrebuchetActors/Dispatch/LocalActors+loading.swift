@@ -10,10 +10,10 @@ package enum PersistedNamespace {
     static func key(_ actor: String, _ property: String) -> StateKey { StateKey(name, "\(actor).\(property)") }
 }
 
-extension TrebuchetActorSystem {
+extension LocalActors {
     /// Whether actors of a type have states that this system keeps in a store.
     package func mustLoad<A: DistributedActor>(_ type: A.Type) -> Bool {
-        guard shards.first?.writer != nil, let type = type as? any TrebuchetActor.Type else { return false }
+        guard keepsStates, let type = type as? any TrebuchetActor.Type else { return false }
         return hasPersistence(type)
     }
 
@@ -22,16 +22,17 @@ extension TrebuchetActorSystem {
     }
 
     /// The record of an actor that is to be exposed, when its persisted states have been loaded.
-    package func loadedRecord<A: DistributedActor>(of actor: A, name: String) async throws -> ActorRecord
-    where A.ID == TrebuchetActorID {
+    package func loadedRecord<A: DistributedActor>(
+        of actor: A, name: String, in system: TrebuchetActorSystem
+    ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
         if mustLoad(A.self), persistedStates(of: actor.id) == nil, let actor = actor as? any TrebuchetActor {
-            try await load(actor, name: name)
+            try await load(actor, name: name, in: system)
         }
-        return record(of: actor, name: name, holding: true)
+        return record(of: actor, name: name, holding: true, in: system)
     }
 
-    private func load<A: TrebuchetActor>(_ actor: A, name: String) async throws {
-        guard let home = home(of: actor), let writer = home.writer else { return }
+    private func load<A: TrebuchetActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
+        guard let home = system.home(of: actor), let writer = writer(on: home) else { return }
         await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }

@@ -2,14 +2,6 @@ public import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// How a stream of states ended.
-public enum StreamOutcome: Sendable, Equatable {
-    /// In order: the server or this side ended it.
-    case completed
-    /// Otherwise: the connection was closed, the actor went, or the server reported an error.
-    case failed(TrebuchetError)
-}
-
 /// The values of a streamed state, the newest for whoever asks.
 ///
 /// Each iterator gets the current value first and then, each time, the newest one it has not seen: never an older one,
@@ -31,13 +23,13 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     /// The newest value of an actor at a server that has come, taken by an iterator or not, if it is one after the first
     /// `seen`; nil as well for one that does not decode, which ends the stream for those who iterate.
     package func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
-        guard case .encoded(let stream) = origin else { return nil }
-        return stream.newest(Value.self, after: seen)
+        guard case .encoded(let stream, let kept) = origin else { return nil }
+        return stream.newest(Value.self, after: seen, kept: kept)
     }
 
     /// Whether both were begun as one.
     package func isSame(as other: StateStream) -> Bool {
-        guard case .encoded(let own) = origin, case .encoded(let others) = other.origin else { return false }
+        guard case .encoded(let own, _) = origin, case .encoded(let others, _) = other.origin else { return false }
         return own === others
     }
 

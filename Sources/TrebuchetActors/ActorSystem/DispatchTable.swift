@@ -1,13 +1,6 @@
-internal import Bytes
 public import Deltas
 public import Distributed
 internal import TrebuchetWire
-
-#if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-#else
-    internal import Foundation
-#endif
 
 /// The methods and streams of an actor type, by their names on the wire. Written by `@Trebuchet`.
 @_documentation(visibility: internal)
@@ -87,6 +80,8 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let name: String
     /// Whether it is a state, of which the newest value counts; else events, of which each does.
     let isState: Bool
+    /// Of the state, or of the events.
+    let valueType: any (Codable & Sendable).Type
     /// What connections observe, with the reactor that the actor lives on.
     let hub: @Sendable (isolated A, SystemShard?) -> StreamHub
     /// What readers in the actor's process follow: `LocalStates` of the state's type, or `EventRelay` of the events'.
@@ -99,8 +94,6 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
     let persisted: @Sendable (isolated A, SystemShard?) -> StateSource?
     /// What letting go of the actor would lose.
     let usage: @Sendable (isolated A) -> StreamUsage
-    /// The values in JSON, the newest for whoever asks.
-    let encodedValues: @Sendable (A) -> AsyncStream<Data>
 }
 
 @_documentation(visibility: internal)
@@ -196,14 +189,13 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             cell(actor).source(home: home, access: access(actor))
         }
         return Self(
-            name: name, isState: true,
+            name: name, isState: true, valueType: Value.self,
             hub: { source($0, $1) },
             readers: { source($0, $1).readers },
             existing: { cell($0).source },
             persistence: persistence,
             persisted: { persistence == nil ? nil : source($0, $1) },
-            usage: { actor in cell(actor).usage },
-            encodedValues: { actor in encodedValues { await StateObservation<A, Value>(actor, name)() } })
+            usage: { actor in cell(actor).usage })
     }
 
     /// Events, of which nobody is to miss one.
@@ -211,16 +203,13 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         _ name: String, _ sender: @escaping @Sendable (isolated A) -> EventSender<Event>
     ) -> Self {
         Self(
-            name: name, isState: false,
+            name: name, isState: false, valueType: Event.self,
             hub: { actor, home in sender(actor).source(home: home, entry: entry(of: actor)) },
             readers: { actor, _ in sender(actor).readers },
             existing: { _ in nil },
             persistence: nil,
             persisted: { _, _ in nil },
-            usage: { actor in sender(actor).usage },
-            encodedValues: { actor in
-                encodedValues(endsWhenFull: true) { await EventObservation<A, Event>(actor, name)() }
-            })
+            usage: { actor in sender(actor).usage })
     }
 
     private static func access<Value: Codable & Sendable>(
@@ -238,25 +227,6 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     private static func entry(of actor: isolated A) -> StreamHub.Entry {
         { [weak actor] work in
             Task { [weak actor] in await actor?.whenLocal { _ in work() } }
-        }
-    }
-
-    private static func encodedValues<Values: AsyncSequence & SendableMetatype>(
-        endsWhenFull: Bool = false, _ values: @escaping @Sendable () async -> Values
-    ) -> AsyncStream<Data> where Values.Element: Encodable, Values.AsyncIterator: SendableMetatype {
-        AsyncStream(bufferingPolicy: endsWhenFull ? .bufferingOldest(256) : .bufferingNewest(1)) { continuation in
-            let task = Task {
-                let coder = ValueCoder()
-                var values = await values().makeAsyncIterator()
-                while let value = try? await values.next() {
-                    var buffer = ByteBuffer()
-                    guard (try? coder.encode(value, into: &buffer)) != nil else { break }
-                    let outcome = continuation.yield(Data(buffer.bytes))
-                    if case .dropped = outcome, endsWhenFull { break }
-                }
-                continuation.finish()
-            }
-            continuation.onTermination = { _ in task.cancel() }
         }
     }
 }

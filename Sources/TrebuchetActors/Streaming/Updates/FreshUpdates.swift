@@ -3,8 +3,8 @@
 /// Bounded by what two turns encode at once: beyond it only the newest is there, since who is that far behind skips the
 /// others. Of those that are differences no whole value is kept.
 struct FreshUpdates {
-    private static let mostBytes = 4 * SystemShard.eagerBytesPerTurn
-    private static let mostUpdates = 2 * (SystemShard.eagerBytesPerTurn / SystemShard.leastEagerBytes + 1)
+    private static let mostBytes = 4 * EagerBytes.perTurn
+    private static let mostUpdates = 2 * (EagerBytes.perTurn / EagerBytes.leastPerUpdate + 1)
 
     private(set) var updates: [StateUpdate] = []
     private var bytes = 0

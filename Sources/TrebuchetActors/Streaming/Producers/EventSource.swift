@@ -33,9 +33,4 @@ final class EventSource: StreamHub, @unchecked Sendable {
             for broadcaster in broadcasters { broadcaster.send(.failed(TrebuchetError(.internal, text))) }
         }
     }
-
-    /// The events that are kept.
-    override func first(for broadcaster: Broadcaster) { broadcaster.send(.attached(recent)) }
-
-    override func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
 }
