@@ -29,7 +29,7 @@ struct DispatchEntry {
         if !member.generics.isEmpty {
             return """
                 { actor, arguments, reply in
-                    func call\(generics("_ actor: isolated \(actorName), _ arguments: inout TrebuchetActors.CallArguments, _ reply: inout TrebuchetActors.CallReply")) throws {
+                    func call\(generics("_ actor: isolated \(actorName), _ arguments: inout TrebuchetActors._CallArguments, _ reply: inout TrebuchetActors._CallReply")) throws {
                         \(synchronousCall)
                     }
                 \(opened)
@@ -58,7 +58,7 @@ struct DispatchEntry {
         if !member.generics.isEmpty {
             return """
                 { arguments in
-                    func prepare\(generics("_ arguments: inout TrebuchetActors.CallArguments")) throws -> @Sendable (isolated \(actorName)) async throws -> TrebuchetActors.CallResult {
+                    func prepare\(generics("_ arguments: inout TrebuchetActors._CallArguments")) throws -> @Sendable (isolated \(actorName)) async throws -> TrebuchetActors._CallResult {
                 \(preparation.indented(by: 8))
                     }
                 \(opened)

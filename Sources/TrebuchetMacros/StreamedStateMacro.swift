@@ -43,7 +43,7 @@ extension StreamedStateMacro: PeerMacro {
         let property = try StreamedProperty.inActor(variable, .state, marked: node, in: context)
         return [
             """
-            private let \(raw: property.cellName): TrebuchetActors.StateCell<\(raw: property.type)> = \
+            private let \(raw: property.cellName): TrebuchetActors._StateCell<\(raw: property.type)> = \
             .init(\(raw: property.arguments.initializerArgument))
             """
         ]

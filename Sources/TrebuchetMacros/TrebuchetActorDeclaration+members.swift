@@ -65,13 +65,13 @@ extension TrebuchetActorDeclaration {
             )
             """
             : """
-            var methods: [TrebuchetActors.DispatchMethod<\(name)>] = \(list(methods))
-            var streams: [TrebuchetActors.DispatchStream<\(name)>] = \(list(streams))
+            var methods: [TrebuchetActors._DispatchMethod<\(name)>] = \(list(methods))
+            var streams: [TrebuchetActors._DispatchStream<\(name)>] = \(list(streams))
             \(conditional.joined(separator: "\n"))
             return .init(\(executorArgument)methods: methods, streams: streams\(deactivationArgument))
             """
         return """
-            \(raw: access.memberPrefix)static var _dispatch: TrebuchetActors.DispatchTable<\(name)> {
+            \(raw: access.memberPrefix)static var _dispatch: TrebuchetActors._DispatchTable<\(name)> {
             \(raw: body.indented(by: 4))
             }
             """

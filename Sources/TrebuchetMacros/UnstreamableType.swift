@@ -3,7 +3,7 @@ import SwiftSyntax
 
 /// The types of which syntax alone shows that no value of them is `Codable & Sendable`.
 ///
-/// All others are left to the compiler, which checks them against the constraint of `StateCell`.
+/// All others are left to the compiler, which checks them against the constraint of `_StateCell`.
 enum UnstreamableType {
     /// The error about `type`, or about a part of it such as the element of an array, if there is one.
     static func problem(of type: TypeSyntax) -> Diagnostic? {

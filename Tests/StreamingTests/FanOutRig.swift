@@ -55,7 +55,7 @@ final class FanOutRig: @unchecked Sendable {
     ///
     /// `@unchecked Sendable`: used on the rig's reactor alone.
     final class Observed: @unchecked Sendable {
-        private let cell = StateCell<Page>()
+        private let cell = _StateCell<Page>()
         let source: StateSource
         private let value: Value
 

@@ -13,7 +13,7 @@ import TrebuchetWire
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let counts = await reactor.perform {
             let shard = SystemShard(reactor, userInfo: [:])
-            let cell = StateCell<Int>()
+            let cell = _StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let gone = Broadcaster(source, shard: shard)
             source.detach(gone)
@@ -34,7 +34,7 @@ import TrebuchetWire
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (observed, published) = await reactor.perform {
             let shard = SystemShard(reactor, userInfo: [:])
-            let cell = StateCell<Int>()
+            let cell = _StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             var observed = [source.isObserved]
             let broadcaster = Broadcaster(source, shard: shard)
@@ -55,7 +55,7 @@ import TrebuchetWire
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let published = await reactor.perform {
             let shard = SystemShard(reactor, userInfo: [:])
-            let cell = StateCell<Int>()
+            let cell = _StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let broadcaster = Broadcaster(source, shard: shard)
             source.attach(broadcaster)
@@ -89,7 +89,7 @@ import TrebuchetWire
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (shown, counted) = await reactor.perform {
             let shard = SystemShard(reactor, userInfo: [:])
-            let cell = StateCell<Int>()
+            let cell = _StateCell<Int>()
             let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
             let probes = [Probe(isLocal: true), Probe(isLocal: false)]
             let broadcaster = Broadcaster(source, shard: shard)

@@ -34,7 +34,7 @@ enum FolderRules {
             let isOwn = words[..<keyword].contains { $0 == "private" || $0 == "fileprivate" }
             if nested || !isOwn { names.insert(String(words[keyword + 1])) }
         }
-        return names.filter { $0.first!.isUppercase }
+        return names.filter { $0.first { $0 != "_" }?.isUppercase == true }
     }
 
     /// What files of a module use of its other folders, by names of types that one folder alone declares.
@@ -68,7 +68,8 @@ enum FolderRules {
         var word: [UInt8] = []
         var before = UInt8(ascii: " ")
         func end() {
-            if let first = word.first, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
+            // Plumbing begins with an underscore.
+            if let first = word.first(where: { $0 != UInt8(ascii: "_") }), (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
                 before != UInt8(ascii: ".")
             {
                 names.append(String(decoding: word, as: UTF8.self))

@@ -18,6 +18,7 @@ struct FolderRulesTests {
         #expect(findings(["Root.swift": "let low: Low"]).isEmpty)
         #expect(findings(["Low/L.swift": "let root: Root"]).map(\.line) == [2])
         #expect(findings(["Low/L.swift": "let side: Side"]).map(\.line) == [2])
+        #expect(findings(["Root.swift": "struct _High {}", "Low/L.swift": "let high: _High"]).count == 1)
     }
 
     @Test(

@@ -20,7 +20,7 @@ struct ActorExpansionTests {
                     }
                 }
 
-                private let _state_cell: TrebuchetActors.StateCell<State> = .init()
+                private let _state_cell: TrebuchetActors._StateCell<State> = .init()
                 public distributed func addTodo(title: String) -> TodoItem { todo }
 
                 public typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem
@@ -29,7 +29,7 @@ struct ActorExpansionTests {
                     id._executor
                 }
 
-                public static var _dispatch: TrebuchetActors.DispatchTable<TodoList> {
+                public static var _dispatch: TrebuchetActors._DispatchTable<TodoList> {
                     .init(
                         methods: [
                             .sync("addTodo(title:)", arguments: 1) { actor, arguments, reply in
@@ -82,7 +82,7 @@ struct ActorExpansionTests {
         let expansion = Expansion("@Trebuchet \(actor)distributed actor A { @StreamedState var a = 1 }")
         #expect(expansion.contains("\(member)typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem"))
         #expect(expansion.contains("\(member)nonisolated var unownedExecutor: UnownedSerialExecutor {"))
-        #expect(expansion.contains("\(member)static var _dispatch: TrebuchetActors.DispatchTable<A> {"))
+        #expect(expansion.contains("\(member)static var _dispatch: TrebuchetActors._DispatchTable<A> {"))
         #expect(expansion.contains("\(member)enum StreamingMethod: String, CaseIterable, Sendable {"))
     }
 

@@ -129,7 +129,7 @@ struct DispatchEntryTests {
             "distributed func echo<T: Codable & Sendable>(_ v: T) -> T { v }",
             """
             .sync("echo(_:)", arguments: 1, generics: 1) { actor, arguments, reply in
-                func call<T: Codable & Sendable>(_: T.Type, _ actor: isolated A, _ arguments: inout TrebuchetActors.CallArguments, _ reply: inout TrebuchetActors.CallReply) throws {
+                func call<T: Codable & Sendable>(_: T.Type, _ actor: isolated A, _ arguments: inout TrebuchetActors._CallArguments, _ reply: inout TrebuchetActors._CallReply) throws {
                     try reply.write(actor.echo(arguments.next(T.self)))
                 }
                 guard let type0 = try arguments.generic(0) as? any (Codable & Sendable).Type else {
@@ -143,7 +143,7 @@ struct DispatchEntryTests {
             "distributed func pair<T, U: Scoring>(_ v: T, u: [U]) async -> U where T: Codable, T: Sendable { u[0] }",
             """
             .async("pair(_:u:)", arguments: 2, generics: 2) { arguments in
-                func prepare<T: Codable & Sendable, U: Scoring>(_: T.Type, _: U.Type, _ arguments: inout TrebuchetActors.CallArguments) throws -> @Sendable (isolated A) async throws -> TrebuchetActors.CallResult {
+                func prepare<T: Codable & Sendable, U: Scoring>(_: T.Type, _: U.Type, _ arguments: inout TrebuchetActors._CallArguments) throws -> @Sendable (isolated A) async throws -> TrebuchetActors._CallResult {
                     let argument0 = try arguments.next(T.self)
                     let argument1 = try arguments.next([U].self)
                     return { actor in
@@ -163,7 +163,7 @@ struct DispatchEntryTests {
         (
             "distributed func f<T: P>(_ a: T, _ b: [some Q & R]) {}",
             """
-            func call<T: P, Opaque1: Q & R>(_: T.Type, _: Opaque1.Type, _ actor: isolated A, _ arguments: inout TrebuchetActors.CallArguments, _ reply: inout TrebuchetActors.CallReply) throws {
+            func call<T: P, Opaque1: Q & R>(_: T.Type, _: Opaque1.Type, _ actor: isolated A, _ arguments: inout TrebuchetActors._CallArguments, _ reply: inout TrebuchetActors._CallReply) throws {
                 try actor.f(arguments.next(T.self), arguments.next([Opaque1].self))
             }
             """

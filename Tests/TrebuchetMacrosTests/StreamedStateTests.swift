@@ -12,7 +12,7 @@ struct StreamedStateTests {
         ])
     func inferredType(value: String, type: String) {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var a = \(value) }")
-        #expect(expansion.contains("private let _a_cell: TrebuchetActors.StateCell<\(type)> = .init()"))
+        #expect(expansion.contains("private let _a_cell: TrebuchetActors._StateCell<\(type)> = .init()"))
         #expect(expansion.contains("nonisolated var observeA: TrebuchetActors.StateObservation<A, \(type)> {"))
         #expect(expansion.findings.isEmpty)
     }
@@ -40,14 +40,14 @@ struct StreamedStateTests {
     func noInitialValue() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A {\n@StreamedState var a: Int?\n@StreamedState var b: Int\n}")
-        #expect(expansion.contains("private let _a_cell: TrebuchetActors.StateCell<Int?> = .init()"))
-        #expect(expansion.contains("private let _b_cell: TrebuchetActors.StateCell<Int> = .init()"))
+        #expect(expansion.contains("private let _a_cell: TrebuchetActors._StateCell<Int?> = .init()"))
+        #expect(expansion.contains("private let _b_cell: TrebuchetActors._StateCell<Int> = .init()"))
     }
 
     @Test("drops the backticks of a name where it makes new ones")
     func backticks() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var `default` = 1 }")
-        #expect(expansion.contains("private let _default_cell: TrebuchetActors.StateCell<Int> = .init()"))
+        #expect(expansion.contains("private let _default_cell: TrebuchetActors._StateCell<Int> = .init()"))
         #expect(expansion.contains("case observeDefault"))
     }
 
@@ -104,7 +104,7 @@ struct StreamedStateTests {
             "@Trebuchet distributed actor A { @StreamedState(delivery: .every(buffer: 8)) var a = 1 }")
         #expect(
             expansion.contains(
-                "private let _a_cell: TrebuchetActors.StateCell<Int> = .init(delivery: .every(buffer: 8))"))
+                "private let _a_cell: TrebuchetActors._StateCell<Int> = .init(delivery: .every(buffer: 8))"))
         #expect(expansion.contains(#".init(self, "observeA", delivery: .every(buffer: 8))"#))
         #expect(expansion.findings.isEmpty)
     }

@@ -4,9 +4,9 @@ internal import TrebuchetWire
 
 /// The methods and streams of an actor type, by their names on the wire. Written by `@Trebuchet`.
 @_documentation(visibility: internal)
-public struct DispatchTable<A: DistributedActor>: Sendable {
-    let methods: [DispatchMethod<A>]
-    let streams: [DispatchStream<A>]
+public struct _DispatchTable<A: DistributedActor>: Sendable {
+    let methods: [_DispatchMethod<A>]
+    let streams: [_DispatchStream<A>]
     let executor: TrebuchetExecutor
     /// What an actor wants to do before it is let go; nil for nothing.
     let deactivate: Deactivate?
@@ -14,7 +14,7 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
     public typealias Deactivate = @Sendable (isolated A) async throws -> Void
 
     public init(
-        executor: TrebuchetExecutor = .reactor, methods: [DispatchMethod<A>], streams: [DispatchStream<A>],
+        executor: TrebuchetExecutor = .reactor, methods: [_DispatchMethod<A>], streams: [_DispatchStream<A>],
         deactivate: Deactivate? = nil
     ) {
         self.executor = executor
@@ -31,13 +31,13 @@ public struct DispatchTable<A: DistributedActor>: Sendable {
 
 /// How one distributed method is called from the bytes of its arguments.
 @_documentation(visibility: internal)
-public struct DispatchMethod<A: DistributedActor>: Sendable {
+public struct _DispatchMethod<A: DistributedActor>: Sendable {
     public typealias InPlace =
         @Sendable (
-            _ actor: isolated A, _ arguments: inout CallArguments, _ reply: inout CallReply
+            _ actor: isolated A, _ arguments: inout _CallArguments, _ reply: inout _CallReply
         ) throws -> Void
-    public typealias Operation = @Sendable (isolated A) async throws -> CallResult
-    public typealias Prepare = @Sendable (_ arguments: inout CallArguments) throws -> Operation
+    public typealias Operation = @Sendable (isolated A) async throws -> _CallResult
+    public typealias Prepare = @Sendable (_ arguments: inout _CallArguments) throws -> Operation
 
     enum Body: Sendable {
         case inPlace(InPlace)
@@ -75,7 +75,7 @@ public struct DispatchMethod<A: DistributedActor>: Sendable {
 
 /// How one streamed state is reached.
 @_documentation(visibility: internal)
-public struct DispatchStream<A: DistributedActor>: Sendable {
+public struct _DispatchStream<A: DistributedActor>: Sendable {
     /// `observeState`
     let name: String
     /// Whether it is a state, of which the newest value counts; else events, of which each does.
@@ -97,14 +97,14 @@ public struct DispatchStream<A: DistributedActor>: Sendable {
 }
 
 @_documentation(visibility: internal)
-extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
+extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     /// - Parameters:
     ///   - cell: what tells of the property's changes.
     ///   - value: the property.
     ///   - change: gives it to be changed in place.
     @_disfavoredOverload
     public static func state<Value: Codable & Sendable>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
@@ -113,7 +113,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
 
     /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
     public static func state<Value: DeltaState>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
@@ -140,7 +140,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
     )
     public static func state<Value: AnyObject>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }
@@ -148,7 +148,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     @_disfavoredOverload
     @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
     public static func state<Value>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }
@@ -158,7 +158,7 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     /// - Parameter load: sets the property to what was kept.
     @_disfavoredOverload
     public static func persisted<Value: Codable & Sendable>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self {
         state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
@@ -170,19 +170,19 @@ extension DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
     )
     public static func persisted<Value: AnyObject>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self { fatalError() }
 
     @_disfavoredOverload
     @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
     public static func persisted<Value>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self { fatalError() }
 
     private static func state<Value: Codable & Sendable>(
-        _ name: String, _ cell: @escaping @Sendable (isolated A) -> StateCell<Value>,
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         persistence: StatePersistence<A>?, access: @escaping @Sendable (isolated A) -> StateAccess<Value>
     ) -> Self {
         let source: @Sendable (isolated A, SystemShard?) -> StateSource = { actor, home in

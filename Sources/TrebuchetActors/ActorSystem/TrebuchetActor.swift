@@ -3,7 +3,7 @@ public import Distributed
 /// A distributed actor marked `@Trebuchet`; the macro writes the conformance.
 public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
     /// What can be called and observed, by name. It is built anew at each use; `dispatch` is kept.
-    static var _dispatch: DispatchTable<Self> { get }
+    static var _dispatch: _DispatchTable<Self> { get }
     /// Whether its actors look at who observes them; false by default. Such actors live on a reactor.
     static var _looksAtObservers: Bool { get }
     /// Why a connection may not observe a stream; nil, the default, when it may. Asked when a stream begins, and when one is taken up

@@ -5,7 +5,7 @@ internal import TrebuchetWire
 
 /// A call that runs in a task. It begins on the executor of the isolation that it is given, and leaves that only for its
 /// actor's.
-package typealias CallOperation = @Sendable (_ isolation: isolated (any Actor)?) async throws -> CallResult
+package typealias CallOperation = @Sendable (_ isolation: isolated (any Actor)?) async throws -> _CallResult
 
 /// An actor that calls can reach, its type erased.
 ///
@@ -44,7 +44,7 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Runs a synchronous method in the actor's isolation, where the caller is.
     @inline(__always)
-    package final func call(_ method: ActorMethod, _ arguments: inout CallArguments, _ reply: inout CallReply) throws {
+    package final func call(_ method: ActorMethod, _ arguments: inout _CallArguments, _ reply: inout _CallReply) throws {
         assert(home?.reactor.isCurrent != false)
         guard let body = method.body else { fatalError("a method that suspends was called in place") }
         if let exposed {
@@ -65,12 +65,12 @@ package class ActorRecord: @unchecked Sendable {
     }
 
     /// Decodes the arguments and gives the call that a task is to run.
-    func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
+    func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {
         fatalError("abstract")
     }
 
     /// Runs `body` isolated to the actor, in the order in which it was asked.
-    func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
+    func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         fatalError("abstract")
     }
 
@@ -109,14 +109,14 @@ package class ActorRecord: @unchecked Sendable {
     package func deactivate() async throws {}
 }
 
-package typealias CallOutcome = Result<CallResult, any Error>
+package typealias CallOutcome = Result<_CallResult, any Error>
 package typealias CallCompletion = @Sendable (CallOutcome) -> Void
 
 extension TrebuchetActorSystem {
     /// Calls a method by the name that it has in the program.
     func execute<A: DistributedActor>(
         _ method: ProgramMethods.Method, on actor: A, _ decoder: CallInvocationDecoder
-    ) async throws -> CallResult where A.ID == TrebuchetActorID {
+    ) async throws -> _CallResult where A.ID == TrebuchetActorID {
         var decoder = decoder
         let handler = CallResultHandler()
         try await executeDistributedTarget(

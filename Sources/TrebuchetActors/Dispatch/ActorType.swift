@@ -80,7 +80,7 @@ package class ActorType: @unchecked Sendable {
 /// The same with its dispatch table.
 final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
     // Constant, as its superclass.
-    let table: DispatchTable<A>
+    let table: _DispatchTable<A>
 
     init() {
         let table = A._dispatch
@@ -100,7 +100,7 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
         return description
     }
 
-    private static func body(_ method: DispatchMethod<A>) -> ActorMethod.Body? {
+    private static func body(_ method: _DispatchMethod<A>) -> ActorMethod.Body? {
         guard case .inPlace(let body) = method.body else { return nil }
         // Right because neither difference changes how the function is called: `isolated` is a promise about the
         // caller, the one that `assumeIsolated` drops with a check in each call, and `A` is a class, passed as the same
@@ -141,7 +141,7 @@ package enum ActorTypes {
 
 extension TrebuchetActor {
     /// The dispatch table, built once.
-    static var dispatch: DispatchTable<Self> { ActorTypes.of(Self.self).table }
+    static var dispatch: _DispatchTable<Self> { ActorTypes.of(Self.self).table }
 
     /// What callers know of the method of this name; nil when the dispatch table has none.
     static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {

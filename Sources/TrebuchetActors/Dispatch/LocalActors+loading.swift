@@ -66,7 +66,7 @@ extension LocalActors {
 
     /// What sets each state to what was kept of it; nil for those of which nothing was.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
         name: String, _ disclosure: ErrorDisclosure
     ) throws(TrebuchetError) -> [StatePersistence<A>.Apply?] {
         var values: [StatePersistence<A>.Apply?] = []

@@ -9,7 +9,7 @@ extension SystemShard {
         // A task that leaves the reactor has a coder of its own.
         let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
         guard method.runsInPlace else {
-            var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+            var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
             return try record.prepare(method, &arguments)
         }
         // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
@@ -19,12 +19,12 @@ extension SystemShard {
             var reply = ByteBuffer()
             try kept.withMessage { message in
                 try withUnsafeMutablePointer(to: &reply) { reply in
-                    var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
-                    var result = CallReply(reply, coder: coder)
+                    var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+                    var result = _CallReply(reply, coder: coder)
                     try record.call(method, &arguments, &result)
                 }
             }
-            return CallResult(encoded: Array(reply.bytes))
+            return _CallResult(encoded: Array(reply.bytes))
         }
     }
 

@@ -22,7 +22,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override var actor: (any DistributedActor)? { held ?? referred }
 
-    private var table: DispatchTable<A> {
+    private var table: _DispatchTable<A> {
         // Made with this very type in `init`.
         unsafeDowncast(type, to: TypedActorType<A>.self).table
     }
@@ -32,7 +32,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return actor
     }
 
-    override func prepare(_ method: ActorMethod, _ arguments: inout CallArguments) throws -> CallOperation {
+    override func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {
         let actor = try present()
         switch table.methods[method.index].body {
         case .suspending(let prepare): return begin(actor, try prepare(&arguments))
@@ -42,7 +42,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     }
 
     /// The operation, with a note of the moment when it begins inside the actor's isolation.
-    private func begin(_ actor: A, _ operation: @escaping DispatchMethod<A>.Operation) -> CallOperation {
+    private func begin(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
                 if self.home != nil {
@@ -58,17 +58,17 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     /// Runs an operation in its actor's isolation, without a way over the pool: that is the one of `whenLocal`.
     private static func enter(
-        _ actor: A, isolation: isolated (any Actor)?, _ operation: @escaping DispatchMethod<A>.Operation
-    ) async throws -> CallResult {
+        _ actor: A, isolation: isolated (any Actor)?, _ operation: @escaping _DispatchMethod<A>.Operation
+    ) async throws -> _CallResult {
         guard __isLocalActor(actor) else {
             throw TrebuchetError(.internal, "actor '\(actor.id)' is exposed and lives elsewhere")
         }
         // Right because neither difference changes how the function is called: that its actor is local is a promise about the
         // caller, kept by the line above, and a function with an isolated parameter goes to the actor's executor by itself.
-        return try await unsafeBitCast(operation, to: (@Sendable (A) async throws -> CallResult).self)(actor)
+        return try await unsafeBitCast(operation, to: (@Sendable (A) async throws -> _CallResult).self)(actor)
     }
 
-    override func isolated(_ body: @escaping @Sendable () throws -> CallResult) throws -> CallOperation {
+    override func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         let actor = try present()
         return begin(actor) { _ in try body() }
     }

@@ -4,7 +4,7 @@ internal import Transports
 package final class ActorMethod: Sendable {
     /// A synchronous method that takes its actor with neither its type nor its isolation: whoever calls it is on the
     /// actor's reactor and passes an actor of the type that the method belongs to.
-    typealias Body = @Sendable (AnyObject, inout CallArguments, inout CallReply) throws -> Void
+    typealias Body = @Sendable (AnyObject, inout _CallArguments, inout _CallReply) throws -> Void
 
     package let name: String
     /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.

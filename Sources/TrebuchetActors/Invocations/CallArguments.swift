@@ -5,7 +5,7 @@ internal import TrebuchetWire
 ///
 /// It points into the message and must not outlive the call; that it cannot be copied keeps generated code from storing it.
 @_documentation(visibility: internal)
-public struct CallArguments: ~Copyable {
+public struct _CallArguments: ~Copyable {
     /// Both live in the frame of the session that runs the call, for as long as the call is being started.
     private let message: UnsafeRawBufferPointer
     private let envelope: UnsafePointer<ScannedEnvelope>

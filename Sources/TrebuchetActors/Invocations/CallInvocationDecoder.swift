@@ -46,15 +46,15 @@ public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchec
 public final class CallResultHandler: DistributedTargetInvocationResultHandler, @unchecked Sendable {
     public typealias SerializationRequirement = any (Codable & Sendable)
 
-    private var result: Result<CallResult, any Error> = .success(.void)
+    private var result: Result<_CallResult, any Error> = .success(.void)
 
     public func onReturn<Success: Codable & Sendable>(value: Success) async throws {
-        result = .success(try CallResult(value))
+        result = .success(try _CallResult(value))
     }
 
     public func onReturnVoid() async throws { result = .success(.void) }
 
     public func onThrow<Failure: Error>(error: Failure) async throws { result = .failure(error) }
 
-    func outcome() throws -> CallResult { try result.get() }
+    func outcome() throws -> _CallResult { try result.get() }
 }

@@ -3,7 +3,7 @@ internal import TrebuchetWire
 
 /// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
 @_documentation(visibility: internal)
-public struct CallReply: ~Copyable {
+public struct _CallReply: ~Copyable {
     /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
     private let buffer: UnsafeMutablePointer<ByteBuffer>
     /// Kept by the reactor's shard, which outlives every call.

@@ -3,7 +3,7 @@ internal import TrebuchetWire
 
 /// The result of a call that ran in a task; it is encoded by the reactor that answers.
 @_documentation(visibility: internal)
-public struct CallResult: Sendable {
+public struct _CallResult: Sendable {
     package typealias Write = @Sendable (ValueCoder, inout ByteBuffer) throws -> Void
 
     /// Nil for a method without a result.
@@ -11,7 +11,7 @@ public struct CallResult: Sendable {
     /// Of a result that was encoded already; 0 for another.
     package let byteCount: Int
 
-    public static let void = CallResult(write: nil)
+    public static let void = _CallResult(write: nil)
 
     private init(write: Write?, byteCount: Int = 0) {
         self.write = write

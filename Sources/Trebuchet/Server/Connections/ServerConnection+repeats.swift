@@ -128,7 +128,7 @@ extension ServerConnection {
 
     /// From any reactor.
     func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
-        let outcome: CallOutcome = answer.map { CallResult(encoded: $0) }.mapError { $0 }
+        let outcome: CallOutcome = answer.map { _CallResult(encoded: $0) }.mapError { $0 }
         guard let repeated = call.repeated else { return finish(call, outcome, from: nil) }
         // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
         let reactor = shard.reactor

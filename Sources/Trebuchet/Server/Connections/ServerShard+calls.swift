@@ -12,8 +12,8 @@ extension ServerShard {
         let coder = coder(writing: dates)
         reactor.note(method.label)
         reply.pointee.reset(keepingAtMost: Self.keptReply)
-        var arguments = CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
-        var result = CallReply(reply, coder: coder)
+        var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+        var result = _CallReply(reply, coder: coder)
         try record.call(method, &arguments, &result)
     }
 
@@ -33,7 +33,7 @@ extension ServerShard {
             switch method {
             case .table(let method) where method.runsInPlace && record.home === states && life.starting == 0:
                 try callInPlace(record, method, message, dates)
-                completion(.success(CallResult(encoded: Array(reply.pointee.bytes))))
+                completion(.success(_CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
                 CallTask.start(record, try states.operation(record, method, message, dates), call, completion)
             case .program(let method):

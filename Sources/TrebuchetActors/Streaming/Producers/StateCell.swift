@@ -6,7 +6,7 @@
 ///
 /// It takes any type, so that one which cannot be streamed is complained of once: where the actor's dispatch table names it.
 @_documentation(visibility: internal)
-public final class StateCell<Value> {
+public final class _StateCell<Value> {
     private var version = StateSource.firstVersion
     /// Nil until somebody observes.
     fileprivate(set) var source: StateSource?
@@ -39,7 +39,7 @@ public final class StateCell<Value> {
     }
 }
 
-extension StateCell where Value: Codable & Sendable {
+extension _StateCell where Value: Codable & Sendable {
     /// The source, made at the first use.
     func source(home: SystemShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource {
         if let source { return source }

@@ -30,7 +30,7 @@ enum LocalStreams {
 /// Does not hold its actor.
 private struct FoundStream<A: TrebuchetActor>: LocalStream {
     weak let actor: A?
-    let stream: DispatchStream<A>
+    let stream: _DispatchStream<A>
 
     func perform<Found: Sendable>(_ body: @Sendable (StreamHere) -> Found?) async -> Found? {
         let stream = stream

@@ -26,7 +26,7 @@ extension StreamingActor where Self: TrebuchetActor {
 
 /// The values of a stream in JSON, the newest for whoever asks; of events each, and 256 unread ones at most.
 private enum EncodedValues {
-    static func of<A: TrebuchetActor>(_ actor: A, _ stream: DispatchStream<A>) -> AsyncStream<Data> {
+    static func of<A: TrebuchetActor>(_ actor: A, _ stream: _DispatchStream<A>) -> AsyncStream<Data> {
         func open<Value: Codable & Sendable>(_ type: Value.Type) -> AsyncStream<Data> {
             guard stream.isState else {
                 return encoded(.bufferingOldest(256)) { await EventObservation<A, Value>(actor, stream.name)() }
