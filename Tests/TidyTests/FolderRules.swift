@@ -69,7 +69,8 @@ enum FolderRules {
         var before = UInt8(ascii: " ")
         func end() {
             // Plumbing begins with an underscore.
-            if let first = word.first(where: { $0 != UInt8(ascii: "_") }), (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
+            if let first = word.first(where: { $0 != UInt8(ascii: "_") }),
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
                 before != UInt8(ascii: ".")
             {
                 names.append(String(decoding: word, as: UTF8.self))

@@ -157,7 +157,8 @@ public final class TrebuchetServer: Sendable {
             return
         }
         let old = directory.record(ActorName(name))
-        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) { [weak actorSystem, locals] name in
+        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
+            [weak actorSystem, locals] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
             return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
         }

@@ -44,7 +44,8 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Runs a synchronous method in the actor's isolation, where the caller is.
     @inline(__always)
-    package final func call(_ method: ActorMethod, _ arguments: inout _CallArguments, _ reply: inout _CallReply) throws {
+    package final func call(_ method: ActorMethod, _ arguments: inout _CallArguments, _ reply: inout _CallReply) throws
+    {
         assert(home?.reactor.isCurrent != false)
         guard let body = method.body else { fatalError("a method that suspends was called in place") }
         if let exposed {

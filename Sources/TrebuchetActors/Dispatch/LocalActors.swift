@@ -7,7 +7,8 @@ package final class LocalActors: ActorRegistry {
         weak var actor: (any DistributedActor)?
         let life = ActorLife()
         /// Of the actor's type, so that it holds nothing.
-        let makeRecord: @Sendable (LocalActors, TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
+        let makeRecord:
+            @Sendable (LocalActors, TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
         /// Made when a client first calls the actor through a reference.
         var record: ActorRecord?
         /// Set once its states have been loaded from the store.

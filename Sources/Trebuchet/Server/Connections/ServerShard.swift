@@ -126,7 +126,9 @@ final class ServerShard: @unchecked Sendable {
 
     /// What a name that was not called before leads to. Nothing is made.
     func place(of name: ActorName) -> ActorPlace {
-        if waiting[name] == nil, let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system) {
+        if waiting[name] == nil,
+            let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system)
+        {
             keep(record, as: name)
             return .ready(record)
         }

@@ -11,6 +11,14 @@ package enum StreamReading {
     case events(buffer: Int)
 }
 
+/// How a stream of states ended.
+public enum StreamOutcome: Sendable, Equatable {
+    /// In order: the server or this side ended it.
+    case completed
+    /// Otherwise: the connection was closed, the actor went, or the server reported an error.
+    case failed(TrebuchetError)
+}
+
 /// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
 /// lets go of it, whoever sends the values is told.
 package final class EncodedStream: Sendable {
