@@ -10,6 +10,12 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
+/// On the pool, so that its streams never begin at once.
+@Trebuchet(executor: .concurrent)
+private distributed actor Elsewhere {
+    @StreamedState var state: Int = 0
+}
+
 /// What a connection says to those who observe over it.
 extension ServerConnectionTests {
     @Test("a stream begins with its name and the newest value, follows the state, and ends when its client says so")
@@ -109,5 +115,94 @@ extension ServerConnectionTests {
             #expect(texts.first?.contains(message) == true)
             #expect(await rig.on { $0.use.streams } == 0)
         }
+    }
+
+    // MARK: While a stream begins
+
+    private func resuming(_ name: String, _ actor: String, filter: String = "") -> String {
+        #"{"type":"streamResume","payload":{"streamID":"\#(name)","actorID":"\#(actor)","targetIdentifier":"observeState","#
+            + #"\#(filter)"epoch":"e","lastSequence":0}}"#
+    }
+
+    private func rigWithActorsElsewhere() async -> Rig {
+        let rig = await Rig()
+        for name in ["one", "other"] {
+            await rig.server.expose(Elsewhere(actorSystem: rig.server.actorSystem), as: name)
+        }
+        return rig
+    }
+
+    /// Several messages in one turn, and what is done behind them: the actors have not been asked yet.
+    private func inOneTurn(
+        _ rig: Rig, _ messages: [String], then body: @escaping @Sendable (ServerConnection) -> Void = { _ in }
+    ) async {
+        await rig.on { connection in
+            rig.link.texts = []
+            for message in messages { Array(message.utf8).withUnsafeBytes { connection.receive($0) } }
+            body(connection)
+        }
+        #expect(await eventually { await rig.on { $0.beginning.isEmpty } })
+    }
+
+    @Test("a stream that its client has named can be ended while it begins")
+    func endedWhileBeginning() async {
+        let rig = await rigWithActorsElsewhere()
+        await inOneTurn(
+            rig,
+            [
+                resuming("mine", "one"),
+                #"{"type":"streamEnd","payload":{"streamID":"mine","reason":"clientUnsubscribed"}}"#,
+            ])
+        #expect(await eventually { await rig.on { $0.use.streams } == 0 })
+        #expect(await rig.on { $0.streams.count } == 0)
+        #expect(await rig.texts.filter { $0.contains(#""type":"streamEnd","payload":{"streamID":"mine""#) }.count == 1)
+    }
+
+    @Test("of two streams that a client gives the same name the second alone begins")
+    func sameName() async {
+        let rig = await rigWithActorsElsewhere()
+        await inOneTurn(rig, [resuming("x", "one"), resuming("x", "other")])
+        #expect(await rig.waitFor(#""actorID":"other""#))
+        let begun = await rig.texts.filter { $0.contains(#""type":"streamStart""#) }
+        #expect(begun.count == 1 && begun.first?.contains(#""actorID":"other""#) == true)
+        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
+    }
+
+    @Test("who may not observe any more does not get a stream that is beginning, and nothing is left of its filter")
+    func refusedWhileBeginning() async {
+        let rig = await rigWithActorsElsewhere()
+        await inOneTurn(rig, [resuming("all", "one")])
+        #expect(await eventually { await rig.on { $0.streams.count } == 1 })
+        await inOneTurn(rig, [resuming("x", "one", filter: #""filter":{"distinct":true},"#)]) { connection in
+            connection.endStreams(of: ActorName("one"), TrebuchetError(.unauthorized, "you are out"))
+        }
+        #expect(await rig.waitFor("you are out"))
+        #expect(await rig.texts.contains { $0.contains(#""streamID":"x""#) && $0.contains("streamStart") } == false)
+        #expect(await rig.on { [$0.streams.count, Int($0.use.filtered)] } == [1, 0])
+        #expect(await rig.on { $0.streams.values.first?.broadcaster.hub.filterCount } == 0)
+    }
+
+    @Test("streams are given back by whom they were taken, whoever signs in meanwhile")
+    func givenBack() async throws {
+        let rig = await Rig()
+        let caller = CallerConnection(principal: Principal(id: "ann"), remoteAddress: nil)
+        let shard = rig.server.shards[0]
+        let connection = await shard.reactor.perform {
+            ServerConnection(
+                rig.link, name: shard.newConnectionName(), shard: shard, caller: Caller(connection: caller))
+        }
+        let shares = rig.server.parts.shares
+        for (number, principal) in [Principal(id: "ann"), Principal(id: "bob"), nil].enumerated() {
+            caller.principal = principal
+            let message =
+                #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"list","targetIdentifier":"observeState"}}"#
+            await shard.reactor.perform {
+                Array(message.utf8).withUnsafeBytes { connection.receive($0) }
+            }
+            #expect(await eventually { await shard.reactor.perform { connection.streams.count } == number + 1 })
+        }
+        #expect(shares.count(.streams) == 3)
+        await shard.reactor.perform { connection.linkDidClose() }
+        #expect(await eventually { shares.isEmpty })
     }
 }

@@ -5,19 +5,33 @@ struct StreamUse {
     var streams: Int32 = 0
     /// Of these, with a filter.
     var filtered: Int32 = 0
+    /// In whose shares they count, but for the connection's: whoever was there when the last one was begun.
+    var holders: [Party] = []
 }
 
-/// The place of a stream in the shares until it has begun; given back when that does not come to pass.
+/// The place of a stream in the shares until it has begun; given back when that does not come to pass. It is what tells one
+/// request from another, as their names are the client's.
 ///
-/// `@unchecked Sendable`: `isHandedOver` is touched on the connection's reactor, and then when nobody else has it any more.
+/// `@unchecked Sendable`: what varies is touched on the connection's reactor, and then when nobody else has it any more.
 final class StreamStake: @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
     private var isHandedOver = false
+    /// Whether the stream is not to begin any more.
+    private(set) var isWithdrawn = false
+    /// What the client is told then; nil when it knows.
+    private(set) var refusal: TrebuchetError?
 
     fileprivate init(_ connection: ServerConnection, isFiltered: Bool) {
         self.connection = connection
         self.isFiltered = isFiltered
+    }
+
+    /// The stream is not to begin any more: its client does not want it, or may not observe it.
+    func withdraw(_ error: TrebuchetError?) {
+        guard !isWithdrawn else { return }
+        isWithdrawn = true
+        refusal = error
     }
 
     /// The stream has begun, and gives its place back itself.
@@ -43,7 +57,7 @@ extension ServerConnection {
         guard !filtered || use.filtered < limits.filtersPerConnection else {
             throw shares.refusal(.filters, connection)
         }
-        let holders = parties.beyondConnection
+        let holders = holders()
         try shares.count(.streams, for: holders)
         if filtered {
             do throws(TrebuchetError) {
@@ -58,8 +72,20 @@ extension ServerConnection {
         return StreamStake(self, isFiltered: filtered)
     }
 
-    func giveBackStream(isFiltered: Bool) {
+    /// In whose shares its streams count. Where that is somebody else by now, all of them are moved there: so each is given back by
+    /// whom it was taken.
+    private func holders() -> [Party] {
         let holders = parties.beyondConnection
+        guard holders != use.holders else { return holders }
+        let shares = shard.parts.shares
+        shares.move(.streams, Int(use.streams), from: use.holders, to: holders)
+        shares.move(.filters, Int(use.filtered), from: use.holders, to: holders)
+        use.holders = holders
+        return holders
+    }
+
+    func giveBackStream(isFiltered: Bool) {
+        let holders = use.holders
         use.streams -= 1
         shard.parts.shares.discount(.streams, for: holders)
         guard isFiltered else { return }

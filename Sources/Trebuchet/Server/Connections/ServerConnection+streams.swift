@@ -147,10 +147,10 @@ extension ServerConnection {
                 request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
         let connection = self
-        beginning.insert(request.streamID)
+        // A client that gives a second one the same name has given up the first.
+        beginning.updateValue(request, forKey: request.streamID)?.stake.withdraw(nil)
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
         guard record.life.enter() else { return beginAgain(request, of: record) }
-        if record.type.isGated { gated[request.streamID] = request.name.actor }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
@@ -164,8 +164,12 @@ extension ServerConnection {
 
     /// The actor has been let go meanwhile: the next one is made.
     private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
-        beginning.remove(request.streamID)
+        didBegin(request)
         guard isOpen else { return }
+        if request.stake.isWithdrawn {
+            if let error = request.stake.refusal { refuse(request, error) }
+            return
+        }
         guard running[request.callID] == nil, load.count < shard.limits.callsPerConnection else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
         }
@@ -194,31 +198,22 @@ extension ServerConnection {
         _ request: StreamRequest, to outcome: Result<StreamHub?, any Error>, at position: UInt64?,
         _ record: ActorRecord
     ) {
-        beginning.remove(request.streamID)
-        // An idle client is not to keep the memory that its beginning took.
-        if beginning.isEmpty { beginning = [] }
-        defer {
-            // Names of streams are the client's: nothing is kept of one that did not begin.
-            if record.type.isGated, streams[request.streamID] == nil { gated[request.streamID] = nil }
-            shard.streamsMayShow(self)
-        }
+        didBegin(request)
+        defer { shard.streamsMayShow(self) }
         let source: StreamHub
         switch outcome {
         case .success(let found?): source = found
         case .success(nil): return refuse(request, record.gone)
         case .failure(let error): return refuse(request, error)
         }
-        guard isOpen, !isDraining else {
-            source.endIfUnused()
+        // A filter that was made for this stream alone goes with it, whyever it does not begin.
+        var isUsed = false
+        defer { if !isUsed { source.endIfUnused() } }
+        guard isOpen, !isDraining else { return }
+        if let revocation = revocation(of: record.name) { return refuse(request, revocation) }
+        if request.stake.isWithdrawn {
+            if let error = request.stake.refusal { refuse(request, error) }
             return
-        }
-        if let revocation = revocation(of: record.name) {
-            source.endIfUnused()
-            return refuse(request, revocation)
-        }
-        // It may have lost its place since.
-        if record.type.isGated, gated[request.streamID] == nil {
-            return refuse(request, TrebuchetError(.unauthorized, "the stream may not be observed any more"))
         }
         let (stream, streamID, seen) = (request.name.target, request.streamID, request.seen)
         if let old = streams[streamID] { forget(old) }
@@ -233,6 +228,8 @@ extension ServerConnection {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
+        isUsed = true
+        if record.type.isGated { gated[streamID] = request.name.actor }
         shard.states.subscribe(to: source) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
@@ -253,8 +250,15 @@ extension ServerConnection {
         while true {
             streamCount &+= 1
             let streamID = Array("s\(streamCount)".utf8)
-            if streams[streamID] == nil, !beginning.contains(streamID) { return streamID }
+            if streams[streamID] == nil, beginning[streamID] == nil { return streamID }
         }
+    }
+
+    /// A request has come to its end, in whatever way.
+    private func didBegin(_ request: StreamRequest) {
+        if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
+        // An idle client is not to keep the memory that its beginning took.
+        if beginning.isEmpty { beginning = [:] }
     }
 
     // MARK: Ending
@@ -263,19 +267,33 @@ extension ServerConnection {
     func endStreams(of actor: ActorName, _ error: TrebuchetError) {
         shard.reactor.run {
             for (streamID, name) in self.gated where name == actor {
-                self.gated[streamID] = nil
                 if let subscription = self.streams[streamID] {
                     self.endStream(subscription, reason: .error, error: error)
                 }
             }
+            // Those on their way were let in before.
+            for request in self.beginning.values where request.name.actor == actor { request.stake.withdraw(error) }
         }
     }
 
     /// The client does not want a stream any more.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
-        guard let subscription = streams[streamID] else { return }
-        endStream(subscription, reason: .clientUnsubscribed, error: nil)
+        if let subscription = streams[streamID] {
+            return endStream(subscription, reason: .clientUnsubscribed, error: nil)
+        }
+        // It may have named one that has not begun yet.
+        if let request = beginning[streamID], request.name.resumed != nil {
+            request.stake.withdraw(nil)
+            didBegin(request)
+        } else if let call = running[streamID], call.stream?.resumed != nil {
+            call.cancel()
+            withdraw(call)
+        } else {
+            return
+        }
+        tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        shard.streamsMayShow(self)
     }
 
     private func forget(_ subscription: StreamSubscription) {

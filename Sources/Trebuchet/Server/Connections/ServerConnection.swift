@@ -38,10 +38,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var crossings: [CrossingCalls] = []
     /// Streams by streamID.
     var streams = ConnectionStreams()
-    /// Streams of actors that look at who observes them, by streamID.
+    /// Of these, those of actors that look at who observes them, with the actors' names.
     var gated: [[UInt8]: ActorName] = [:]
-    /// Names of streams that are being begun: the actor may be on another reactor.
-    var beginning: Set<[UInt8]> = []
+    /// Streams that are being begun, by streamID: the actor may be on another reactor.
+    var beginning: [[UInt8]: StreamRequest] = [:]
     /// Whether streams from other reactors were asked for that may have nothing to show yet.
     var mayAwaitStreams = false
     /// Who is at the other end, at a server that asks.

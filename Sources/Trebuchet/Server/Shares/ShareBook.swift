@@ -86,12 +86,28 @@ final class ShareBook: Sendable {
         }
     }
 
+    /// Counts uses for others than before. Nobody is refused: what is there is there.
+    func move(_ resource: SharedResource, _ count: Int, from old: [Party], to new: [Party]) {
+        guard count > 0 else { return }
+        counts.withLock { counts in
+            for holder in old {
+                let entry = Entry(resource: resource, party: holder)
+                let left = counts[entry, default: count] - count
+                counts[entry] = left > 0 ? left : nil
+            }
+            for holder in new { counts[Entry(resource: resource, party: holder), default: 0] += count }
+        }
+    }
+
     func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
         let (limit, setting) = limits.share(of: resource, party)
         return TrebuchetError(
             .rateLimited,
             "\(party.name) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
     }
+
+    /// Whether nobody uses anything.
+    var isEmpty: Bool { counts.withLock { $0.isEmpty } }
 
     /// How many uses there are now, by all.
     func count(_ resource: SharedResource) -> Int {
