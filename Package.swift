@@ -235,7 +235,7 @@ let package = Package(
             "TrebuchetStoreTests",
             [
                 "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "CSQLite",
-                "DocumentedDefaults", "TestSupport", "Platform",
+                "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut",
             ]),
         test(
             "TrebuchetServicesTests",
@@ -339,6 +339,14 @@ let package = Package(
             swiftSettings: settings + syntaxSwiftSettings),
         .testTarget(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
+        // A disk that loses its power, and a judge of what is left of a store; scripts/power-cuts runs it.
+        .target(name: "CPowerCut", dependencies: ["CSQLite"], path: "Tests/CPowerCut"),
+        .target(
+            name: "PowerCuts", dependencies: ["CPowerCut", "TrebuchetStore", "Trebuchet", "Platform"],
+            path: "Tests/PowerCuts", swiftSettings: settings),
+        .executableTarget(
+            name: "PowerCut", dependencies: ["PowerCuts", "ToolOptions", "TrebuchetStore"], path: "Tests/PowerCut",
+            swiftSettings: settings),
         // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
         .executableTarget(
             name: "Consistency",

@@ -9,22 +9,26 @@ final class SQLiteConnection {
     private let file: StoreFile?
 
     /// Opens the database of a file that is there.
-    convenience init(_ file: StoreFile, busyTimeout: Duration) throws(StateStoreError) {
-        try self.init(file.path, file, SQLITE_OPEN_READWRITE, busyTimeout)
+    convenience init(
+        _ file: StoreFile, busyTimeout: Duration, wayToDisk: String? = nil
+    ) throws(StateStoreError) {
+        try self.init(file.path, file, SQLITE_OPEN_READWRITE, busyTimeout, wayToDisk)
     }
 
     /// Makes a database of an empty file.
-    convenience init(creating path: String, busyTimeout: Duration) throws(StateStoreError) {
-        try self.init(path, nil, SQLITE_OPEN_READWRITE, busyTimeout)
+    convenience init(
+        creating path: String, busyTimeout: Duration, wayToDisk: String? = nil
+    ) throws(StateStoreError) {
+        try self.init(path, nil, SQLITE_OPEN_READWRITE, busyTimeout, wayToDisk)
     }
 
     private init(
-        _ path: String, _ file: StoreFile?, _ flags: Int32, _ busyTimeout: Duration
+        _ path: String, _ file: StoreFile?, _ flags: Int32, _ busyTimeout: Duration, _ wayToDisk: String?
     ) throws(StateStoreError) {
         self.path = path
         self.file = file
         var opened: OpaquePointer?
-        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, nil)
+        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, wayToDisk)
         guard let opened else { throw StateStoreError(.failed, "\(path): SQLite has no memory") }
         guard result == SQLITE_OK else {
             let error = StateStoreError(sqlite: opened, path: path)

@@ -13,7 +13,7 @@ final class SQLiteReader: @unchecked Sendable {
     private let sum: SQLiteStatement
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
-        connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout)
+        connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
         try connection.execute("PRAGMA query_only = 1")
         value = try SQLiteStatement(
             "SELECT value, checksum FROM entries WHERE namespace = ? AND name = ?", connection)

@@ -26,6 +26,8 @@ public final class SQLiteStore: StateStore {
         /// How long a write waits for another program that is writing to the file, before it fails with `inUse`.
         /// Default 5 s.
         public var busyTimeout = Duration.seconds(5)
+        /// What SQLite reaches the disk by, as registered with it (a VFS); nil for its own. For those who try power cuts.
+        package var wayToDisk: String?
 
         /// All options at their defaults.
         public init() {}

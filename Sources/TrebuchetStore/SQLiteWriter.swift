@@ -18,8 +18,8 @@ final class SQLiteWriter: @unchecked Sendable {
     private var failure: StateStoreError?
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
-        if file.isNew { try StoreSchema.create(file.path, busyTimeout: options.busyTimeout) }
-        connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout)
+        if file.isNew { try StoreSchema.create(file.path, options) }
+        connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
         try StoreSchema.check(connection)
         guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
             throw StateStoreError(

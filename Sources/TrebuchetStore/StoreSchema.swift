@@ -19,13 +19,14 @@ enum StoreSchema {
         """
 
     /// Makes a file under another name and moves it to its place, so that there is never half of one.
-    static func create(_ path: String, busyTimeout: Duration) throws(StateStoreError) {
+    static func create(_ path: String, _ options: SQLiteStore.Options) throws(StateStoreError) {
         let draft = path + "-new"
         unlink(draft)
         unlink(draft + "-journal")
         try StoreFile.create(draft)
         do {
-            let connection = try SQLiteConnection(creating: draft, busyTimeout: busyTimeout)
+            let connection = try SQLiteConnection(
+                creating: draft, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
             try connection.execute("PRAGMA synchronous = FULL; BEGIN; \(tables) COMMIT;")
         } catch {
             unlink(draft)

@@ -1,0 +1,40 @@
+import Synchronization
+
+/// What the writers were told while there was power.
+final class Ledger: Sendable {
+    struct Entry: Sendable {
+        let begun: Int
+        /// When it was acknowledged, with power still there.
+        var acknowledged: Int?
+    }
+
+    private struct State {
+        var now = 0
+        var entries: [[Entry]]
+
+        mutating func tick() -> Int {
+            now += 1
+            return now
+        }
+    }
+
+    private let state: Mutex<State>
+
+    init(writers: Int) { state = Mutex(State(entries: Array(repeating: [], count: writers))) }
+
+    /// The batches of each writer, in their order.
+    var entries: [[Entry]] { state.withLock { $0.entries } }
+
+    /// The number of the writer's next batch, from 1.
+    func begin(_ writer: Int) -> Int {
+        state.withLock { state in
+            let entry = Entry(begun: state.tick())
+            state.entries[writer].append(entry)
+            return state.entries[writer].count
+        }
+    }
+
+    func acknowledge(_ writer: Int, _ number: Int) {
+        state.withLock { state in state.entries[writer][number - 1].acknowledged = state.tick() }
+    }
+}

@@ -1,0 +1,96 @@
+import Platform
+import Trebuchet
+
+/// What is written in a trial, and when the power goes: all of it drawn from the seed.
+struct Plan: Sendable {
+    static let values = "values"
+    static let marks = "marks"
+    /// Written by all.
+    static let shared = StateKey("shared", "last")
+
+    let seed: UInt64
+    let writers: Int
+    /// How many batches each writer writes, each time the store is opened.
+    let lives: [Int]
+    let cutAt: Int
+    /// In one of three trials the power goes when pages are moved from the log into the file, which is rare otherwise.
+    let cutMove: Int?
+    /// For what is left.
+    private(set) var random: RandomSource
+
+    init(seed: UInt64) {
+        self.seed = seed
+        var random = RandomSource(seed: seed)
+        writers = Int.random(in: 1...6, using: &random)
+        lives = (0..<6).map { _ in Int.random(in: 1...40, using: &random) }
+        // From the first steps of a new store to some megabytes, which SQLite moves from the log into the file more than once.
+        let step = Int.random(in: 1...(64 << Int.random(in: 0...7, using: &random)), using: &random)
+        let isMoving = Int.random(in: 0..<3, using: &random) == 0
+        cutAt = isMoving ? .max : step
+        cutMove = isMoving ? Int.random(in: 1...120, using: &random) : nil
+        self.random = random
+    }
+
+    /// What a writer writes at once. Batches count from 1.
+    func batch(_ writer: Int, _ number: Int) -> Batch { Batch(seed: seed, writer: writer, number: number) }
+
+    static func mark(_ writer: Int) -> StateKey { StateKey(marks, "\(writer)") }
+}
+
+/// Writes that are done together: some values of the writer's own, and which batch it is.
+struct Batch: Sendable {
+    struct Write: Sendable {
+        let key: StateKey
+        /// Nil deletes.
+        let size: Int?
+        /// What the value is made of.
+        let seed: UInt64
+
+        var value: [UInt8]? {
+            size.map { size in
+                var random = RandomSource(seed: seed)
+                var bytes = [UInt8](repeating: 0, count: size)
+                bytes.withUnsafeMutableBytes { bytes in
+                    for word in 0..<size / 8 {
+                        bytes.storeBytes(of: random.next(), toByteOffset: 8 * word, as: UInt64.self)
+                    }
+                    for index in size / 8 * 8..<size { bytes[index] = UInt8(truncatingIfNeeded: random.next()) }
+                }
+                return bytes
+            }
+        }
+    }
+
+    let writes: [Write]
+    private let writer: Int
+    private let number: Int
+
+    fileprivate init(seed: UInt64, writer: Int, number: Int) {
+        self.writer = writer
+        self.number = number
+        var random = RandomSource(seed: seed &* 1_000_003 &+ UInt64(writer * 100_000 + number))
+        writes = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+            Write(
+                key: StateKey(Plan.values, "\(writer)/\(Int.random(in: 0..<12, using: &random))"),
+                size: Self.size(using: &random), seed: random.next())
+        }
+    }
+
+    private static func size(using random: inout RandomSource) -> Int? {
+        switch Int.random(in: 0..<25, using: &random) {
+        case 0..<4: nil
+        case 4: 0
+        case 5..<18: Int.random(in: 1...300, using: &random)
+        case 18..<23: Int.random(in: 300...10_000, using: &random)
+        case 23: Int.random(in: 10_000...100_000, using: &random)
+        default: Int.random(in: 100_000...300_000, using: &random)
+        }
+    }
+
+    var stateWrites: [StateWrite] {
+        writes.map { write in write.value.map { .put($0, write.key) } ?? .delete(write.key) } + [
+            .put(Array("\(number)".utf8), Plan.mark(writer)),
+            .put(Array("\(writer) \(number)".utf8), Plan.shared),
+        ]
+    }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import Platform
+import Trebuchet
+package import TrebuchetStore
+
+/// One load with one power cut, and what is left of the store, several times by chance.
+package struct Trial: Sendable {
+    private let plan: Plan
+    private let durability: SQLiteStore.Durability
+    private let honesty: Honesty
+    /// Whether the files that something is wrong with stay.
+    private let keepsFiles: Bool
+
+    package init(
+        seed: UInt64, _ durability: SQLiteStore.Durability, _ honesty: Honesty = .honest, keepsFiles: Bool = false
+    ) {
+        plan = Plan(seed: seed)
+        self.durability = durability
+        self.honesty = honesty
+        self.keepsFiles = keepsFiles
+    }
+
+    package func run() async throws -> Outcome {
+        let folder = try Folder()
+        defer { folder.remove() }
+        let disk = Disk(honesty, cutAt: plan.cutAt, cutMove: plan.cutMove)
+        let ledger = Ledger(writers: plan.writers)
+        try await disk.use { try await write(disk, folder.path + "/data.db", ledger) }
+        return try await judge(disk, ledger.entries)
+    }
+
+    /// Until the power goes, or all is written.
+    private func write(_ disk: Disk, _ path: String, _ ledger: Ledger) async throws {
+        var options = SQLiteStore.Options()
+        options.durability = durability
+        options.wayToDisk = disk.name
+        do {
+            for batches in plan.lives where !disk.isCut {
+                let store = try SQLiteStore(path: path, options: options)
+                await withTaskGroup { group in
+                    for writer in 0..<plan.writers {
+                        group.addTask { await write(store, writer, batches, disk, ledger) }
+                    }
+                }
+                await store.close()
+            }
+        } catch {
+            guard disk.isCut else { throw Failure(description: "with power there the store fails: \(error)") }
+        }
+        disk.cutNow()
+    }
+
+    private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: Ledger) async {
+        for _ in 0..<batches {
+            let number = ledger.begin(writer)
+            guard (try? await store.write(plan.batch(writer, number).stateWrites)) != nil else { return }
+            // Looked at after the answer: what was told before the cut must be there.
+            guard !disk.isCut else { return }
+            ledger.acknowledge(writer, number)
+            // One who reads keeps SQLite from beginning its log anew, for a while.
+            if number % 10 == 0 { _ = try? await store.get([Plan.mark(writer), Plan.shared]) }
+        }
+    }
+
+    private func judge(_ disk: Disk, _ ledger: [[Ledger.Entry]]) async throws -> Outcome {
+        var outcome = Outcome()
+        outcome.cut = disk.cut ?? ""
+        outcome.events = disk.events
+        outcome.acknowledged = ledger.reduce(0) { $0 + $1.count { $0.acknowledged != nil } }
+        outcome.cutsWhileMoving = disk.unsynced.contains { $0.hasSuffix("data.db") } ? 1 : 0
+        var random = plan.random
+        let judge = Judge(plan: plan, durability: durability, ledger: ledger)
+        for _ in 0..<3 where outcome.findings.isEmpty {
+            let (folder, before) = (try Folder(), random)
+            outcome.tally.add(try disk.rebuild(in: folder.path, using: &random))
+            let (findings, batches) = await judge.look(at: folder.path + "/data.db")
+            outcome.findings = findings
+            outcome.batches.append(batches)
+            if keepsFiles, !findings.isEmpty {
+                folder.remove()
+                outcome.kept = try keep(disk, before)
+            } else {
+                folder.remove()
+            }
+        }
+        return outcome
+    }
+
+    /// The same files once more: a look changes them.
+    private func keep(_ disk: Disk, _ random: RandomSource) throws -> String {
+        let folder = try Folder()
+        var random = random
+        _ = try disk.rebuild(in: folder.path, using: &random)
+        return folder.path
+    }
+}
+
+/// What came of a trial, or of many.
+package struct Outcome: Sendable, CustomStringConvertible {
+    package var findings: [Finding] = []
+    /// What SQLite was about to do when the power went.
+    package var cut = ""
+    package var events = 0
+    package var acknowledged = 0
+    /// Batches that are there, each time that the files were made anew.
+    package var batches: [Int] = []
+    /// Power cuts while pages went from the log into the file.
+    package var cutsWhileMoving = 0
+    package var whole: Int { tally.whole }
+    package var torn: Int { tally.torn }
+    package var dropped: Int { tally.dropped }
+    var tally = Damage.Tally()
+    /// Where files are that something is wrong with.
+    package var kept: String?
+
+    package init() {}
+
+    package mutating func add(_ other: Outcome) {
+        findings += other.findings
+        events += other.events
+        acknowledged += other.acknowledged
+        batches += other.batches
+        cutsWhileMoving += other.cutsWhileMoving
+        tally.add(other.tally)
+    }
+
+    package var description: String {
+        "\(events) steps, \(acknowledged) batches acknowledged, \(whole) writes whole, \(torn) torn, \(dropped) dropped"
+    }
+}
+
+/// A folder of its own, until it is removed.
+private struct Folder {
+    let path: String
+
+    init() throws {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/trebuchet-power-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Failure(description: "no folder in \(parent)") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    func remove() {
+        for name in ["data.db", "data.db-new"] {
+            for suffix in ["", "-wal", "-shm", "-lock", "-journal"] { unlink("\(path)/\(name)\(suffix)") }
+        }
+        rmdir(path)
+    }
+}
