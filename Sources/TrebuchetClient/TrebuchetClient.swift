@@ -109,7 +109,8 @@ public final class TrebuchetClient: Sendable {
         self.owner = owner
         self.transport = transport
         let core = ClientCore(
-            loop: loop, options: options, peerName: transport.address, addressIdentifiesServer: transport.addressIdentifiesServer)
+            loop: loop, options: options, peerName: transport.address,
+            addressIdentifiesServer: transport.addressIdentifiesServer)
         hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)

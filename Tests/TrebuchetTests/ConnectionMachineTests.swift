@@ -302,7 +302,8 @@ import WebSockets
         #expect(ConnectionFailure(error, hasTokenProvider: true).finality == with)
     }
 
-    @Test("a handshake that fails ends the first attempt alone: who was connected tries again", arguments: [false, true])
+    @Test(
+        "a handshake that fails ends the first attempt alone: who was connected tries again", arguments: [false, true])
     func handshakeOfAnother(retriesFirstConnection: Bool) {
         let failure = ConnectionFailure(
             TransportError(.handshake, "the relay is there, the server behind it is not"), hasTokenProvider: false)
