@@ -71,7 +71,7 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // Below the floors: system headers.
+        // The floors are those of Docs/Architecture.md. Below them: system headers.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -84,33 +84,33 @@ let package = Package(
         .target(
             name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
         .macro(
-            name: "TrebuchetMacros",
-            dependencies: ["SwiftReading"],
-            swiftSettings: settings + syntaxSwiftSettings,
-            linkerSettings: syntaxLinkerSettings),
-        .macro(
             name: "StateMachineMacros",
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         // Floor 1
+        .macro(
+            name: "TrebuchetMacros",
+            dependencies: ["SwiftReading"],
+            swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
         library("Relays"),
         library("Transports", ["Platform"]),
-        library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
-        library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
+        library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("Deltas", ["Bytes", "TrebuchetWire"]),
         library("QStream", ["Relays"]),
         library("Loading", ["Relays", "Platform"]),
         library("StateMachines", ["Relays", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Floor 3
-        library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
+        library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
         // What server and client share: actors and their streams.
         library(
             "TrebuchetActors",
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Floor 4
+        library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
@@ -125,10 +125,6 @@ let package = Package(
         library(
             "TrebuchetStore",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Platform", "CSQLite", "CZlib"]),
-        // Beside the floors: what tests and previews of an app need.
-        library(
-            "TrebuchetTesting",
-            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
@@ -136,6 +132,10 @@ let package = Package(
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "SharedState", "Relays", "Outbound",
                 "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
+        // Beside the floors: what tests and previews of an app need.
+        library(
+            "TrebuchetTesting",
+            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
         // Floor 7: what commands are made of.
         library(
             "Commands",
@@ -149,8 +149,8 @@ let package = Package(
                 "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
             ],
             path: "Benchmarks", exclude: ["README.md"], swiftSettings: settings),
-        // Floor 9: all commands, and the executable that runs them. Two targets, because a test that imports an
-        // executable may be compiled before it.
+        // Floor 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
+        // be compiled before it.
         library(
             "TrebuchetCLI",
             [
@@ -159,8 +159,9 @@ let package = Package(
                 "WebSockets",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
+        // Floor 10
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
-        // Clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
+        // Beside the floors: clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
         // toolchain, which a server does not.
         .target(
             name: "ClientGenerator", dependencies: ["SwiftReading"], swiftSettings: settings + syntaxSwiftSettings,

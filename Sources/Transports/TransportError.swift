@@ -63,3 +63,12 @@ public struct UnexpectedStatus: Error, Hashable, Sendable {
     /// For a transport of your own, whose server has answered the upgrade with this status.
     public init(_ status: Int) { self.status = status }
 }
+
+/// A server was reached and does not speak the subprotocol that was asked for: the cause of a `TransportError`.
+public struct UnspokenProtocol: Error, Hashable, Sendable {
+    /// What was asked for, as `Sec-WebSocket-Protocol` has it.
+    public let name: String
+
+    /// For a transport of your own, whose server has agreed to the upgrade without this subprotocol.
+    public init(_ name: String) { self.name = name }
+}

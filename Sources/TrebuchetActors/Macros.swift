@@ -18,6 +18,8 @@
 /// It adds the actor system, the executor, a dispatch table with one entry for each `distributed` method, and for each
 /// `@StreamedState` property a way to observe it: `state` becomes `observeState`.
 ///
+/// Where all properties have values an `init(actorSystem:)` need not be written: Swift makes one, as accessible as the actor.
+///
 /// - Parameter executor: where the actor runs. By default on one reactor, where calls run in place as they arrive; use
 ///   `.concurrent` for an actor whose methods compute for long or block their thread.
 @attached(

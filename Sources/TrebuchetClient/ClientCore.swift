@@ -19,7 +19,7 @@ final class ClientCore: @unchecked Sendable {
     /// Set once, before the client is handed out; the system holds no client either.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
     /// Whether another client with the same `peerName` has the same server.
-    private let isAddressed: Bool
+    private let addressIdentifiesServer: Bool
     /// The server of now, by the number that names of its connections begin with; 0 until it is known.
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
@@ -48,9 +48,9 @@ final class ClientCore: @unchecked Sendable {
     private var sweep: LoopTimer?
     private var sweepAt = UInt64.max
 
-    /// - Parameter isAddressed: whether `peerName` says which server it is.
-    init(loop: any EventLoop, options: TrebuchetClient.Options, peerName: String, isAddressed: Bool) {
-        self.isAddressed = isAddressed
+    /// - Parameter addressIdentifiesServer: whether `peerName` says which server it is.
+    init(loop: any EventLoop, options: TrebuchetClient.Options, peerName: String, addressIdentifiesServer: Bool) {
+        self.addressIdentifiesServer = addressIdentifiesServer
         self.loop = loop
         self.options = options
         self.peerName = peerName
@@ -65,7 +65,7 @@ final class ClientCore: @unchecked Sendable {
     var serverNumber: UInt64 { peerNumber.load(ordering: .relaxed) }
 
     func reachesSameAddress(as other: ClientCore) -> Bool {
-        isAddressed && other.isAddressed && peerName == other.peerName
+        addressIdentifiesServer && other.addressIdentifiesServer && peerName == other.peerName
     }
 
     // MARK: Calls

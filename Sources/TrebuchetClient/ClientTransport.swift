@@ -4,24 +4,28 @@ internal import TrebuchetWire
 /// A way for a client to its server. `Trebuchet` has WebSockets on the sockets of Linux, `TrebuchetURLSession` those of Foundation;
 /// one of your own can be anything that carries messages in order.
 public protocol ClientTransport: Sendable {
-    /// The server, for messages: `wss://example.com`.
+    /// The server, as it stands in errors: `wss://example.com`.
     var address: String { get }
-    /// Whether two clients with the same address have the same server. Default true.
-    var isAddressed: Bool { get }
+    /// Whether two clients with the same address have the same server: then a reference that one of them has may be passed to an
+    /// actor of the other. Default true; false where the address is no more than a description. Servers that tell `ClientLink.session`
+    /// are known by that too.
+    var addressIdentifiesServer: Bool { get }
 
     /// Opens a connection, and returns when `receiver` was told that it is open.
     ///
     /// It is called for each attempt, perhaps while an earlier connection is still there. It is cancelled when the client does not
     /// want the connection any more.
     ///
-    /// - Throws: a `TransportError` when there is none to be had: `timedOut` after `request.timeout`. With `handshake`, and with `tls`,
-    ///   the client gives up, unless the cause is an `UnexpectedStatus` other than 401 and 403.
+    /// - Throws: a `TransportError` when there is none to be had: `timedOut` after `request.timeout`. The client tries again as its
+    ///   `ReconnectPolicy` says. It gives up at once when the error is a `handshake` whose cause is an `UnspokenProtocol`, or an
+    ///   `UnexpectedStatus` of 403, or of 401 without a token to ask anew; and, as long as there has been no connection since
+    ///   `connect()`, at any other `handshake` without an `UnexpectedStatus`, and at `tls`.
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws
 }
 
 extension ClientTransport {
-    /// True: the address says which server it is.
-    public var isAddressed: Bool { true }
+    /// True.
+    public var addressIdentifiesServer: Bool { true }
 }
 
 /// What a client wants of a connection.

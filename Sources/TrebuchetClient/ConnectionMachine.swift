@@ -157,7 +157,13 @@ package struct ConnectionMachine: Sendable {
         attempt = .none
         failures += 1
         lastError = failure.error
-        return failure.isFinal ? [] : retry(random)
+        let isFinal =
+            switch failure.finality {
+            case .never: false
+            case .atFirst: !hasBeenConnected
+            case .always: true
+            }
+        return isFinal ? [] : retry(random)
     }
 
     private mutating func connectionLost(

@@ -1,5 +1,7 @@
 @_exported public import struct Transports.HTTPHeaders
 @_exported public import struct Transports.TransportError
+@_exported public import struct Transports.UnexpectedStatus
+@_exported public import struct Transports.UnspokenProtocol
 @_exported public import TrebuchetActors
 public import Distributed
 public import Relays
@@ -107,7 +109,8 @@ public final class TrebuchetClient: Sendable {
         self.owner = owner
         self.transport = transport
         let core = ClientCore(
-            loop: loop, options: options, peerName: transport.address, isAddressed: transport.isAddressed)
+            loop: loop, options: options, peerName: transport.address,
+            addressIdentifiesServer: transport.addressIdentifiesServer)
         hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
@@ -128,7 +131,13 @@ public final class TrebuchetClient: Sendable {
     private var opener: ClientConnection.Opener {
         { [transport, weak core] attempt in
             guard let core else { throw CancellationError() }
-            let request = try await ConnectionRequest(core.options)
+            let request: ConnectionRequest
+            do {
+                request = try await ConnectionRequest(core.options)
+            } catch {
+                // One that cannot be had now may be had later, whatever its provider throws.
+                throw TransportError(.token, "there is no token to connect with: \(error)", cause: error)
+            }
             try await transport.open(request, ConnectionReceiver(core, number: attempt))
         }
     }

@@ -75,7 +75,9 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         let wanted = request.subprotocol
         guard subprotocol == wanted else {
             return end(
-                TransportError(.handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?"))
+                TransportError(
+                    .handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?",
+                    cause: UnspokenProtocol(wanted)))
         }
         session = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
         state = .open

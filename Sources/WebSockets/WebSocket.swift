@@ -16,8 +16,8 @@ public final class WebSocket: @unchecked Sendable {
     public let reactor: Reactor
     /// What both sides agreed on in the handshake; nil when they did not.
     public let subprotocol: String?
-    /// Of the server's answer in the handshake; none at a server.
-    package internal(set) var responseHeaders: HTTPHeaders = [:]
+    /// Fields of the server's answer in the handshake; none at a server. They are set before the handler is made and do not change.
+    public internal(set) var responseHeaders: HTTPHeaders = [:]
     let channel: ByteChannel
     /// Nil once it was told of the end.
     var handler: (any WebSocketHandler)?

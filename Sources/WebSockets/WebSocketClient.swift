@@ -1,3 +1,11 @@
+@_exported public import class Networking.Reactor
+@_exported public import struct Networking.ReactorGroup
+@_exported public import struct Networking.TLSClientSettings
+@_exported public import struct Networking.TLSServerSettings
+@_exported public import struct Transports.HTTPHeaders
+@_exported public import struct Transports.SocketAddress
+@_exported public import struct Transports.TransportError
+@_exported public import struct Transports.UnexpectedStatus
 public import Networking
 public import Transports
 

@@ -118,7 +118,7 @@ final class FanOutRig: @unchecked Sendable {
         shard.subscribe(to: source) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: connection, isFiltered: false)
-            subscription.sent = sent
+            subscription.begin(behind: sent)
             connection.streams[streamID] = subscription
             made = broadcaster
             return subscription

@@ -20,7 +20,8 @@ package struct SwiftCompiler: Sendable {
     package func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
         // As SwiftPM names the package of a checkout.
         let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
-        var arguments = ["swiftc", "-module-name", module, "-parse-as-library", "-swift-version", "6"]
+        var arguments = ["swiftc", "-module-name", module, "-swift-version", "6"]
+        if !files.contains(where: { $0.lastPathComponent == "main.swift" }) { arguments.append("-parse-as-library") }
         // Not the build's own, whose modules may have been compiled by another path to the same folder.
         let cache = products.appending(path: "SwiftUITests.modules").path
         arguments += ["-package-name", package, "-module-cache-path", cache]

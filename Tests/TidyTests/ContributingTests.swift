@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// CONTRIBUTING.md: what it shows stands in the code, and what it has one type is there.
@@ -12,18 +13,40 @@ import Testing
         try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
     }
 
-    @Test("each piece of code stands in the file that is named before it")
+    @Test("the test that it shows stands in the file that is named before it")
     func code() throws {
-        var file = ""
-        let parts = try #require(page).components(separatedBy: "```")
-        #expect(parts.count == 7)
-        for (index, part) in parts.enumerated() {
-            if index % 2 == 0 {
-                file = part.matches(of: /`((?:Sources|Tests)\/[\w\/]+\.swift)`/).last.map { String($0.1) } ?? file
-            } else {
-                #expect(try text(file).contains(part.dropFirst("swift\n".count)), "not in \(file):\n\(part)")
-            }
-        }
+        let parts = try #require(page).components(separatedBy: "```swift\n")
+        #expect(parts.count == 2)
+        let file = try #require(parts[0].matches(of: /`((?:Sources|Tests)\/[\w\/]+\.swift)`/).last).1
+        let piece = try #require(parts[1].components(separatedBy: "```").first)
+        #expect(try text(String(file)).contains(piece), "not in \(file):\n\(piece)")
+    }
+
+    @Test("its patch is the whole change: taken out by the page's own command, nothing of it is left")
+    func patch() async throws {
+        let page = try #require(page)
+        let command = try #require(page.firstMatch(of: /\n    (sed .*git apply -R)\n/)).1
+        let patch = try #require(page.components(separatedBy: "```diff\n").dropFirst().first).components(separatedBy: "```")[0]
+        let file = String(try #require(patch.firstMatch(of: /\+\+\+ b\/(\S+)\n/)).1)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "ContributingTests-\(UUID())")
+        let copy = folder.appending(path: file)
+        try FileManager.default.createDirectory(
+            at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try page.write(to: folder.appending(path: "CONTRIBUTING.md"), atomically: true, encoding: .utf8)
+        try text(file).write(to: copy, atomically: true, encoding: .utf8)
+
+        let outcome = try await ChildProcess(
+            "/usr/bin/env", ["-C", folder.path, "bash", "-o", "pipefail", "-c", String(command)], error: .merged
+        ).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        let before = try String(contentsOf: copy, encoding: .utf8)
+        let added = patch.split(separator: "\n").filter { $0.hasPrefix("+ ") }.joined(separator: "\n")
+        let names = added.matches(of: /\b(?:let|var) (\w+)/).map { String($0.1) }
+        #expect(names.count == 3)
+        let left = SourceText(path: file, before).identifiers.intersection(names)
+        #expect(left.isEmpty, "\(left) in \(file)")
+        #expect(!before.contains("--time"))
     }
 
     @Test("scripts, tests, options and files that it names are there")

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The rules of the house, held against the code base itself.
@@ -10,6 +11,20 @@ struct TidyTests {
     func targets() {
         #expect(Set(repository.manifest.targets.map(\.name)) == repository.folders)
         #expect(repository.files.count > repository.folders.count)
+    }
+
+    @Test("in Package.swift each module stands under its floor")
+    func floorsInManifest() throws {
+        let text = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)
+        let sections = text.components(separatedBy: "        // Floor ").dropFirst()
+        #expect(sections.count == 11)
+        for section in sections {
+            let floor = try #require(section.firstMatch(of: /^\d+/).flatMap { Int($0.output) })
+            let part = section.components(separatedBy: "        // Beside the floors").first ?? ""
+            let targets = Manifest(part.components(separatedBy: "\n").dropFirst().joined(separator: "\n")).targets
+            #expect(!targets.isEmpty)
+            for target in targets { #expect(FloorPlan.floors[target.name] == floor, "\(target.name) under \(floor)") }
+        }
     }
 
     @Test("modules import only what their target lists, and only lower floors")

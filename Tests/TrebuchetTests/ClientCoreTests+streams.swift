@@ -124,7 +124,7 @@ extension ClientCoreTests {
         func core(_ name: String, _ isAddressed: Bool) -> ClientCore {
             ClientCore(
                 loop: ReactorGroup.client, options: TrebuchetClient.Options(), peerName: name,
-                isAddressed: isAddressed)
+                addressIdentifiesServer: isAddressed)
         }
         #expect(core("a", true).reachesSameAddress(as: core("a", true)))
         #expect(!core("a", true).reachesSameAddress(as: core("b", true)))

@@ -37,7 +37,7 @@ import TrebuchetWire
             var options = TrebuchetClient.Options()
             change(&options)
             reactor = try! Reactor(name: "core")
-            core = ClientCore(loop: reactor, options: options, peerName: "ws://there:1", isAddressed: true)
+            core = ClientCore(loop: reactor, options: options, peerName: "ws://there:1", addressIdentifiesServer: true)
         }
 
         func on<Result: Sendable>(_ body: @escaping @Sendable (ClientCore) -> Result) async -> Result {

@@ -186,26 +186,32 @@ import WebSockets
     @Test(
         "a refusal is final unless another attempt could do better",
         arguments: [
-            (401, false, true), (401, true, false), (403, false, true), (403, true, true), (503, false, false),
-            (404, true, false),
-        ])
-    func statuses(status: Int, hasTokenProvider: Bool, isFinal: Bool) {
+            (401, false, .always), (401, true, .never), (403, false, .always), (403, true, .always),
+            (503, false, .never), (404, true, .never),
+        ] as [(Int, Bool, ConnectionFailure.Finality)])
+    func statuses(status: Int, hasTokenProvider: Bool, finality: ConnectionFailure.Finality) {
         let error = TransportError(.handshake, "no", cause: UnexpectedStatus(status))
         let failure = ConnectionFailure(error, hasTokenProvider: hasTokenProvider)
-        #expect(failure.isFinal == isFinal)
+        #expect(failure.finality == finality)
         #expect(failure.error == error)
     }
 
     @Test(
-        "certificates and other protocols are final, networks and tokens are not",
+        "certificates and handshakes are final at first, networks and tokens never",
         arguments: [
-            (TransportError.Code.tls, true), (.handshake, true), (.refused, false), (.timedOut, false),
-            (.closed, false), (.system, false),
-        ])
-    func kinds(code: TransportError.Code, isFinal: Bool) {
-        #expect(ConnectionFailure(TransportError(code, "no"), hasTokenProvider: false).isFinal == isFinal)
-        let token = ConnectionFailure(CancellationError(), hasTokenProvider: true)
-        #expect(!token.isFinal && token.error.code == .token)
+            (.tls, .atFirst), (.handshake, .atFirst), (.refused, .never), (.timedOut, .never), (.closed, .never),
+            (.system, .never), (.token, .never),
+        ] as [(TransportError.Code, ConnectionFailure.Finality)])
+    func kinds(code: TransportError.Code, finality: ConnectionFailure.Finality) {
+        #expect(ConnectionFailure(TransportError(code, "no"), hasTokenProvider: true).finality == finality)
+    }
+
+    @Test("any other error of a transport is told as its own, and tried again")
+    func otherErrors() {
+        struct NoRadio: Error {}
+        let failure = ConnectionFailure(NoRadio(), hasTokenProvider: true)
+        #expect(failure.finality == .never && failure.error.code == .system)
+        #expect(failure.error.cause is NoRadio && failure.error.message.contains("NoRadio"))
     }
 
     // MARK: What is handed over

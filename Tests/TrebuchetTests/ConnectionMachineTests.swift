@@ -19,7 +19,7 @@ import WebSockets
     static let closed = TransportError(.closed, "the client was closed")
     static let none = TransportError(.closed, "there is no connection")
     static let failure = ConnectionFailure(refused)
-    static let finalFailure = ConnectionFailure(forbidden, isFinal: true)
+    static let finalFailure = ConnectionFailure(forbidden, .always)
 
     /// Everything that can be told: of the numbers that the situations use, and of one that is not theirs.
     static let inputs: [Input] =
@@ -289,23 +289,40 @@ import WebSockets
     @Test(
         "another attempt is made unless the server would answer the same",
         arguments: [
-            (TransportError(.refused, ""), false, false), (TransportError(.timedOut, ""), false, false),
-            (TransportError(.addressInvalid, ""), false, false), (TransportError(.tls, ""), true, true),
-            (TransportError(.handshake, "no Trebuchet server"), true, true),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(401)), true, false),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(403)), true, true),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(503)), false, false),
-        ])
-    func finality(error: TransportError, without: Bool, with: Bool) {
-        #expect(ConnectionFailure(error, hasTokenProvider: false).isFinal == without)
-        #expect(ConnectionFailure(error, hasTokenProvider: true).isFinal == with)
+            (TransportError(.refused, ""), .never, .never), (TransportError(.timedOut, ""), .never, .never),
+            (TransportError(.addressInvalid, ""), .never, .never), (TransportError(.tls, ""), .atFirst, .atFirst),
+            (TransportError(.handshake, "no Trebuchet server"), .atFirst, .atFirst),
+            (TransportError(.handshake, "", cause: UnspokenProtocol("trebuchet.v3")), .always, .always),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(401)), .always, .never),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(403)), .always, .always),
+            (TransportError(.handshake, "", cause: UnexpectedStatus(503)), .never, .never),
+        ] as [(TransportError, ConnectionFailure.Finality, ConnectionFailure.Finality)])
+    func finality(error: TransportError, without: ConnectionFailure.Finality, with: ConnectionFailure.Finality) {
+        #expect(ConnectionFailure(error, hasTokenProvider: false).finality == without)
+        #expect(ConnectionFailure(error, hasTokenProvider: true).finality == with)
     }
 
-    @Test("a token provider that fails is asked again, and its error is the cause")
-    func noToken() {
-        let failure = ConnectionFailure(CancellationError(), hasTokenProvider: true)
-        #expect(!failure.isFinal)
-        #expect(failure.error.code == .token)
-        #expect(failure.error.cause is CancellationError)
+    @Test(
+        "a handshake that fails ends the first attempt alone: who was connected tries again", arguments: [false, true])
+    func handshakeOfAnother(retriesFirstConnection: Bool) {
+        let failure = ConnectionFailure(
+            TransportError(.handshake, "the relay is there, the server behind it is not"), hasTokenProvider: false)
+        var policy = ReconnectPolicy()
+        policy.retriesFirstConnection = retriesFirstConnection
+        var machine = ConnectionMachine(policy: policy)
+        _ = machine.handle(.connectAsked, at: 0, random: 0)
+        _ = machine.handle(.attemptFailed(1, failure), at: 0, random: 0)
+        #expect(machine.state == .disconnected(failure.error))
+        for input in [.connectAsked, .connected(2), .connectionLost(2, Self.lost)] as [Input] {
+            _ = machine.handle(input, at: 0, random: 0)
+        }
+        for attempt in 3...6 {
+            _ = machine.handle(.retryTimerFired(attempt), at: 0, random: 0)
+            _ = machine.handle(.attemptFailed(attempt, failure), at: 0, random: 0)
+            #expect(machine.state == .connecting(attempt: attempt, after: failure.error))
+        }
+        _ = machine.handle(.retryTimerFired(7), at: 0, random: 0)
+        _ = machine.handle(.attemptFailed(7, Self.finalFailure), at: 0, random: 0)
+        #expect(machine.state == .disconnected(Self.forbidden))
     }
 }

@@ -98,8 +98,10 @@ private struct Walk {
         case 4...5:
             guard let number = attempt else { return }
             attempt = nil
-            let isFinal = Int.random(in: 0..<8, using: &random) == 0
-            tell(.attemptFailed(number, ConnectionFailure(TransportError(.refused, "refused"), isFinal: isFinal)))
+            let kinds: [ConnectionFailure.Finality] = [.always, .atFirst]
+            let kind = Int.random(in: 0..<8, using: &random)
+            let finality = kind < kinds.count ? kinds[kind] : .never
+            tell(.attemptFailed(number, ConnectionFailure(TransportError(.refused, "refused"), finality)))
         case 6...7:
             guard let number = used, connections.remove(number) != nil else { return }
             stale.append(number)

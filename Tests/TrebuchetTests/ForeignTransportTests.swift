@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import Transports
@@ -61,6 +62,31 @@ private final class OverwritingLink: ClientLink {
     func close() { receiver.closed(TransportError(.closed, "closed by its client")) }
 }
 
+/// A transport over a relay: it is always there, and tells of a failed handshake while the server behind it is not.
+private final class RelayedTransport: ClientTransport {
+    /// Which attempts fail, counted from 1.
+    let failing: Set<Int>
+    private let attempts = Mutex((count: 0, last: nil as OverwritingLink?))
+    var address: String { "relayed" }
+
+    init(failing: Set<Int>) { self.failing = failing }
+
+    var attemptCount: Int { attempts.withLock { $0.count } }
+
+    func breakConnection() { attempts.withLock { $0.last }?.close() }
+
+    func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        let link = OverwritingLink(receiver)
+        let number = attempts.withLock { attempts in
+            attempts.count += 1
+            attempts.last = link
+            return attempts.count
+        }
+        if failing.contains(number) { throw TransportError(.handshake, "the server is away") }
+        receiver.opened(link)
+    }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct ForeignTransportTests {
     private func withClient(_ body: (TrebuchetClient, Journal) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
@@ -119,6 +145,56 @@ private final class OverwritingLink: ClientLink {
             let items = await own.whenLocal { $0.state.items }
             #expect(items == ["a"])
         }
+    }
+
+    @Test("a client that was connected tries again when a relay's handshakes fail, one that was not gives up")
+    func relayed() async throws {
+        let transport = RelayedTransport(failing: [1, 3, 4])
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .zero
+        let client = TrebuchetClient(transport: transport as any ClientTransport, options: options)
+        await #expect(throws: TransportError.self) { try await client.connect() }
+        #expect(transport.attemptCount == 1)
+        try await client.connect()
+        transport.breakConnection()
+        let list = try client.resolve(TodoList.self, id: "todos")
+        #expect(await eventually { transport.attemptCount == 5 })
+        #expect(try await list.add(title: "5") == 5)
+        await client.close()
+    }
+
+    @Test("a token that cannot be had is told as that, whatever its provider throws")
+    func noToken() async throws {
+        var options = TrebuchetClient.Options()
+        options.token = { throw TransportError(.tls, "the directory's certificate is too old") }
+        let client = TrebuchetClient(transport: OverwritingTransport() as any ClientTransport, options: options)
+        let error = await #expect(throws: TransportError.self) { try await client.connect() }
+        #expect(error?.code == .token)
+        #expect((error?.cause as? TransportError)?.code == .tls)
+        await client.close()
+    }
+
+    @Test("the transport of Docs/Client.md is in a file that is compiled, and carries calls, states and the session")
+    func sample() async throws {
+        let here = URL(filePath: #filePath).deletingLastPathComponent()
+        let own = try String(contentsOf: here.appending(path: "SocketTransport.swift"), encoding: .utf8)
+        let page = try String(contentsOf: here.appending(path: "../../Docs/Client.md").standardized, encoding: .utf8)
+        #expect(page.contains("```swift\n\(own)```\n"))
+
+        let server = TrebuchetServer(transport: .webSocket(port: 0))
+        let port = try await server.start().port
+        await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
+        let transport: any ClientTransport = SocketTransport(address: "ws://127.0.0.1:\(port)/")
+        let client = TrebuchetClient(transport: transport)
+        try await client.connect()
+        #expect(await client.core.loop.perform { client.core.link?.session } != nil)
+        let list = try client.resolve(TodoList.self, id: "todos")
+        var states = await list.observeState().makeAsyncIterator()
+        #expect(await states.next()?.items == [])
+        #expect(try await list.add(title: "a") == 1)
+        #expect(await states.next()?.items == ["a"])
+        await client.close()
+        await server.shutdown(drain: .zero)
     }
 
     @Test("what is told off the loop is copied: its memory may be written over at once")

@@ -21,7 +21,14 @@ import Testing
                 }
         }
 
-        func urls(_ step: [String: String]) -> [URL] { step.values.sorted().map { resources.appending(path: $0) } }
+        /// Its sources, under the names that readers see: the compiler takes `main.swift` for the program.
+        func copy(_ step: [String: String], to folder: URL) throws -> [URL] {
+            try step.filter { $0.key != "Package.swift" }.sorted { $0.key < $1.key }.map { name, file in
+                let copy = folder.appending(path: name)
+                try FileManager.default.copyItem(at: resources.appending(path: file), to: copy)
+                return copy
+            }
+        }
     }
 
     private static let tutorials = [
@@ -34,11 +41,51 @@ import Testing
     func compiles(path: String) async throws {
         let tutorial = try Tutorial(path)
         #expect(tutorial.steps.count > 3)
-        // The last is compiled with these tests.
-        for step in tutorial.steps.dropLast() {
-            let outcome = try await SwiftCompiler().run("Tutorial", tutorial.urls(step), ["-typecheck"])
+        var seen: Set<[String: String]> = []
+        for step in tutorial.steps where seen.insert(step).inserted {
+            try await SwiftCompiler().withFolder { folder in
+                let files = try tutorial.copy(step, to: folder)
+                guard !files.isEmpty else { return }
+                let outcome = try await SwiftCompiler().run("Tutorial", files, ["-typecheck"])
+                #expect(outcome.output == "")
+                #expect(outcome.status == 0)
+            }
+        }
+    }
+
+    @Test("the manifest of the list's tutorial is one, and so is the README's; its model needs TrebuchetClient alone")
+    func manifests() async throws {
+        let compiler = SwiftCompiler()
+        let readme = try String(contentsOf: compiler.root.appending(path: "README.md"), encoding: .utf8)
+        let samples = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
+            $0.components(separatedBy: "```").first
+        }
+        let manifest = try #require(samples.first { $0.contains("swift-tools-version") })
+        let resources = compiler.root.appending(path: "Sources/Trebuchet/Trebuchet.docc/Resources")
+        let tutorials = try String(contentsOf: resources.appending(path: "ShoppingPackage.swift"), encoding: .utf8)
+        for text in [manifest, tutorials] {
+            try await compiler.withFolder { folder in
+                try text.write(to: folder.appending(path: "Package.swift"), atomically: true, encoding: .utf8)
+                let dump = ["swift", "package", "--package-path", folder.path, "dump-package"]
+                let outcome = try await ChildProcess("/usr/bin/env", dump, error: .merged).finish()
+                #expect(outcome.status == 0, "\(outcome.output)")
+            }
+        }
+        let model = try #require(samples.first { $0.hasPrefix("public import Foundation") })
+        #expect(model.contains("import TrebuchetClient\n") && !model.contains("import Trebuchet\n"))
+        try await compiler.withFolder { folder in
+            let file = folder.appending(path: "TodoList.swift")
+            try model.write(to: file, atomically: true, encoding: .utf8)
+            let module = folder.appending(path: "TodoModel.swiftmodule").path
+            let outcome = try await compiler.run("TodoModel", [file], ["-emit-module", "-emit-module-path", module])
             #expect(outcome.output == "")
             #expect(outcome.status == 0)
+            let main = folder.appending(path: "main.swift")
+            try #require(samples.first { $0.contains("import TodoModel\n") })
+                .write(to: main, atomically: true, encoding: .utf8)
+            let program = try await compiler.run("todos", [main], ["-typecheck", "-I", folder.path])
+            #expect(program.output == "")
+            #expect(program.status == 0)
         }
     }
 
@@ -46,7 +93,8 @@ import Testing
     func isRun(path: String) throws {
         let tutorial = try Tutorial(path)
         let here = SwiftCompiler().root.appending(path: "Tests/TutorialTests")
-        for (name, file) in try #require(tutorial.steps.last) {
+        // A test has no `main.swift`, and a manifest is none of its sources.
+        for (name, file) in try #require(tutorial.steps.last) where !["Package.swift", "main.swift"].contains(name) {
             let link = here.appending(path: name).resolvingSymlinksInPath()
             #expect(link.path == tutorial.resources.appending(path: file).resolvingSymlinksInPath().path)
         }

@@ -50,7 +50,9 @@ extension TrebuchetTransport: LoopTransport {
         ) { [address] in WebSocketClientLink(receiver, $0, address, speaking: wanted) }
         guard socket.subprotocol == wanted else {
             socket.close(code: .protocolError, reason: "needs \(wanted)")
-            throw TransportError(.handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?")
+            throw TransportError(
+                .handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?",
+                cause: UnspokenProtocol(wanted))
         }
     }
 }

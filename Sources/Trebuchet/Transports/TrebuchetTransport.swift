@@ -39,7 +39,7 @@ public struct TrebuchetTransport: Sendable {
     }
 
     /// Whether the description tells one server from another.
-    public var isAddressed: Bool { if case .webSocket = kind { true } else { false } }
+    public var addressIdentifiesServer: Bool { if case .webSocket = kind { true } else { false } }
 
     /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
     /// takes a free one), for a client the server's. Without a host it is this machine's own: a server that others are to reach

@@ -59,7 +59,7 @@ extension Broadcaster {
 
     private func send(_ patches: ArraySlice<StateUpdate.Patch>, to subscription: StreamSubscription) {
         for patch in patches {
-            subscription.sent = patch.sequence
+            subscription.didSend(patch.sequence)
             messageCount &+= 1
             subscription.subscriber.sendStreamData(subscription, suffix: patch.suffix)
         }
@@ -67,7 +67,7 @@ extension Broadcaster {
 
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
-        subscription.sent = update.sequence
+        subscription.didSend(update.sequence)
         messageCount &+= 1
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
     }

@@ -185,7 +185,7 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Asks a source that may have nothing to show for what one subscriber is to get.
     func ask(for subscription: StreamSubscription) {
-        subscription.sent = max(subscription.sent, newestSequence)
+        subscription.begin(behind: newestSequence)
         newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestWhole()
     }
@@ -210,7 +210,7 @@ package final class Broadcaster: @unchecked Sendable {
                 continue
             }
             guard let suffix = update.current else { continue }
-            subscription.sent = update.sequence
+            subscription.didSend(update.sequence)
             subscription.subscriber.sendStreamData(subscription, suffix: suffix)
         }
     }

@@ -4,8 +4,8 @@ package final class StreamSubscription {
     package let broadcaster: Broadcaster
     /// It removes the subscription before it goes.
     unowned let subscriber: any StreamSubscriber
-    /// The sequence number of the last update that was sent.
-    package var sent: UInt64 = 0
+    /// The sequence number up to which the subscriber has what it needs; 0 when it has nothing.
+    package private(set) var sent: UInt64 = 0
     private var shortPlace: Int32 = -1
     /// Whether it counts as one with a filter too, in its subscriber's shares.
     package let isFiltered: Bool
@@ -22,4 +22,10 @@ package final class StreamSubscription {
         self.broadcaster = broadcaster
         self.subscriber = subscriber
     }
+
+    /// An update with this number has been handed to the subscriber.
+    func didSend(_ sequence: UInt64) { sent = sequence }
+
+    /// The subscriber needs nothing up to this number: it has it, or is to get the whole of what comes then.
+    package func begin(behind sequence: UInt64) { sent = max(sent, sequence) }
 }

@@ -234,8 +234,11 @@ extension ServerConnection {
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()
-            if let position { subscription.sent = position }
-            if let seen, seen.epoch == source.epoch { subscription.sent = seen.sequence }
+            if let seen, seen.epoch == source.epoch {
+                subscription.begin(behind: seen.sequence)
+            } else if let position {
+                subscription.begin(behind: position)
+            }
             streams[streamID] = subscription
             return subscription
         } attach: { broadcaster in

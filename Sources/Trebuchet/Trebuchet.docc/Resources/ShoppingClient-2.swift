@@ -8,7 +8,7 @@ func shop(port: Int, name: String) async throws {
     await client.close()
 }
 
-func watchShopping(port: Int, show: ([Item]) -> Bool) async throws {
+func watchShopping(port: Int, show: @Sendable ([Item]) -> Bool) async throws {
     let client = TrebuchetClient(transport: .webSocket(port: port))
     try await client.connect()
     let list = try client.resolve(ShoppingList.self, id: "shopping")

@@ -9,6 +9,4 @@ struct Item: Codable, Sendable, Equatable {
 distributed actor ShoppingList {
     struct State: Codable, Sendable { var items: [Item] = [] }
     @StreamedState var state: State = State()
-
-    init(actorSystem: TrebuchetActorSystem) { self.actorSystem = actorSystem }
 }

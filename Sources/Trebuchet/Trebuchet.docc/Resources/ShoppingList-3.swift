@@ -14,8 +14,6 @@ distributed actor ShoppingList {
     struct State: Codable, Sendable { var items: [Item] = [] }
     @StreamedState var state: State = State()
 
-    init(actorSystem: TrebuchetActorSystem) { self.actorSystem = actorSystem }
-
     distributed func add(_ name: String) {
         state.items.append(Item(name: name))
     }
