@@ -86,6 +86,8 @@ extension ClientCore {
     private func receiveResponse(_ message: UnsafeRawBufferPointer, over source: Int) {
         let number = number(envelope.callID, message)
         let failure = envelope.hasError ? error(in: message) : nil
+        // Before anything else happens: a link that is closed may hand over a message, which is scanned in the same place.
+        let result = envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))
         guard let call = take(number) else {
             // A stream that came too late for this connection begins with the next one.
             let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
@@ -97,7 +99,7 @@ extension ClientCore {
         if let failure {
             call.finish(.failure(failure))
         } else {
-            call.finish(.success(envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))))
+            call.finish(.success(result))
         }
         sendNext()
     }

@@ -141,9 +141,8 @@ final class ClientCore: @unchecked Sendable {
         switch call.message {
         case .encoded(let bytes):
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
-            call.sentByteCount = bytes.count
-            link.send(bytes)
             call.message = .encoded([])
+            leave(call, bytes, over: link)
         case .repeatable(var repeatable):
             guard let bytes = repeatable.next(over: link.session, at: loop.now) else {
                 pending[call.number] = nil
@@ -155,11 +154,16 @@ final class ClientCore: @unchecked Sendable {
             // With the session's name it may have become too large.
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.message = .repeatable(repeatable)
-            call.sentByteCount = bytes.count
-            link.send(bytes)
+            leave(call, bytes, over: link)
         }
+    }
+
+    /// All is noted before: a link may answer, or say that it has closed, while it is told to send.
+    private func leave(_ call: PendingCall, _ bytes: [UInt8], over link: any ClientLink) {
+        call.sentByteCount = bytes.count
         call.connection = linkNumber
         line.didSend(call)
+        link.send(bytes)
     }
 
     private func endTooLarge(_ call: PendingCall, _ count: Int) {

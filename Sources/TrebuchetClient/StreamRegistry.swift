@@ -28,7 +28,7 @@ struct StreamRegistry {
     var count: Int { entries.count }
 
     /// Of these, those that the server has not started on the connection of now.
-    var beginningCount: Int { entries.count - numbers.count }
+    var beginningCount: Int { max(0, entries.count - numbers.count) }
 
     mutating func subscribe(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
         entries[callNumber] = Entry(sink: sink, target: target)
@@ -57,6 +57,8 @@ struct StreamRegistry {
         callNumber: UInt64, streamID: String, epoch: String, position: UInt64? = nil
     ) -> String? {
         guard var entry = entries[callNumber] else { return streamID }
+        // A server that starts it twice has it under its last name alone.
+        if let old = entry.streamID, old != streamID { forget(old, of: callNumber) }
         entry.streamID = streamID
         if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
         entry.epoch = epoch
@@ -171,7 +173,12 @@ struct StreamRegistry {
 
     private mutating func end(_ number: UInt64, _ outcome: StreamOutcome) {
         guard let entry = entries.removeValue(forKey: number) else { return }
-        if let streamID = entry.streamID { numbers[streamID] = nil }
+        if let streamID = entry.streamID { forget(streamID, of: number) }
         entry.sink.end(outcome)
+    }
+
+    /// A name may be another stream's by now.
+    private mutating func forget(_ streamID: String, of number: UInt64) {
+        if numbers[streamID] == number { numbers[streamID] = nil }
     }
 }

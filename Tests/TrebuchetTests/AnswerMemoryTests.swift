@@ -111,6 +111,16 @@ import WebSockets
         #expect(begin(guessed, 7, again: true) == "run")
     }
 
+    @Test("who signs in makes calls over the same connection, and gets no answers of who was there before")
+    mutating func signingIn() {
+        #expect(begin(Self.first, 1) == "run")
+        end(Self.first, 1, "1")
+        #expect(begin(Self.first, 2, by: "ada") == "run")
+        end(Self.first, 2, "2")
+        #expect(begin(Self.first, 2, by: "ada") == "2")
+        #expect(begin(Self.first, 1, by: "ada") == "refused: unknownOutcome")
+    }
+
     @Test("another principal does not get to know the answer, nor whether there is one")
     mutating func principals() {
         #expect(begin(Self.first, 7, by: "ada") == "run")

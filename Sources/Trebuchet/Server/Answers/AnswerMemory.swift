@@ -43,27 +43,38 @@ struct AnswerMemory<Call> {
         case refused(TrebuchetError)
     }
 
+    /// Who has made calls over a connection: somebody else may sign in.
+    private final class Author {
+        let principal: String?
+        let holding: AnswerHolding
+
+        init(_ request: Request, _ shares: AnswerShares) {
+            principal = request.principal
+            holding = AnswerHolding(shares, principal: request.principal, host: request.host)
+        }
+    }
+
     /// What is kept of one connection.
     private final class ConnectionAnswers {
         let name: ConnectionName
-        let principal: String?
+        /// Of the newest call.
+        var author: Author
         var isOpen: Bool
         var entries: [UInt64: Entry] = [:]
         var bytes = 0
         /// Calls up to this number may have run, and been forgotten.
         var forgotten: UInt64 = 0
-        let holding: AnswerHolding
 
         init(_ name: ConnectionName, _ request: Request, _ shares: AnswerShares) {
             self.name = name
-            principal = request.principal
+            author = Author(request, shares)
             isOpen = !request.isRepeat
-            holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
 
     private struct Entry {
         let digest: Int
+        let author: Author
         var state: State
         var bytes = entryBytes
     }
@@ -104,8 +115,10 @@ struct AnswerMemory<Call> {
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
         let connection = connections[name.connection] ?? ConnectionAnswers(name.connection, request, shares)
+        if connection.author.principal != request.principal { connection.author = Author(request, shares) }
         if let full = take(for: connection) { return .refused(full) }
-        connection.entries[name.number] = Entry(digest: request.digest, state: .runs([call]))
+        connection.entries[name.number] = Entry(
+            digest: request.digest, author: connection.author, state: .runs([call]))
         connections[name.connection] = connection
         connection.bytes += Self.entryBytes
         count += 1
@@ -127,7 +140,7 @@ struct AnswerMemory<Call> {
         if connection.bytes + Self.entryBytes > limits.bytesPerConnection {
             return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerConnection)")
         }
-        return connection.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
+        return connection.author.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
 
     /// The same for a call that is not to run. Nil when it has never begun.
@@ -136,10 +149,13 @@ struct AnswerMemory<Call> {
         guard let connection = connections[name.connection] else {
             return request.isRepeat && name.connection.number <= forgottenNumber ? .refused(Self.forgotten) : nil
         }
-        guard connection.principal == request.principal else { return .refused(Self.forgotten) }
         guard let entry = connection.entries[name.number] else {
-            return name.number <= connection.forgotten ? .refused(Self.forgotten) : nil
+            // Whoever is signed in now may call; who asks for another connection's call must be who had that.
+            let isOther = request.isRepeat && connection.author.principal != request.principal
+            return isOther || name.number <= connection.forgotten ? .refused(Self.forgotten) : nil
         }
+        // Nobody gets what was an answer for somebody else.
+        guard entry.author.principal == request.principal else { return .refused(Self.forgotten) }
         guard entry.digest == request.digest else {
             let text = "call \(name.number) of that connection was another one: other target or arguments"
             return .refused(TrebuchetError(.invalidArguments, text))
@@ -159,15 +175,15 @@ struct AnswerMemory<Call> {
 
     /// A call has its answer. Returns who waits for it.
     mutating func end(_ name: Name, _ answer: Answer, at now: UInt64) -> [Call] {
-        guard let connection = connections[name.connection],
-            case .runs(let calls)? = connection.entries[name.number]?.state
+        guard let connection = connections[name.connection], let entry = connection.entries[name.number],
+            case .runs(let calls) = entry.state
         else { return [] }
         var kept = answer
         var size = Self.size(answer)
         let full =
             connection.bytes + size > limits.bytesPerConnection
             ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerConnection)
-            : connection.holding.takeBytes(size)
+            : entry.author.holding.takeBytes(size)
         if let full {
             let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"
             kept = .failure(TrebuchetError(.unknownOutcome, text))
@@ -220,7 +236,7 @@ struct AnswerMemory<Call> {
             count -= 1
             bytes -= entry.bytes
             connection.bytes -= entry.bytes
-            connection.holding.release(bytes: entry.bytes)
+            entry.author.holding.release(bytes: entry.bytes)
             // Answers come in another order than calls.
             connection.forgotten = max(connection.forgotten, number)
             dropIfEmpty(connection)

@@ -1,0 +1,120 @@
+import Foundation
+import Synchronization
+import Testing
+import Transports
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+/// A client whose link does what no honest server and no careful transport does: it answers, and ends, inside of what it is told to do.
+@Suite(.timeLimit(.minutes(1))) struct LyingLinkTests {
+    private struct Sent: Decodable {
+        struct Payload: Decodable {
+            let callID: String?
+            let targetIdentifier: String?
+        }
+        let type: String
+        let payload: Payload
+    }
+
+    private struct Script: ClientTransport {
+        let script: @Sendable (Link, Sent) -> Void
+        var onClose: @Sendable (Link) -> Void = { _ in }
+        var address: String { "script" }
+
+        func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+            receiver.opened(Link(receiver, self))
+        }
+    }
+
+    private final class Link: ClientLink {
+        let receiver: ConnectionReceiver
+        let script: Script
+        private let isClosed = Atomic<Bool>(false)
+        var session: String? { nil }
+
+        init(_ receiver: ConnectionReceiver, _ script: Script) {
+            self.receiver = receiver
+            self.script = script
+        }
+
+        func send(_ message: [UInt8]) {
+            guard !isClosed.load(ordering: .relaxed),
+                let sent = try? JSONDecoder().decode(Sent.self, from: Data(message))
+            else { return }
+            script.script(self, sent)
+        }
+
+        func close() {
+            script.onClose(self)
+            fail()
+        }
+
+        func fail() {
+            guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+            receiver.closed(TransportError(.closed, "as the script says"))
+        }
+
+        func tell(_ text: String) { Array(text.utf8).withUnsafeBytes { receiver.received($0) } }
+
+        func answer(_ callID: String?, _ result: String) {
+            tell(#"{"type":"response","payload":{"callID":"\#(callID ?? "")","result":\#(result)}}"#)
+        }
+    }
+
+    @Test("a stream that the server starts many times under other names has one name, and calls go on")
+    func startedTwice() async throws {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .seconds(10)
+        let client = TrebuchetClient(
+            transport: Script { link, sent in
+                guard sent.type == "invocation" else { return }
+                guard sent.payload.targetIdentifier == "observeState" else {
+                    return link.answer(sent.payload.callID, "1")
+                }
+                link.tell(#"{"type":"hello","payload":{"limits":{}}}"#)
+                for number in 1...100 {
+                    link.tell(
+                        #"{"type":"streamStart","payload":{"streamID":"s\#(number)","callID":"\#(sent.payload.callID ?? "")","#
+                            + #""actorID":"list","targetIdentifier":"observeState","epoch":"a"}}"#)
+                }
+            }, options: options)
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "list")
+        let states = await list.observeState()
+        async let one = list.add(title: "a")
+        async let two = list.add(title: "b")
+        _ = try await (one, two)
+        let core = client.core
+        #expect(await core.loop.perform { [core.streams.count, core.streams.beginningCount] } == [1, 0])
+        withExtendedLifetime(states) {}
+        await client.close()
+    }
+
+    @Test("calls that a link answers inside of send are not under way any more")
+    func answeredInPlace() async throws {
+        let client = TrebuchetClient(
+            transport: Script { link, sent in if sent.type == "invocation" { link.answer(sent.payload.callID, "1") } })
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "list")
+        for _ in 1...3 { _ = try await list.add(title: "a") }
+        let core = client.core
+        #expect(await core.loop.perform { core.line.underWay } == 0)
+        await client.close()
+    }
+
+    @Test("a call over a link that closes inside of send ends as one whose connection broke")
+    func closedInSend() async throws {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .seconds(30)
+        options.reconnect = .never
+        let client = TrebuchetClient(
+            transport: Script { link, sent in if sent.type == "invocation" { link.fail() } }, options: options)
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "list")
+        let error = await #expect(throws: TrebuchetError.self) { _ = try await list.add(title: "a") }
+        #expect(error?.code == .unknownOutcome)
+        await client.close()
+    }
+}
