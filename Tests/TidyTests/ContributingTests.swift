@@ -26,7 +26,8 @@ import Testing
     func patch() async throws {
         let page = try #require(page)
         let command = try #require(page.firstMatch(of: /\n    (sed .*git apply -R)\n/)).1
-        let patch = try #require(page.components(separatedBy: "```diff\n").dropFirst().first).components(separatedBy: "```")[0]
+        let rest = try #require(page.components(separatedBy: "```diff\n").dropFirst().first)
+        let patch = rest.components(separatedBy: "```")[0]
         let file = String(try #require(patch.firstMatch(of: /\+\+\+ b\/(\S+)\n/)).1)
         let folder = FileManager.default.temporaryDirectory.appending(path: "ContributingTests-\(UUID())")
         let copy = folder.appending(path: file)
