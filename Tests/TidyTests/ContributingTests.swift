@@ -26,8 +26,8 @@ import Testing
     func patch() async throws {
         let page = try #require(page)
         let command = try #require(page.firstMatch(of: /\n    (sed .*git apply -R)\n/)).1
-        let patch = try #require(page.components(separatedBy: "```diff\n").dropFirst().first).components(
-            separatedBy: "```")[0]
+        let rest = try #require(page.components(separatedBy: "```diff\n").dropFirst().first)
+        let patch = rest.components(separatedBy: "```")[0]
         let file = String(try #require(patch.firstMatch(of: /\+\+\+ b\/(\S+)\n/)).1)
         let folder = FileManager.default.temporaryDirectory.appending(path: "ContributingTests-\(UUID())")
         let copy = folder.appending(path: file)
@@ -53,7 +53,7 @@ import Testing
     @Test("scripts, tests, options and files that it names are there")
     func names() throws {
         let page = try #require(page)
-        for script in Set(page.matches(of: /scripts\/\w+/).map { String($0.output) }) {
+        for script in Set(page.matches(of: /scripts\/[\w-]+/).map { String($0.output) }) {
             let path = Repository.root.appending(path: script).path
             #expect(FileManager.default.isExecutableFile(atPath: path), "\(script)")
         }
@@ -80,7 +80,7 @@ import Testing
     @Test("the workflows call scripts that are there, and the package index documents the libraries")
     func settings() throws {
         for workflow in ["test", "nightly"] {
-            let scripts = try text(".github/workflows/\(workflow).yml").matches(of: /scripts\/\w+/).map {
+            let scripts = try text(".github/workflows/\(workflow).yml").matches(of: /scripts\/[\w-]+/).map {
                 String($0.output)
             }
             #expect(!scripts.isEmpty)
