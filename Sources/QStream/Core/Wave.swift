@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Everything that one sent value causes, down to the last subscriber.
 ///
-/// A value runs down plain operators at once. Where streams meet (``Join``), the wave notes the place and comes back to it
+/// A value runs down plain operators at once. Where streams meet (`Join`), the wave notes the place and comes back to it
 /// when all that stands above has been done: so each meeting sees the wave complete, and fires once.
 ///
 /// Where one wave would overtake another between two joins, it becomes part of the other, with all that it has still to
