@@ -21,14 +21,14 @@ struct StreamRegistry {
     }
 
     private var entries: [UInt64: Entry] = [:]
-    /// Streams that the server has started on the connection of now.
+    /// Streams that the server has started on the connection of now, each once: what is here is the `streamID` of its entry.
     private var numbers: [String: UInt64] = [:]
 
     /// Streams that have not ended.
     var count: Int { entries.count }
 
     /// Of these, those that the server has not started on the connection of now.
-    var beginningCount: Int { max(0, entries.count - numbers.count) }
+    var beginningCount: Int { entries.count - numbers.count }
 
     mutating func subscribe(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
         entries[callNumber] = Entry(sink: sink, target: target)
@@ -57,8 +57,8 @@ struct StreamRegistry {
         callNumber: UInt64, streamID: String, epoch: String, position: UInt64? = nil
     ) -> String? {
         guard var entry = entries[callNumber] else { return streamID }
-        // A server that starts it twice has it under its last name alone.
-        if let old = entry.streamID, old != streamID { forget(old, of: callNumber) }
+        // A server that starts one twice has given it another name.
+        forgetName(of: callNumber, entry)
         entry.streamID = streamID
         if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
         entry.epoch = epoch
@@ -122,7 +122,7 @@ struct StreamRegistry {
         // Without a connection, or when it begins anew already, it will come whole.
         entries[number]?.epoch = ""
         entries[number]?.lastSequence = 0
-        guard let streamID = entry.streamID, numbers[streamID] != nil else { return nil }
+        guard let streamID = entry.streamID, numbers[streamID] == number else { return nil }
         return beginAnew(number, streamID)
     }
 
@@ -159,8 +159,7 @@ struct StreamRegistry {
     /// Forgets a stream that nobody reads. Returns its streamID when the server has started it.
     mutating func remove(callNumber: UInt64) -> String? {
         guard let entry = entries.removeValue(forKey: callNumber) else { return nil }
-        guard let streamID = entry.streamID else { return nil }
-        return numbers.removeValue(forKey: streamID) == nil ? nil : streamID
+        return forgetName(of: callNumber, entry) ? entry.streamID : nil
     }
 
     /// Ends all streams: there will be no connection.
@@ -173,12 +172,15 @@ struct StreamRegistry {
 
     private mutating func end(_ number: UInt64, _ outcome: StreamOutcome) {
         guard let entry = entries.removeValue(forKey: number) else { return }
-        if let streamID = entry.streamID { forget(streamID, of: number) }
+        forgetName(of: number, entry)
         entry.sink.end(outcome)
     }
 
-    /// A name may be another stream's by now.
-    private mutating func forget(_ streamID: String, of number: UInt64) {
-        if numbers[streamID] == number { numbers[streamID] = nil }
+    /// The name that a stream has had; on the connection of now it may be another's. Returns whether it was this one's there.
+    @discardableResult
+    private mutating func forgetName(of number: UInt64, _ entry: Entry) -> Bool {
+        guard let streamID = entry.streamID, numbers[streamID] == number else { return false }
+        numbers[streamID] = nil
+        return true
     }
 }

@@ -48,6 +48,37 @@ import TrebuchetWire
         #expect(registry.count == 0 && registry.beginningCount == 0)
     }
 
+    @Test("a server that starts a stream again and again gives it another name each time, and one stream is counted")
+    mutating func startedAgain() {
+        let (first, second) = (stream(), stream())
+        begin(1, first)
+        begin(2, second)
+        for id in ["s1", "s2", "s3"] { _ = registry.handleStreamStart(callNumber: 1, streamID: id, epoch: "e") }
+        #expect(registry.beginningCount == 1)
+        let old = data("s1", 1, "1")
+        let new = data("s3", 1, "1")
+        #expect(!old && new)
+        // The name of another that has begun.
+        _ = registry.handleStreamStart(callNumber: 2, streamID: "s3", epoch: "e")
+        #expect(registry.beginningCount == 1)
+        let told = registry.remove(callNumber: 1)
+        #expect(told == nil && registry.beginningCount == 0)
+        let kept = registry.remove(callNumber: 2)
+        #expect(kept == "s3" && registry.count == 0 && registry.beginningCount == 0)
+    }
+
+    @Test("the name that a stream had on another connection may be another's on this one")
+    mutating func reusedNames() {
+        let (first, second) = (stream(), stream())
+        begin(1, first, id: "s1")
+        begin(2, second, id: "s2")
+        _ = registry.beginAnew()
+        _ = registry.handleStreamStart(callNumber: 2, streamID: "s1", epoch: "e")
+        let told = registry.remove(callNumber: 1)
+        let isTaken = data("s1", 1, "1")
+        #expect(told == nil && isTaken && value(second) == "1")
+    }
+
     @Test("values count when they are newer, of the same epoch; another epoch begins anew")
     mutating func sequences() {
         let stream = stream()
