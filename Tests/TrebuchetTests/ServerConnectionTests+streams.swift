@@ -168,6 +168,18 @@ extension ServerConnectionTests {
         #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
     }
 
+    @Test("a call for a stream is answered when its client takes the name that the server had chosen for it")
+    func takenName() async {
+        let rig = await rigWithActorsElsewhere()
+        let call = #"{"type":"invocation","payload":{"callID":"1","actorID":"one","targetIdentifier":"observeState"}}"#
+        await inOneTurn(rig, [call, resuming("s1", "other")])
+        #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s1""#))
+        #expect(await rig.waitFor(#""type":"response","payload":{"callID":"1","error":{"code":"cancelled""#))
+        #expect(await rig.on { [$0.streams.count, Int($0.use.streams), $0.use.holders.count] } == [1, 1, 1])
+        await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
+        #expect(await rig.on { [$0.streams.count, Int($0.use.streams), $0.use.holders.count] } == [0, 0, 0])
+    }
+
     @Test("who may not observe any more does not get a stream that is beginning, and nothing is left of its filter")
     func refusedWhileBeginning() async {
         let rig = await rigWithActorsElsewhere()

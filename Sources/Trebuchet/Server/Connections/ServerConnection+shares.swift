@@ -88,9 +88,12 @@ extension ServerConnection {
         let holders = use.holders
         use.streams -= 1
         shard.parts.shares.discount(.streams, for: holders)
-        guard isFiltered else { return }
-        use.filtered -= 1
-        shard.parts.shares.discount(.filters, for: holders)
+        if isFiltered {
+            use.filtered -= 1
+            shard.parts.shares.discount(.filters, for: holders)
+        }
+        // An idle client is not to keep the memory that its streams took.
+        if use.streams == 0 { use.holders = [] }
     }
 }
 

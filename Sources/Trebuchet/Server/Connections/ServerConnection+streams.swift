@@ -147,8 +147,7 @@ extension ServerConnection {
                 request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
         }
         let connection = self
-        // A client that gives a second one the same name has given up the first.
-        beginning.updateValue(request, forKey: request.streamID)?.stake.withdraw(nil)
+        if let first = beginning.updateValue(request, forKey: request.streamID) { giveUp(first) }
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
         guard record.life.enter() else { return beginAgain(request, of: record) }
         record.beginStream(request.name.target, for: caller?.connection) { found in
@@ -255,6 +254,13 @@ extension ServerConnection {
             let streamID = Array("s\(streamCount)".utf8)
             if streams[streamID] == nil, beginning[streamID] == nil { return streamID }
         }
+    }
+
+    /// A client has given another stream the name of one that is beginning. Where it named this one as well it knows; else it waits for
+    /// an answer.
+    private func giveUp(_ request: StreamRequest) {
+        let text = "the client has taken up another stream under the name of this one"
+        request.stake.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
     }
 
     /// A request has come to its end, in whatever way.
