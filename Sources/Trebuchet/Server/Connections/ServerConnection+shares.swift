@@ -5,8 +5,8 @@ struct StreamUse {
     var streams: Int32 = 0
     /// Of these, with a filter.
     var filtered: Int32 = 0
-    /// In whose shares they count, but for the connection's: whoever was there when the last one was begun.
-    var holders: [Party] = []
+    /// In whose shares they count: who was signed in when the last one was begun.
+    var principal: String?
 }
 
 /// The place of a stream in the shares until it has begun; given back when that does not come to pass. It is what tells one
@@ -57,7 +57,8 @@ extension ServerConnection {
         guard !filtered || use.filtered < limits.filtersPerConnection else {
             throw shares.refusal(.filters, connection)
         }
-        let holders = holders()
+        moveStreams(to: parties.principal)
+        let holders = streamHolders
         try shares.count(.streams, for: holders)
         if filtered {
             do throws(TrebuchetError) {
@@ -72,28 +73,28 @@ extension ServerConnection {
         return StreamStake(self, isFiltered: filtered)
     }
 
-    /// In whose shares its streams count. Where that is somebody else by now, all of them are moved there: so each is given back by
-    /// whom it was taken.
-    private func holders() -> [Party] {
-        let holders = parties.beyondConnection
-        guard holders != use.holders else { return holders }
+    /// In whose shares its streams count beside its own.
+    private var streamHolders: [Party] {
+        Parties(connection: name.number, principal: use.principal, host: link.host).beyondConnection
+    }
+
+    /// Has all its streams count for somebody else who has signed in: so each is given back by whom it was taken.
+    private func moveStreams(to principal: String?) {
+        guard principal != use.principal else { return }
+        let old = streamHolders
+        use.principal = principal
         let shares = shard.parts.shares
-        shares.move(.streams, Int(use.streams), from: use.holders, to: holders)
-        shares.move(.filters, Int(use.filtered), from: use.holders, to: holders)
-        use.holders = holders
-        return holders
+        shares.move(.streams, Int(use.streams), from: old, to: streamHolders)
+        shares.move(.filters, Int(use.filtered), from: old, to: streamHolders)
     }
 
     func giveBackStream(isFiltered: Bool) {
-        let holders = use.holders
+        let holders = streamHolders
         use.streams -= 1
         shard.parts.shares.discount(.streams, for: holders)
-        if isFiltered {
-            use.filtered -= 1
-            shard.parts.shares.discount(.filters, for: holders)
-        }
-        // An idle client is not to keep the memory that its streams took.
-        if use.streams == 0 { use.holders = [] }
+        guard isFiltered else { return }
+        use.filtered -= 1
+        shard.parts.shares.discount(.filters, for: holders)
     }
 }
 
