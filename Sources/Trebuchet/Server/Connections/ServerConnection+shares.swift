@@ -5,8 +5,15 @@ struct StreamUse {
     var streams: Int32 = 0
     /// Of these, with a filter.
     var filtered: Int32 = 0
-    /// In whose shares they count: who was signed in when the last one was begun.
-    var principal: String?
+    /// In whose shares they count: who was signed in when the last one was begun. Behind a reference, which an idle connection of
+    /// nobody has room for.
+    fileprivate var holder: Holder?
+
+    fileprivate final class Holder {
+        let principal: String
+
+        init(_ principal: String) { self.principal = principal }
+    }
 }
 
 /// The place of a stream in the shares until it has begun; given back when that does not come to pass. It is what tells one
@@ -75,14 +82,14 @@ extension ServerConnection {
 
     /// In whose shares its streams count beside its own.
     private var streamHolders: [Party] {
-        Parties(connection: name.number, principal: use.principal, host: link.host).beyondConnection
+        Parties(connection: name.number, principal: use.holder?.principal, host: link.host).beyondConnection
     }
 
     /// Has all its streams count for somebody else who has signed in: so each is given back by whom it was taken.
     private func moveStreams(to principal: String?) {
-        guard principal != use.principal else { return }
+        guard principal != use.holder?.principal else { return }
         let old = streamHolders
-        use.principal = principal
+        use.holder = principal.map { StreamUse.Holder($0) }
         let shares = shard.parts.shares
         shares.move(.streams, Int(use.streams), from: old, to: streamHolders)
         shares.move(.filters, Int(use.filtered), from: old, to: streamHolders)
