@@ -35,6 +35,8 @@ final class RevocableStore: WrappingStore {
         try await store.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.log(key) }
+
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         let mayWrite = state.withLock { state in
             if !state.isRevoked { state.writes += 1 }

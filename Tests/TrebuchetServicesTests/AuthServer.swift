@@ -51,6 +51,8 @@ struct TestStore: StateStore {
         return try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         try await pass()
         try await memory.write(writes)

@@ -50,6 +50,11 @@ final class GatedStore: StateStore {
         try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+        if let failure = gate.withLock({ $0.readFailure }) { throw failure }
+        return try await memory.log(key)
+    }
+
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         let number = count.withLock { count in
             count += 1

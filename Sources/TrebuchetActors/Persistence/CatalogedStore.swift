@@ -7,7 +7,7 @@ public protocol CatalogedStore: StateStore {
     ///   - limit: at most so many; fewer come only when there are no more.
     func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String]
 
-    /// How much a namespace has of entries whose names begin with `prefix`.
+    /// How much a namespace has of entries whose names begin with `prefix`; a log is one entry, with all its bytes.
     func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage
 }
 
@@ -43,7 +43,8 @@ extension MemoryStore: CatalogedStore {
 
     /// Goes through all entries of the namespace, in memory.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
-        let entries = try await list(namespace, prefix: prefix, after: nil, limit: .max)
-        return StoreUsage(entries: entries.count, bytes: entries.reduce(0) { $0 + $1.value.count })
+        usage { key in
+            key.namespace.utf8.elementsEqual(namespace.utf8) && key.name.utf8.starts(with: prefix.utf8)
+        }
     }
 }

@@ -1,4 +1,4 @@
-/// Where state lives that outlasts its process: bytes by keys.
+/// Where state lives that outlasts its process: bytes by keys, and logs of changes by keys.
 ///
 /// `put`, `delete` and `write` return when what they were given is kept as the store promises; until then nobody may be told
 /// of it. A `get` or `list` that begins after that sees it. Functions must suspend rather than block: they are called from
@@ -16,7 +16,12 @@ public protocol StateStore: Sendable {
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry]
 
-    /// Does all of the writes, or throws and does none. Of several for one key the last counts.
+    /// The log of a key: its newest whole value and all changes since; nil when there is none.
+    ///
+    /// Throws `damaged` when something of it is missing or changed.
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog?
+
+    /// Does all of the writes in their order, or throws and does none. Of several values for one key the last counts.
     func write(_ writes: [StateWrite]) async throws(StateStoreError)
 }
 
@@ -32,19 +37,6 @@ public struct StateEntry: Equatable, Sendable {
         self.key = key
         self.value = value
     }
-}
-
-/// One of the writes that a store does together.
-public struct StateWrite: Equatable, Sendable {
-    /// What is written or deleted.
-    public let key: StateKey
-    /// Nil deletes.
-    public let value: [UInt8]?
-
-    /// Writes the value, in the place of one that was there.
-    public static func put(_ value: [UInt8], _ key: StateKey) -> Self { Self(key: key, value: value) }
-    /// A key without a value stays as it is.
-    public static func delete(_ key: StateKey) -> Self { Self(key: key, value: nil) }
 }
 
 extension StateStore {

@@ -3,7 +3,7 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, closed, failed
+            case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, conflict, closed, failed
         }
         private let kind: Kind
 
@@ -23,6 +23,8 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         public static let exposed = Code(kind: .exposed)
         /// One value is larger than the store takes.
         public static let tooLarge = Code(kind: .tooLarge)
+        /// A log is not where its writer believes it to be: somebody else has written it, or it is gone.
+        public static let conflict = Code(kind: .conflict)
         /// The store was closed.
         public static let closed = Code(kind: .closed)
         /// Any other error of the store or the operating system.

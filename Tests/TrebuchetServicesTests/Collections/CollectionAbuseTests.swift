@@ -229,6 +229,7 @@ import TrebuchetTesting
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
+        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             if fails.withLock({ $0 }) { throw StateStoreError(.full, "the disk is full") }
             try await memory.write(writes)

@@ -256,6 +256,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
+        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
     }
 

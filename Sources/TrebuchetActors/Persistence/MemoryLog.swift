@@ -1,0 +1,71 @@
+/// A log in memory.
+struct MemoryLog {
+    private var snapshot: LogSnapshot?
+    private var entries: [LogEntry] = []
+    /// Of a snapshot to come.
+    private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
+
+    var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
+    var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
+    /// Of the snapshot and the entries.
+    var bytes: Int { entries.reduce(snapshot?.bytes.count ?? 0) { $0 + $1.bytes.count } }
+
+    /// - Throws: `conflict`.
+    mutating func apply(_ write: StateWrite) throws(StateStoreError) {
+        switch write.operation {
+        case .put, .delete: break
+        case .append(let entry): try append(entry, write.key)
+        case .snapshotPart(let bytes, let index, let number): add(part: bytes, index: index, number: number)
+        case .snapshot(let snapshot): try take(snapshot, write.key)
+        case .deleteLog: self = MemoryLog()
+        }
+    }
+
+    /// - Throws: `conflict`.
+    private mutating func append(_ entry: LogEntry, _ key: StateKey) throws(StateStoreError) {
+        let last = entries.last?.number ?? snapshot?.number
+        guard last == entry.base, entry.number > entry.base else { throw .conflict(key, last, entry) }
+        entries.append(entry)
+    }
+
+    private mutating func add(part bytes: [UInt8], index: Int, number: UInt64) {
+        if parts.number != number { parts = (number, [:]) }
+        parts.bytes[index] = bytes
+    }
+
+    /// - Throws: `conflict`.
+    private mutating func take(_ snapshot: LogSnapshot, _ key: StateKey) throws(StateStoreError) {
+        var whole: [UInt8] = []
+        for index in 0..<snapshot.parts {
+            guard parts.number == snapshot.number, let part = parts.bytes[index] else {
+                throw .missingPart(index, of: snapshot, key)
+            }
+            whole += part
+        }
+        whole += snapshot.bytes
+        parts = (0, [:])
+        let isSame = self.snapshot.map { $0.epoch.utf8.elementsEqual(snapshot.epoch.utf8) } ?? false
+        let later = isSame ? entries.filter { $0.number > snapshot.number } : []
+        if let first = later.first, first.base != snapshot.number { throw .conflict(key, first.base, first) }
+        self.snapshot = LogSnapshot(epoch: snapshot.epoch, number: snapshot.number, bytes: whole)
+        entries = later
+    }
+}
+
+extension StateStoreError {
+    /// For a store of your own: an entry does not follow the last one of its log.
+    ///
+    /// - Parameter last: the number of the log's last entry or snapshot; nil when there is no log.
+    public static func conflict(_ key: StateKey, _ last: UInt64?, _ entry: LogEntry) -> Self {
+        let place = last.map { "is at \($0)" } ?? "is not there"
+        return Self(
+            .conflict,
+            "the log of '\(key)' \(place), and a change from \(entry.base) to \(entry.number) does not follow: "
+                + "somebody else has written it")
+    }
+
+    /// For a store of your own: a snapshot counts on a part that was not written.
+    public static func missingPart(_ index: Int, of snapshot: LogSnapshot, _ key: StateKey) -> Self {
+        Self(.conflict, "part \(index) of the snapshot \(snapshot.number) of '\(key)' was not written")
+    }
+}
