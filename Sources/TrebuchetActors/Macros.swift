@@ -34,7 +34,7 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 /// `Codable & Sendable`.
 ///
 /// - Parameters:
-///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version. Not for persisted states.
+///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
 ///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
 ///     leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
 @attached(accessor, names: named(didSet))

@@ -23,13 +23,6 @@ struct StreamedStateArguments {
         persisted = try found["persisted"].flatMap { expression throws(DiagnosticsError) in
             try Self.isTrue(expression) ? expression : nil
         }
-        if let delivery, isPersisted, !delivery.trimmedDescription.hasSuffix(".latest") {
-            throw DiagnosticsError(diagnostics: [
-                Problem.error(
-                    "persisted.delivery", at: delivery,
-                    "'@StreamedState' cannot be persisted and deliver every version: what is written is the newest one")
-            ])
-        }
     }
 
     private static func isTrue(_ expression: ExprSyntax) throws(DiagnosticsError) -> Bool {

@@ -85,10 +85,7 @@ extension TrebuchetActorDeclaration {
         guard stream.arguments.isPersisted else {
             return ".state(\"\(stream.observationName)\") \(cell) \(value) \(change)"
         }
-        return """
-            .persisted("\(stream.observationName)", property: "\(stream.plainName)") \(cell) \(value) \
-            load: { actor, value in actor.\(stream.name.text) = value }
-            """
+        return ".persisted(\"\(stream.observationName)\", property: \"\(stream.plainName)\") \(cell) \(value) \(change)"
     }
 
     private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }

@@ -61,8 +61,8 @@ struct StreamedStateTests {
                 actor._default_cell
             } value: { actor in
                 actor.`default`
-            } load: { actor, value in
-                actor.`default` = value
+            } change: { actor, body in
+                body(&actor.`default`)
             }
             """
         #expect(expansion.contains(entry))
@@ -87,15 +87,13 @@ struct StreamedStateTests {
         #expect(expansion.findings.first?.message.contains("'executor: .concurrent'") == true)
     }
 
-    @Test("a persisted state delivers the newest version")
+    @Test("a persisted state may deliver every version")
     func persistedDelivery() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedState(delivery: .every(), persisted: true) var a = 1 }")
-        #expect(expansion.findings.map(\.token) == ["."])
-        #expect(expansion.findings.first?.message.contains("cannot be persisted and deliver every version") == true)
-        let latest = Expansion(
-            "@Trebuchet distributed actor A { @StreamedState(delivery: .latest, persisted: true) var a = 1 }")
-        #expect(latest.findings.isEmpty)
+        #expect(expansion.findings.isEmpty)
+        #expect(expansion.contains("_StateCell<Int> = .init(delivery: .every())"))
+        #expect(expansion.contains(#".persisted("observeA", property: "a")"#))
     }
 
     @Test("hands its delivery on to the cell and to those who observe")

@@ -1,6 +1,7 @@
 import Synchronization
 import TestSupport
 import Trebuchet
+import TrebuchetWire
 
 /// A store whose writes wait for the test's word, or fail when it says so.
 final class GatedStore: StateStore {
@@ -16,6 +17,10 @@ final class GatedStore: StateStore {
     private let memory = MemoryStore()
     private let gate = Mutex(Gate())
     private let count = Mutex(0)
+    private let kept = Mutex<[StateWrite]>([])
+
+    /// What was written, in order.
+    var writes: [StateWrite] { kept.withLock { $0 } }
 
     /// Lets writes wait from now on.
     func close() { gate.withLock { $0.isClosed = true } }
@@ -70,10 +75,22 @@ final class GatedStore: StateStore {
         }
         if let failure = gate.withLock({ $0.writeFailure }) { throw failure }
         try await memory.write(writes)
+        kept.withLock { $0 += writes }
     }
 
+    /// A state, with all changes.
     func text(_ name: String) async throws -> String? {
-        try await memory.get(StateKey("states", name)).map { String(decoding: $0, as: UTF8.self) }
+        let key = StateKey("states", name)
+        guard let log = try await memory.log(key) else {
+            return try await memory.get(key).map { String(decoding: $0, as: UTF8.self) }
+        }
+        var text = log.snapshot.bytes
+        for entry in log.entries {
+            text = try entry.bytes.withUnsafeBytes { patch in
+                try text.withUnsafeBytes { try JSONPatch.apply(patch, to: $0, maximumBytes: 1 << 30) }
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     func put(_ text: String, _ name: String) async throws {

@@ -40,3 +40,32 @@ distributed actor Scale {
     distributed func breakDown() { weight = .infinity }
     distributed func mend() { weight = 1 }
 }
+
+struct Account: Codable, Sendable, Identifiable, Equatable {
+    let id: Int
+    var balance: Int
+}
+
+/// A state that knows its changes, and one whose changes are searched for.
+@Trebuchet
+distributed actor Till {
+    @StreamedState(persisted: true) var accounts = KeyedCollection<Account>()
+    @StreamedState(persisted: true) var notes: [String] = []
+    @StreamedState(delivery: .every(), persisted: true) var steps: [Int] = []
+
+    distributed func open(_ count: Int) {
+        accounts = KeyedCollection((0..<count).map { Account(id: $0, balance: 100) })
+    }
+    distributed func move(_ amount: Int, from: Int, to: Int) {
+        accounts.update(id: from) { $0.balance -= amount }
+        accounts.update(id: to) { $0.balance += amount }
+    }
+    distributed func add(_ id: Int, at index: Int) { accounts.insert(Account(id: id, balance: id), at: index) }
+    distributed func remove(_ id: Int) { accounts.remove(id: id) }
+    distributed func all() -> [Account] { Array(accounts) }
+    distributed func note(_ notes: [String]) { self.notes = notes }
+    distributed func change(_ index: Int, to note: String) { notes[index] = note }
+    distributed func allNotes() -> [String] { notes }
+    distributed func step(_ count: Int) { for _ in 0..<count { steps.append(steps.count) } }
+    distributed func allSteps() -> [Int] { steps }
+}

@@ -92,6 +92,8 @@ public struct _DispatchStream<A: DistributedActor>: Sendable {
     let persistence: StatePersistence<A>?
     /// The source of such a state.
     let persisted: @Sendable (isolated A, SystemShard?) -> StateSource?
+    /// Lets a state go on from a version of an earlier process; false when it was observed in this one.
+    let resume: @Sendable (isolated A, UInt64) -> Bool
     /// What letting go of the actor would lose.
     let usage: @Sendable (isolated A) -> StreamUsage
 }
@@ -117,21 +119,7 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        state(name, cell, persistence: nil) { actor in
-            var access = access(actor, value)
-            var reader = ChangeReader()
-            access.takeChanges = { [weak actor] coder in
-                var changes: StateChanges?
-                // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
-                actor?.assumeIsolated { actor in
-                    cell(actor).withoutNoting {
-                        change(actor) { changes = reader.take(from: &$0, with: coder) }
-                    }
-                }
-                return changes
-            }
-            return access
-        }
+        state(name, cell, persistence: nil) { changeAccess($0, cell, value, change) }
     }
 
     @available(
@@ -155,13 +143,25 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
 
     /// A state that is kept in the server's store under the actor's name and `property`.
     ///
-    /// - Parameter load: sets the property to what was kept.
+    /// - Parameter change: gives the property to be changed in place, or set to what was kept.
     @_disfavoredOverload
     public static func persisted<Value: Codable & Sendable>(
         _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
-        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
+        let persistence = StatePersistence<A>(property: property) { actor, kept in change(actor) { $0 = kept } }
+        return state(name, cell, persistence: persistence) { access($0, value) }
+    }
+
+    /// The same of a state that knows what changed in it: its changes are what is kept.
+    public static func persisted<Value: DeltaState>(
+        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> Self {
+        let persistence = StatePersistence<A>(changesOf: property) { actor, kept in change(actor) { $0 = kept } }
+        return state(name, cell, persistence: persistence) { changeAccess($0, cell, value, change) }
     }
 
     @available(
@@ -171,14 +171,16 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     )
     public static func persisted<Value: AnyObject>(
         _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
-        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }
 
     @_disfavoredOverload
     @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
     public static func persisted<Value>(
         _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
-        value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }
 
     private static func state<Value: Codable & Sendable>(
@@ -195,6 +197,7 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             existing: { cell($0).source },
             persistence: persistence,
             persisted: { persistence == nil ? nil : source($0, $1) },
+            resume: { cell($0).resume(version: $1) },
             usage: { actor in cell(actor).usage })
     }
 
@@ -209,7 +212,29 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             existing: { _ in nil },
             persistence: nil,
             persisted: { _, _ in nil },
+            resume: { _, _ in false },
             usage: { actor in sender(actor).usage })
+    }
+
+    /// The access to a state that knows its changes, which are taken from it.
+    private static func changeAccess<Value: DeltaState>(
+        _ actor: isolated A, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ value: @escaping @Sendable (isolated A) -> Value,
+        _ change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+    ) -> StateAccess<Value> {
+        var access = access(actor, value)
+        var reader = ChangeReader()
+        access.takeChanges = { [weak actor] coder in
+            var changes: StateChanges?
+            // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
+            actor?.assumeIsolated { actor in
+                cell(actor).withoutNoting {
+                    change(actor) { changes = reader.take(from: &$0, with: coder) }
+                }
+            }
+            return changes
+        }
+        return access
     }
 
     private static func access<Value: Codable & Sendable>(

@@ -36,10 +36,10 @@ extension LocalActors {
         await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
-        let stored: [StateKey: [UInt8]]
+        let stored: [StateKey: StoredForm]
         do throws(StateStoreError) {
             try writer.claim.take()
-            stored = try await writer.store.get(keys)
+            stored = try await Self.stored(keys, writer.store)
         } catch {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
@@ -50,12 +50,9 @@ extension LocalActors {
                 // The actor's executor is this reactor.
                 return actor.assumeIsolated { actor in
                     let states = PersistedStates(name: name, home: home, writer: writer)
-                    for (stream, (key, apply)) in zip(streams, zip(keys, values)) {
-                        apply?(actor)
-                        guard let source = stream.persisted(actor, home) else { continue }
-                        source.persist(by: states)
-                        states.add(source, key)
-                        if apply == nil { source.keepEarlierChanges() }
+                    for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
+                        loaded?.set(actor)
+                        Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
                     }
                     return states
                 }
@@ -64,19 +61,47 @@ extension LocalActors {
         setPersistedStates(try outcome.get(), of: actor.id)
     }
 
-    /// What sets each state to what was kept of it; nil for those of which nothing was.
+    private static func stored(
+        _ keys: [StateKey], _ store: any StateStore
+    ) async throws(StateStoreError) -> [StateKey: StoredForm] {
+        var stored = try await store.get(keys).mapValues { StoredForm.value($0) }
+        for key in keys { if let log = try await store.log(key) { stored[key] = .log(log) } }
+        return stored
+    }
+
+    /// Lets a state be written from now on, with its log where that goes on.
+    private static func keep<A: TrebuchetActor>(
+        _ stream: _DispatchStream<A>, of actor: isolated A, _ loaded: StatePersistence<A>.Loaded?,
+        _ stored: StoredForm?, as key: StateKey, in states: PersistedStates
+    ) {
+        let log = loaded?.isAsStored == true ? stored?.log : nil
+        let goesOn = log.map { stream.resume(actor, $0.last) } ?? false
+        guard let source = stream.persisted(actor, states.home) else { return }
+        var hasValue = false
+        if case .value = stored { hasValue = true }
+        let kept = PersistedLog(key, source, hasValue: hasValue)
+        if goesOn, let log {
+            source.resume(epoch: log.snapshot.epoch, byteCount: log.snapshot.bytes.count, log.entries)
+            kept.resume(log)
+        }
+        source.persist(by: states)
+        states.add(kept)
+        if loaded == nil { source.keepEarlierChanges() }
+    }
+
+    /// What was kept of each state; nil for those of which nothing was.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], _ coder: ValueCoder,
         name: String, _ disclosure: ErrorDisclosure
-    ) throws(TrebuchetError) -> [StatePersistence<A>.Apply?] {
-        var values: [StatePersistence<A>.Apply?] = []
+    ) throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
+        var values: [StatePersistence<A>.Loaded?] = []
         for (stream, key) in zip(streams, keys) {
-            guard let bytes = stored[key], let persistence = stream.persistence else {
+            guard let form = stored[key], let persistence = stream.persistence else {
                 values.append(nil)
                 continue
             }
             do {
-                values.append(try bytes.withUnsafeBytes { try persistence.decode($0, coder) })
+                values.append(try persistence.load(form, coder))
             } catch {
                 // The reason shows what is stored, and who calls need not be who may see that.
                 let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"

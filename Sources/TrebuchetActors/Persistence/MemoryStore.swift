@@ -61,7 +61,7 @@ public final class MemoryStore: StateStore {
         try contents.withLock { contents throws(StateStoreError) in
             // Of those that are changed, so that nothing has happened when one of the writes fails.
             var before: [StateKey: MemoryLog] = [:]
-            do {
+            do throws(StateStoreError) {
                 for write in writes {
                     if case .put = write.operation { continue }
                     if case .delete = write.operation { continue }

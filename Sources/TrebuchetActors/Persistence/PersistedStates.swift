@@ -12,12 +12,6 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Called with the reason when what was to be shown is not kept.
     typealias Answer = (TrebuchetError?) -> Void
 
-    struct State {
-        let key: StateKey
-        /// Belongs to the actor, whose reference to this object is strong.
-        weak var source: StateSource?
-    }
-
     private struct Held {
         var updates: [Update] = []
         var answers: [Answer] = []
@@ -42,7 +36,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     package let name: String
     let home: SystemShard
     private let writer: StateWriter
-    private var states: [State] = []
+    private var logs: [PersistedLog] = []
     private var next = Held()
     private var current = Held()
     /// Whether a state has changed since the last write began, or that write has failed.
@@ -58,7 +52,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     }
 
     /// Takes charge of a state that has just been loaded.
-    func add(_ source: StateSource, _ key: StateKey) { states.append(State(key: key, source: source)) }
+    func add(_ log: PersistedLog) { logs.append(log) }
 
     // MARK: Changes, and what shows them
 
@@ -66,6 +60,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         hasChanged = true
         queue()
     }
+
+    var isAtRest: Bool { !hasChanged && !isWriting }
 
     private func queue() {
         guard !isQueued else { return }
@@ -109,26 +105,18 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     // MARK: Writing
 
     /// What is to be written now, or nil when that is nothing. Those who wait get the error when a state has no form.
-    func beginWrite() -> [StateWrite]? {
+    ///
+    /// - Parameter slices: bytes of snapshots that may be written beside; what is taken of them is taken off.
+    func beginWrite(slices: inout Int) -> [StateWrite]? {
         isQueued = false
-        guard hasChanged else { return nil }
+        guard hasChanged else { return nextSlices(&slices) }
         var writes: [StateWrite] = []
         do {
-            for state in states {
-                guard let source = state.source else {
-                    throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone")
-                }
-                guard let value = try source.capture() else { continue }
-                guard value.count <= writer.stateSize else {
-                    throw TrebuchetError(
-                        .internal, "a state of \(value.count) bytes is larger than the \(writer.stateSize) allowed")
-                }
-                writes.append(.put(value, state.key))
-            }
+            for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
         } catch {
             let held = next
             next = Held()
-            captureAgain()
+            writeAgain()
             fail(held, .internal, describe(error))
             return nil
         }
@@ -136,8 +124,25 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         isWriting = true
         current = next
         next = Held()
-        return writes
+        for log in logs { writer.copyIfOutweighed(log, of: self) }
+        return writes + (nextSlices(&slices) ?? [])
     }
+
+    /// What can be written of snapshots now; nil when that is nothing.
+    private func nextSlices(_ most: inout Int) -> [StateWrite]? {
+        guard !isRetired else { return nil }
+        var writes: [StateWrite] = []
+        for log in logs {
+            while most > 0, let write = log.nextSlice() {
+                most -= PersistedLog.sliceBytes
+                writes.append(write)
+            }
+        }
+        return writes.isEmpty ? nil : writes
+    }
+
+    /// A snapshot is ready to be written in slices.
+    func writeSlices() { if !isRetired { queue() } }
 
     func endWrite(_ error: StateStoreError?) {
         let held = current
@@ -145,9 +150,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         isWriting = false
         if let error {
             hasChanged = true
-            captureAgain()
+            writeAgain()
             return fail(held, .unknownOutcome, error.message)
         }
+        if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }
         for answer in held.answers { answer(nil) }
@@ -166,7 +172,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         for answer in held.answers { answer(error) }
     }
 
-    private func captureAgain() { for state in states { state.source?.captureAgain() } }
+    private func writeAgain() { for log in logs { log.writeAgain() } }
 
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
@@ -202,7 +208,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             }
             let wasRetired = isRetired
             isRetired = true
-            for state in states { state.source?.persist(by: nil) }
+            for log in logs { log.source?.persist(by: nil) }
             done(wasRetired ? nil : error)
         }
     }

@@ -1,47 +1,112 @@
 internal import Bytes
 internal import TrebuchetWire
 
+/// What a store is given of a state that has changed.
+enum CapturedState {
+    /// What leads on from the version that it was given last, change by change.
+    case changes([LogEntry])
+    /// The value in JSON, of a version.
+    case whole([UInt8], UInt64)
+}
+
 /// A state that is kept in a store. All in the actor's isolation, which is its reactor.
 extension StateSource {
+    /// Below this many bytes of JSON a value is written whole, where its changes would have to be searched for.
+    private static var smallestCompared: Int { 4 << 10 }
+
     /// - Parameter states: who writes the state; nil for nobody.
     func persist(by states: PersistedStates?) {
         persistence = states
         // What it has now was loaded, or is what it begins with.
-        captured = version
-        // What is written is the whole value, so there is nothing to be saved by changes.
-        takeChanges = nil
+        uncaptured.begin(after: version)
+    }
+
+    /// Goes on where the log of an earlier process ends. Before anybody observes it.
+    ///
+    /// - Parameters:
+    ///   - byteCount: how long the value is in JSON, about.
+    ///   - entries: of the log, for clients that come back and have missed some.
+    func resume(epoch: String, byteCount: Int, _ entries: [LogEntry]) {
+        resume(epoch: epoch)
+        wholeByteCount = byteCount
+        // Nothing has changed so far: what changes from now on begins here.
+        _ = takeChanges?(coder())
+        var missed: [StateUpdate] = []
+        for entry in entries.suffix(buffer ?? PatchHistory.longest) {
+            let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
+            missed.append(
+                StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
+        }
+        recent.begin(with: missed, at: version, wholeByteCount: byteCount)
     }
 
     /// Changes that were made before there was anybody to write them are written now.
     func keepEarlierChanges() {
         guard version > Self.firstVersion else { return }
-        captured = 0
+        uncaptured.begin(after: 0)
         persistence?.didChange()
     }
 
     /// What was captured was not kept.
-    func captureAgain() { captured = 0 }
+    func captureAgain() { uncaptured.begin(after: 0) }
 
-    /// The value in JSON, with what its observers are sent made ready behind the write; nil when it has not changed since
-    /// the last capture.
-    func capture() throws -> [UInt8]? {
-        guard captured < version, let persistence else { return nil }
-        let broadcasters = current
-        var bytes: [UInt8]?
-        if broadcasters.isEmpty, !isKept {
-            recent.forget()
+    /// What a store lacks of the state, with what its observers are sent made ready behind the write; nil when it has not
+    /// changed since the last capture.
+    ///
+    /// - Parameter whole: whether the store must have the whole value, and not its changes.
+    func capture(whole: Bool) throws -> CapturedState? {
+        guard uncaptured.base < version, let persistence else { return nil }
+        if recent.newest?.sequence != version {
+            switch update() {
+            case .failed(let error): throw error
+            case .ended: throw TrebuchetError(.actorNotFound, "the actor is gone")
+            default: break
+            }
+        }
+        let (broadcasters, updates) = (current, uncaptured.updates)
+        let captured: CapturedState
+        if !whole, let patches = uncaptured.patches(to: version), isWorthIt(patches) {
+            captured = .changes(patches.map(Self.entry))
         } else {
-            let event = update()
-            if case .failed(let error) = event { throw error }
-            if case .update(let update) = event { bytes = update.data.map { Array($0) } }
-            persistence.show(while: { true }) { for broadcaster in broadcasters { broadcaster.send(event) } }
+            captured = .whole(try text(), version)
+        }
+        if !broadcasters.isEmpty {
+            // Those that fell out of `uncaptured` are skipped, the newest never is.
+            let shown = updates.isEmpty ? [recent.newest].compactMap(\.self) : updates
+            persistence.show(while: { true }) {
+                for update in shown { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
+            }
         }
         if let feed = feeding(filters.current) { persistence.show(while: { true }, feed) }
-        captured = version
-        return try bytes ?? json()
+        uncaptured.begin(after: version)
+        forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isKept)
+        return captured
     }
 
-    private func json() throws -> [UInt8] {
+    /// Whether changes are what the store is to have, rather than the whole value.
+    private func isWorthIt(_ patches: [StateUpdate.Patch]) -> Bool {
+        if takeChanges == nil, wholeByteCount < Self.smallestCompared { return false }
+        return patches.reduce(0) { $0 + $1.suffix.count } < wholeByteCount
+    }
+
+    private static func entry(_ patch: StateUpdate.Patch) -> LogEntry {
+        let text = StreamDataParts.patch(inSuffix: patch.suffix.bytes, sequence: patch.sequence, base: patch.base)
+        return LogEntry(number: patch.sequence, base: patch.base, bytes: Array(text))
+    }
+
+    /// The text of the newest version stays where the next one is compared with it, or somebody observes.
+    private func forgetWhatIsNotUsed(isObserved: Bool) {
+        guard !isObserved else { return }
+        if takeChanges != nil {
+            recent.newest = recent.newest?.withoutWhole
+        } else if wholeByteCount < Self.smallestCompared, buffer == nil {
+            recent.forget()
+        }
+    }
+
+    /// The value of the newest version, in JSON.
+    private func text() throws -> [UInt8] {
+        if let newest = recent.newest, newest.sequence == version, let data = newest.data { return Array(data) }
         var data = ByteBuffer()
         do {
             if try property.encode(with: coder(), into: &data) { return Array(data.bytes) }
@@ -49,5 +114,14 @@ extension StateSource {
             throw unencodable(error)
         }
         throw TrebuchetError(.actorNotFound, "the actor is gone")
+    }
+
+    /// What writes the value of the newest version, which was captured, from anywhere; nil when the actor is gone.
+    func copy() -> StateCopy? {
+        if let newest = recent.newest, newest.sequence == version, let current = newest.current {
+            let sequence = version
+            return { _ in Array(StreamDataParts.data(inSuffix: current.bytes, sequence: sequence)) }
+        }
+        return property.copy()
     }
 }

@@ -7,6 +7,8 @@ internal import Transports
 package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// How long after a failed write it is tried again when no call does so earlier.
     static let retryInterval = Duration.seconds(1)
+    /// Bytes of snapshots that are written beside what has changed.
+    private static let slicesPerWrite = 1 << 20
 
     let store: any StateStore
     let claim: StoreClaim
@@ -19,6 +21,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var isWriting = false
     private var isAtEndOfTurn = false
     private var isAbandoned = false
+    /// Whether a snapshot is being encoded.
+    private var isCopying = false
     private var idle: [() -> Void] = []
 
     package init(
@@ -50,9 +54,10 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         guard !isWriting else { return }
         var batch: [PersistedStates] = []
         var writes: [StateWrite] = []
+        var slices = Self.slicesPerWrite
         swap(&batch, &changed)
         batch = batch.filter { states in
-            guard let own = states.beginWrite() else { return false }
+            guard let own = states.beginWrite(slices: &slices) else { return false }
             writes += own
             return true
         }
@@ -77,6 +82,23 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         for states in batch { states.endWrite(error) }
         if error != nil { tryLater(batch) }
         if changed.isEmpty { tellIdle() } else { schedule() }
+    }
+
+    // MARK: Snapshots
+
+    /// Begins a new snapshot of a log, encoded elsewhere, when its changes outweigh the last one. One at a time: what it takes in
+    /// memory is not counted.
+    func copyIfOutweighed(_ log: PersistedLog, of states: PersistedStates) {
+        guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfOutweighed() else { return }
+        isCopying = true
+        let (coder, reactor, stateSize) = (states.home.newCoder(writing: .milliseconds), reactor, stateSize)
+        Task.detached(priority: .utility) {
+            let bytes = try? copy(coder)
+            reactor.execute {
+                self.isCopying = false
+                if log.take(bytes, for: slices, stateSize: stateSize) { states.writeSlices() }
+            }
+        }
     }
 
     private func tryLater(_ batch: [PersistedStates]) {

@@ -52,7 +52,7 @@ extension Broadcaster {
         }
         if hub.asksForFirst { return ask(for: subscription) }
         guard !awaitsWhole, end == nil else { return }
-        guard shard.isHome(of: hub) else { return requestWhole() }
+        guard shard.isHome(of: hub), hub.showsAtOnce else { return requestWhole() }
         hub.whole(for: self)
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }

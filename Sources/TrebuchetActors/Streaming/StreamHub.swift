@@ -26,7 +26,7 @@ package class StreamHub: @unchecked Sendable {
 
     package let kind: Kind
     /// Changes whenever the stream may have been built anew.
-    package let epoch: String
+    package private(set) final var epoch: String
     /// How many updates are kept for those who are behind, where nothing may be left out; else nil.
     final let buffer: Int?
     /// The reactor that the stream's actor lives on; nil when it runs on the global pool.
@@ -73,6 +73,9 @@ package class StreamHub: @unchecked Sendable {
     /// Sends what a broadcaster lacks that has none of the versions: now, or when it may be shown.
     func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
 
+    /// Whether `first(for:)` and `whole(for:)` send at once, and not when a store has what they send.
+    var showsAtOnce: Bool { true }
+
     /// Sends the newest version, if it was not sent yet. Returns what it counts in the turn's budget: nothing where there is none,
     /// as of events, which leave as they are sent.
     @discardableResult
@@ -92,6 +95,9 @@ package class StreamHub: @unchecked Sendable {
 
     /// How many filters look at it.
     package var filterCount: Int { 0 }
+
+    /// Goes on with the life that the stream had in an earlier process. Before anybody observes it.
+    final func resume(epoch: String) { self.epoch = epoch }
 
     /// Adds a broadcaster, and sends it what it begins with.
     package func attach(_ broadcaster: Broadcaster) {

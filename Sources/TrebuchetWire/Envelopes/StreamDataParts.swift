@@ -30,15 +30,30 @@ package enum StreamDataParts {
     /// The `data` in a suffix that `appendSuffix` has written.
     package static func data(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UnsafeRawBufferPointer {
         // Everything in front of it has a fixed length, but for the digits of the sequence number.
+        let start =
+            #"","sequenceNumber":"#.utf8.count + digits(sequence)
+            + #","timestamp":"2026-01-01T00:00:00.000Z","data":"#.utf8.count
+        return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
+    }
+
+    /// The `patch` in a suffix that `appendSuffix` has written.
+    package static func patch(
+        inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64, base: UInt64
+    ) -> UnsafeRawBufferPointer {
+        let start =
+            #"","sequenceNumber":"#.utf8.count + digits(sequence)
+            + #","timestamp":"2026-01-01T00:00:00.000Z","base":"#.utf8.count + digits(base) + #","patch":"#.utf8.count
+        return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
+    }
+
+    private static func digits(_ number: UInt64) -> Int {
         var digits = 1
-        var rest = sequence
+        var rest = number
         while rest >= 10 {
             rest /= 10
             digits += 1
         }
-        let start =
-            #"","sequenceNumber":"#.utf8.count + digits + #","timestamp":"2026-01-01T00:00:00.000Z","data":"#.utf8.count
-        return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
+        return digits
     }
 
     /// What comes after the streamID, for those who have the version `base`; `patch` is JSON.

@@ -7,16 +7,17 @@ package enum JSONPatch {
     ///
     /// An operation whose path goes through a name that comes twice in its object fails: peers do not agree which one
     /// counts. Values may nest as deep as in a message, and the result, or a value that is copied on the way to it, may
-    /// have `maximumBytes`. A patch that takes far more work than its size and the document's call for is `tooLarge`.
+    /// have `maximumBytes`. A patch that takes far more work than its size and the document's call for, or than a given
+    /// `workLimit`, is `tooLarge`.
     /// What lies outside of the touched arrays and objects is not checked again.
     package static func apply(
-        _ patch: UnsafeRawBufferPointer, to document: UnsafeRawBufferPointer, maximumBytes: Int
+        _ patch: UnsafeRawBufferPointer, to document: UnsafeRawBufferPointer, maximumBytes: Int, workLimit: Int? = nil
     ) throws(JSONPatchError) -> [UInt8] {
         guard patch.count <= Int(Int32.max), document.count <= Int(Int32.max) else {
             throw JSONPatchError(.tooLarge, "a text of 2 GiB or more")
         }
         var draft = JSONDraft(
-            document, maximumBytes: maximumBytes, workLimit: 65_536 + 128 * (document.count + patch.count))
+            document, maximumBytes: maximumBytes, workLimit: workLimit ?? 65_536 + 128 * (document.count + patch.count))
         try read(patch) { (operation) throws(JSONPatchError) in try draft.run(operation) }
         return try draft.text()
     }

@@ -13,6 +13,9 @@ struct StateAccess<Value> {
     var takeChanges: ((ValueCoder) -> StateChanges?)?
 }
 
+/// Writes a value as it was when it was copied, in JSON. From anywhere.
+typealias StateCopy = @Sendable (ValueCoder) throws -> [UInt8]
+
 /// A streamed property, whatever its type. In the actor's isolation.
 protocol StateProperty {
     var type: Any.Type { get }
@@ -20,6 +23,8 @@ protocol StateProperty {
     var isThere: Bool { get }
     /// Writes the value; false when the actor is gone.
     func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool
+    /// A copy of the value, to be encoded elsewhere; nil when the actor is gone.
+    func copy() -> StateCopy?
     func readers(version: UInt64, buffer: Int?) -> any LocalReaders
 }
 
@@ -36,6 +41,15 @@ struct ReadProperty<Value: Codable & Sendable>: StateProperty {
         return true
     }
 
+    func copy() -> StateCopy? {
+        guard let value = read() else { return nil }
+        return { coder in
+            var data = ByteBuffer()
+            try coder.encode(value, into: &data)
+            return Array(data.bytes)
+        }
+    }
+
     func readers(version: UInt64, buffer: Int?) -> any LocalReaders {
         LocalStates(version: version, buffer: buffer, read: read)
     }
@@ -45,6 +59,8 @@ struct ReadProperty<Value: Codable & Sendable>: StateProperty {
 protocol StateKeeper: AnyObject {
     /// The state has a new version.
     func didChange()
+    /// Whether everything that has changed is kept.
+    var isAtRest: Bool { get }
     /// Runs `update`, which shows the versions up to now, when they are kept.
     ///
     /// - Parameter isWanted: whether anybody would still see it; streams may come and go meanwhile.

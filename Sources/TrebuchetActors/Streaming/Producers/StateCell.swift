@@ -31,6 +31,13 @@ public final class _StateCell<Value> {
         StreamUsage(hasChanged: version != StateSource.firstVersion, isObserved: source?.isObserved ?? false)
     }
 
+    /// Goes on from a version that it had in an earlier process; false when somebody has looked at it in this one.
+    func resume(version: UInt64) -> Bool {
+        guard source == nil else { return false }
+        self.version = version
+        return true
+    }
+
     /// Runs a body whose changes of the property make no version.
     func withoutNoting(_ body: () -> Void) {
         isNoting = false

@@ -70,7 +70,7 @@ extension StateSource {
         var patch = ByteBuffer()
         changes.write(into: &patch)
         guard patch.count + Self.patchOverhead < wholeByteCount else { return nil }
-        return message(patch, base: last.sequence)
+        return message(patch.bytes, from: last.sequence, to: version)
     }
 
     /// The new version as the difference from the last one, when that is smaller.
@@ -82,14 +82,13 @@ extension StateSource {
         guard new.count > Self.patchOverhead,
             let patch = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - Self.patchOverhead)
         else { return nil }
-        var buffer = ByteBuffer(capacity: patch.count)
-        patch.withUnsafeBytes { buffer.append($0) }
-        return message(buffer, base: last.sequence)
+        return patch.withUnsafeBytes { message($0, from: last.sequence, to: version) }
     }
 
-    private func message(_ patch: borrowing ByteBuffer, base: UInt64) -> StateUpdate.Patch {
+    /// What those are sent who have the version `base`.
+    func message(_ patch: UnsafeRawBufferPointer, from base: UInt64, to version: UInt64) -> StateUpdate.Patch {
         var message = ByteBuffer(capacity: patch.count + 128)
-        StreamDataParts.appendSuffix(sequence: version, patch: patch.bytes, base: base, into: &message)
+        StreamDataParts.appendSuffix(sequence: version, patch: patch, base: base, into: &message)
         return StateUpdate.Patch(
             base: base, sequence: version, suffix: SharedBytes(message.bytes, countedIn: memoryBudget))
     }

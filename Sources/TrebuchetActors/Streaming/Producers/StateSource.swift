@@ -24,7 +24,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     private var isMarked = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
     var persistence: (any StateKeeper)?
-    var captured: UInt64 = 0
+    /// Versions that were made since then, which the store and those who observe are to get.
+    var uncaptured = UncapturedVersions()
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
 
@@ -45,7 +46,11 @@ final class StateSource: StreamHub, @unchecked Sendable {
     func didChange(version: UInt64) {
         self.version = version
         localReaders?.didChange(version: version)
-        if let persistence { return persistence.didChange() }
+        if let persistence {
+            // Each change is a version, also within one call.
+            if buffer != nil { _ = update() }
+            return persistence.didChange()
+        }
         if buffer != nil {
             // Each change is a version, also within one call.
             publish()
@@ -89,8 +94,12 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// The current version for all who observe it, or are expected back.
     func update() -> StateEvent {
         published = version
-        return encode()
+        let event = encode()
+        if persistence != nil { uncaptured.append(event) }
+        return event
     }
+
+    override var showsAtOnce: Bool { persistence?.isAtRest ?? true }
 
     override func attach(_ broadcaster: Broadcaster) {
         // What has changed is the others' version first.
@@ -116,7 +125,11 @@ final class StateSource: StreamHub, @unchecked Sendable {
 
     override func whole(for broadcaster: Broadcaster) {
         publish()
-        broadcaster.send(whole())
+        guard let persistence else { return broadcaster.send(whole()) }
+        // Before the value is taken: the changes up to it belong to its version.
+        if recent.newest?.sequence != version { _ = update() }
+        let event = whole()
+        persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) { broadcaster.send(event) }
     }
 
     override func end() {

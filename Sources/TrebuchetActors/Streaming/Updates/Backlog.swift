@@ -5,7 +5,7 @@ struct Backlog: Sendable {
     /// Bytes of updates that are kept, whatever their number; the newest one always is.
     static let mostBytes = 16 << 20
 
-    private let limit: Int
+    let limit: Int
     private(set) var position: UInt64
     private var updates: [StateUpdate] = []
     /// How many at the front of `updates` are forgotten already: taken out in one go now and then.
@@ -51,7 +51,8 @@ struct Backlog: Sendable {
 }
 
 extension StateUpdate {
-    fileprivate var storedBytes: Int {
+    /// What it holds, in bytes.
+    var storedBytes: Int {
         (current?.count ?? 0) + (patch?.suffix.count ?? 0)
     }
 }

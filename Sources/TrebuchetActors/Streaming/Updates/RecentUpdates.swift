@@ -20,6 +20,17 @@ package struct RecentUpdates: Sendable {
         backlog?.append(update)
     }
 
+    /// Begins where an earlier process ended.
+    ///
+    /// - Parameters:
+    ///   - missed: the last updates, for those who come back; oldest first, without their values.
+    ///   - version: the last one.
+    mutating func begin(with missed: [StateUpdate], at version: UInt64, wholeByteCount: Int) {
+        backlog = backlog.map { Backlog(limit: $0.limit, position: missed.first?.patch?.base ?? version) }
+        for update in missed { append(update) }
+        newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: wholeByteCount)
+    }
+
     /// Nobody needs them, or the next one is no difference from them.
     mutating func forget() {
         newest = nil
