@@ -85,8 +85,9 @@ extension TrebuchetActorDeclaration {
         guard stream.arguments.isPersisted else {
             return ".state(\"\(stream.observationName)\") \(cell) \(value) \(change)"
         }
+        let version = stream.arguments.version.map { ", " + $0.entryArgument } ?? ""
         return """
-            .persisted("\(stream.observationName)", property: "\(stream.plainName)") \(cell) \(value) \
+            .persisted("\(stream.observationName)", property: "\(stream.plainName)"\(version)) \(cell) \(value) \
             load: { actor, value in actor.\(stream.name.text) = value }
             """
     }

@@ -155,13 +155,17 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
 
     /// A state that is kept in the server's store under the actor's name and `property`.
     ///
-    /// - Parameter load: sets the property to what was kept.
+    /// - Parameters:
+    ///   - version: the form in which it is kept.
+    ///   - load: sets the property to what was kept.
     @_disfavoredOverload
     public static func persisted<Value: Codable & Sendable>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self {
-        state(name, cell, persistence: StatePersistence(property: property, load)) { access($0, value) }
+        let persistence = StatePersistence<A>(property: property, version: version, value: value, load)
+        return state(name, cell, persistence: persistence) { access($0, value) }
     }
 
     @available(
@@ -170,14 +174,16 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
     )
     public static func persisted<Value: AnyObject>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self { fatalError() }
 
     @_disfavoredOverload
     @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
     public static func persisted<Value>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value, load: @escaping @Sendable (isolated A, Value) -> Void
     ) -> Self { fatalError() }
 

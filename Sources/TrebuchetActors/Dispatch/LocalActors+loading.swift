@@ -44,18 +44,19 @@ extension LocalActors {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
-            Result { () throws(TrebuchetError) in
-                let values = try Self.decode(
-                    streams, keys, stored, home.coder, name: name, writer.disclosure)
-                // The actor's executor is this reactor.
-                return actor.assumeIsolated { actor in
+            // The actor's executor is this reactor.
+            actor.assumeIsolated { actor in
+                Result { () throws(TrebuchetError) in
+                    let values = try Self.decode(streams, keys, stored, of: actor, home.coder, name, writer.disclosure)
                     let states = PersistedStates(name: name, home: home, writer: writer)
-                    for (stream, (key, apply)) in zip(streams, zip(keys, values)) {
-                        apply?(actor)
+                    for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
+                        loaded?.apply(actor)
                         guard let source = stream.persisted(actor, home) else { continue }
                         source.persist(by: states)
+                        source.storedVersion = stream.persistence?.version ?? 1
                         states.add(source, key)
-                        if apply == nil { source.keepEarlierChanges() }
+                        // What is shown has been written, also what a migration makes.
+                        if loaded?.isNew ?? true { source.keepEarlierChanges() }
                     }
                     return states
                 }
@@ -66,17 +67,17 @@ extension LocalActors {
 
     /// What sets each state to what was kept of it; nil for those of which nothing was.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], _ coder: ValueCoder,
-        name: String, _ disclosure: ErrorDisclosure
-    ) throws(TrebuchetError) -> [StatePersistence<A>.Apply?] {
-        var values: [StatePersistence<A>.Apply?] = []
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: [UInt8]], of actor: isolated A,
+        _ coder: ValueCoder, _ name: String, _ disclosure: ErrorDisclosure
+    ) throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
+        var values: [StatePersistence<A>.Loaded?] = []
         for (stream, key) in zip(streams, keys) {
             guard let bytes = stored[key], let persistence = stream.persistence else {
                 values.append(nil)
                 continue
             }
             do {
-                values.append(try bytes.withUnsafeBytes { try persistence.decode($0, coder) })
+                values.append(try persistence.decode(actor, StoredState(bytes), coder))
             } catch {
                 // The reason shows what is stored, and who calls need not be who may see that.
                 let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"

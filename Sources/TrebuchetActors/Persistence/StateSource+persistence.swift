@@ -22,7 +22,7 @@ extension StateSource {
     /// What was captured was not kept.
     func captureAgain() { captured = 0 }
 
-    /// The value in JSON, with what its observers are sent made ready behind the write; nil when it has not changed since
+    /// The value as it is stored, with what its observers are sent made ready behind the write; nil when it has not changed since
     /// the last capture.
     func capture() throws -> [UInt8]? {
         guard captured < version, let persistence else { return nil }
@@ -38,7 +38,7 @@ extension StateSource {
         }
         if let feed = feeding(filters.current) { persistence.show(while: { true }, feed) }
         captured = version
-        return try bytes ?? json()
+        return StoredState(version: storedVersion, json: try bytes ?? json()).bytes
     }
 
     private func json() throws -> [UInt8] {

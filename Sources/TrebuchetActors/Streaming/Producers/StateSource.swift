@@ -25,6 +25,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
     var persistence: (any StateKeeper)?
     var captured: UInt64 = 0
+    /// The form in which it is persisted.
+    var storedVersion = 1
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
 
