@@ -37,9 +37,15 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
 ///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
 ///     leave when what they show is written. See Docs/Persistence.md. Not for actors with `executor: .concurrent`.
+///   - version: the form in which a persisted state is stored: a literal from 1, raised when `migrate` has more to do. What a
+///     higher version has stored is an error of the actor's calls, and stays.
+///   - migrate: makes what lower versions have stored into what the type reads, when the actor is loaded. Members that are lacking
+///     then, or without it, take their values from the property's initial value; elements of arrays do not.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
-public macro StreamedState(delivery: StreamDelivery = .latest, persisted: Bool = false) =
+public macro StreamedState(
+    delivery: StreamDelivery = .latest, persisted: Bool = false, version: Int = 1, migrate: StateMigration? = nil
+) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedStateMacro")
 
 /// Makes a property of a `@Trebuchet` actor a stream of events: each event goes to every subscriber, in order.

@@ -10,6 +10,9 @@ struct StreamedStateArguments {
     /// Where the state is said to be persisted; nil when it is not.
     let persisted: ExprSyntax?
 
+    /// Of a persisted state: the form in which it is stored; nil for the first.
+    let version: StateVersionArguments?
+
     var isPersisted: Bool { persisted != nil }
 
     /// Labels that are not known here are for the compiler to judge.
@@ -23,6 +26,7 @@ struct StreamedStateArguments {
         persisted = try found["persisted"].flatMap { expression throws(DiagnosticsError) in
             try Self.isTrue(expression) ? expression : nil
         }
+        version = try StateVersionArguments(found, isPersisted: persisted != nil)
     }
 
     private static func isTrue(_ expression: ExprSyntax) throws(DiagnosticsError) -> Bool {

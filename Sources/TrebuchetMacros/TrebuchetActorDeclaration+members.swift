@@ -85,7 +85,10 @@ extension TrebuchetActorDeclaration {
         guard stream.arguments.isPersisted else {
             return ".state(\"\(stream.observationName)\") \(cell) \(value) \(change)"
         }
-        return ".persisted(\"\(stream.observationName)\", property: \"\(stream.plainName)\") \(cell) \(value) \(change)"
+        let version = stream.arguments.version.map { ", " + $0.entryArgument } ?? ""
+        return """
+            .persisted("\(stream.observationName)", property: "\(stream.plainName)"\(version)) \(cell) \(value) \(change)
+            """
     }
 
     private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }

@@ -1,8 +1,19 @@
 /// A value that is not what the type needs.
 package struct ValueError: Error, Sendable, CustomStringConvertible {
-    package let description: String
+    /// One step into a value: the name of a member, or `Index 0` of an element.
+    package typealias Step = String
 
-    package init(_ description: String) { self.description = description }
+    package let description: String
+    /// Where in the value it is wrong, as far as that is known: from the outermost part to the innermost.
+    package let path: [Step]
+    /// The member that the object at `path` should have and has not; nil when something else is wrong.
+    package let missing: Step?
+
+    package init(_ description: String) {
+        self.description = description
+        path = []
+        missing = nil
+    }
 
     /// Says which part of the value is wrong, and shows the beginning of the value.
     init(_ error: DecodingError, expected type: Any.Type, _ bytes: UnsafeRawBufferPointer) {
@@ -14,6 +25,8 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
             case .dataCorrupted(let context): (context, Self.misfit(type, bytes, context))
             @unknown default: (DecodingError.Context(codingPath: [], debugDescription: "\(error)"), nil)
             }
+        self.path = context.codingPath.map(\.stringValue)
+        missing = if case .keyNotFound(let key, _) = error { key.stringValue } else { nil }
         let path = context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
         let found = String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
         description =

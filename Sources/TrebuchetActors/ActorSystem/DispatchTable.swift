@@ -143,24 +143,32 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
 
     /// A state that is kept in the server's store under the actor's name and `property`.
     ///
-    /// - Parameter change: gives the property to be changed in place, or set to what was kept.
+    /// - Parameters:
+    ///   - version: the form in which it is kept.
+    ///   - change: gives the property to be changed in place, or set to what was kept.
     @_disfavoredOverload
     public static func persisted<Value: Codable & Sendable>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        let persistence = StatePersistence<A>(property: property) { actor, kept in change(actor) { $0 = kept } }
+        let persistence = StatePersistence<A>(property: property, version: version, value: value) { actor, kept in
+            change(actor) { $0 = kept }
+        }
         return state(name, cell, persistence: persistence) { access($0, value) }
     }
 
     /// The same of a state that knows what changed in it: its changes are what is kept.
     public static func persisted<Value: DeltaState>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        let persistence = StatePersistence<A>(changesOf: property) { actor, kept in change(actor) { $0 = kept } }
+        let persistence = StatePersistence<A>(changesOf: property, version: version, value: value) { actor, kept in
+            change(actor) { $0 = kept }
+        }
         return state(name, cell, persistence: persistence) { changeAccess($0, cell, value, change) }
     }
 
@@ -170,7 +178,8 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             "a @StreamedState is a struct or an enum: what changes inside of an object is not noticed; make the class a struct, or keep the object beside the state and put what clients see of it into one"
     )
     public static func persisted<Value: AnyObject>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }
@@ -178,7 +187,8 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     @_disfavoredOverload
     @available(*, unavailable, message: "the type of a @StreamedState must be Codable and Sendable")
     public static func persisted<Value>(
-        _ name: String, property: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        _ name: String, property: String, version: _StateVersion = .init(),
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self { fatalError() }

@@ -44,14 +44,13 @@ extension LocalActors {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
-            Result { () throws(TrebuchetError) in
-                let values = try Self.decode(
-                    streams, keys, stored, home.coder, name: name, writer.disclosure)
-                // The actor's executor is this reactor.
-                return actor.assumeIsolated { actor in
+            // The actor's executor is this reactor.
+            actor.assumeIsolated { actor in
+                Result { () throws(TrebuchetError) in
+                    let values = try Self.decode(streams, keys, stored, of: actor, home.coder, name, writer.disclosure)
                     let states = PersistedStates(name: name, home: home, writer: writer)
                     for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
-                        loaded?.set(actor)
+                        loaded?.apply(actor)
                         Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
                     }
                     return states
@@ -74,7 +73,7 @@ extension LocalActors {
         _ stream: _DispatchStream<A>, of actor: isolated A, _ loaded: StatePersistence<A>.Loaded?,
         _ stored: StoredForm?, as key: StateKey, in states: PersistedStates
     ) {
-        let log = loaded?.isAsStored == true ? stored?.log : nil
+        let log = loaded?.isNew == false ? stored?.log : nil
         let goesOn = log.map { stream.resume(actor, $0.last) } ?? false
         guard let source = stream.persisted(actor, states.home) else { return }
         var hasValue = false
@@ -85,14 +84,16 @@ extension LocalActors {
             kept.resume(log)
         }
         source.persist(by: states)
+        source.storedVersion = stream.persistence?.version ?? 1
         states.add(kept)
-        if loaded == nil { source.keepEarlierChanges() }
+        // What is shown has been written, also what a migration makes.
+        if loaded?.isNew ?? true { source.keepEarlierChanges() }
     }
 
     /// What was kept of each state; nil for those of which nothing was.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], _ coder: ValueCoder,
-        name: String, _ disclosure: ErrorDisclosure
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], of actor: isolated A,
+        _ coder: ValueCoder, _ name: String, _ disclosure: ErrorDisclosure
     ) throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
         var values: [StatePersistence<A>.Loaded?] = []
         for (stream, key) in zip(streams, keys) {
@@ -101,7 +102,7 @@ extension LocalActors {
                 continue
             }
             do {
-                values.append(try persistence.load(form, coder))
+                values.append(try persistence.decode(actor, form, coder))
             } catch {
                 // The reason shows what is stored, and who calls need not be who may see that.
                 let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"

@@ -4,42 +4,61 @@ internal import TrebuchetWire
 
 /// How a persisted state is set to what was kept of it.
 struct StatePersistence<A: DistributedActor>: Sendable {
-    /// What was kept, read.
+    /// What a state is set to.
     struct Loaded: Sendable {
-        /// Sets the property to it.
-        let set: @Sendable (isolated A) -> Void
-        /// Whether the value is the one that is stored, so that changes of it are changes of that.
-        let isAsStored: Bool
+        let apply: @Sendable (isolated A) -> Void
+        /// Whether it is other than what is stored: it was migrated, or has members that it had not.
+        let isNew: Bool
     }
 
     /// `state`
     let property: String
-    /// Reads what was kept.
-    let load: @Sendable (StoredForm, ValueCoder) throws -> Loaded
+    /// The version that is written.
+    let version: Int
+    /// Decodes what was kept, and gives what sets the property to it.
+    let decode: @Sendable (isolated A, StoredForm, ValueCoder) throws -> Loaded
 
-    init<Value: Codable & Sendable>(property: String, _ set: @escaping @Sendable (isolated A, Value) -> Void) {
+    /// - Parameter value: the property, which has its initial value until it is loaded.
+    init<Value: Codable & Sendable>(
+        property: String, version: _StateVersion, value: @escaping @Sendable (isolated A) -> Value,
+        _ load: @escaping @Sendable (isolated A, Value) -> Void
+    ) {
         self.property = property
-        load = { stored, coder in
-            let value = try stored.text().withUnsafeBytes { try coder.decode(Value.self, from: $0) }
-            return Loaded(set: { actor in set(actor, value) }, isAsStored: true)
+        self.version = version.number
+        decode = { actor, stored, coder in
+            let read = try StateReader(version: version, coder: coder).read(stored.state(), initial: value(actor))
+            let value = read.value
+            return Loaded(apply: { load($0, value) }, isNew: read.isNew)
         }
     }
 
     /// Of a state that knows its changes: they are made to the value, and not to its text.
-    init<Value: DeltaState>(changesOf property: String, _ set: @escaping @Sendable (isolated A, Value) -> Void) {
+    init<Value: DeltaState>(
+        changesOf property: String, version: _StateVersion, value: @escaping @Sendable (isolated A) -> Value,
+        _ load: @escaping @Sendable (isolated A, Value) -> Void
+    ) {
+        let read = Self(property: property, version: version, value: value, load)
         self.property = property
-        load = { stored, coder in
-            let (whole, entries) =
-                switch stored {
-                case .value(let text): (text, [LogEntry]())
-                case .log(let log): (log.snapshot.bytes, log.entries)
-                }
-            var value = try whole.withUnsafeBytes { try coder.decode(Value.self, from: $0) }
-            for entry in entries {
-                value = try entry.bytes.withUnsafeBytes { try value.applying($0, with: coder) }
+        self.version = version.number
+        decode = { actor, stored, coder in
+            // What does not go as it is has grown, or says what is wrong with it.
+            guard let value = try? Self.changed(Value.self, stored, version, coder) else {
+                return try read.decode(actor, stored, coder)
             }
-            let loaded = value
-            return Loaded(set: { actor in set(actor, loaded) }, isAsStored: true)
+            return Loaded(apply: { load($0, value) }, isNew: false)
         }
+    }
+
+    private static func changed<Value: DeltaState>(
+        _ type: Value.Type, _ stored: StoredForm, _ version: _StateVersion, _ coder: ValueCoder
+    ) throws -> Value? {
+        guard let log = stored.log else { return nil }
+        let whole = StoredState(log.snapshot.bytes)
+        guard whole.version == version.number else { return nil }
+        var value = try whole.json.withUnsafeBytes { try coder.decode(type, from: $0) }
+        for entry in log.entries {
+            value = try entry.bytes.withUnsafeBytes { try value.applying($0, with: coder) }
+        }
+        return value
     }
 }

@@ -51,7 +51,8 @@ final class PersistedLog: @unchecked Sendable {
         case .changes(let entries):
             entryBytes += entries.reduce(0) { $0 + $1.bytes.count }
             return entries.map { .append($0, key) }
-        case .whole(let bytes, let version):
+        case .whole(let json, let version):
+            let bytes = StoredState(version: source.storedVersion, json: json).bytes
             try check(bytes.count, stateSize)
             isTooLarge = false
             slices = nil
@@ -91,9 +92,10 @@ final class PersistedLog: @unchecked Sendable {
         return (copy, made)
     }
 
-    /// Takes the value that was copied; false when it is not wanted any more.
-    func take(_ bytes: [UInt8]?, for slices: SnapshotSlices, stateSize: Int) -> Bool {
-        guard self.slices === slices else { return false }
+    /// Takes the value that was copied, in JSON, nil for none; false when it is not wanted any more.
+    func take(_ json: [UInt8]?, for slices: SnapshotSlices, stateSize: Int) -> Bool {
+        guard self.slices === slices, let source else { return false }
+        let bytes = json.map { StoredState(version: source.storedVersion, json: $0).bytes }
         guard let bytes, bytes.count <= stateSize else {
             // The next change is written as a whole, and says what is wrong.
             isTooLarge = true

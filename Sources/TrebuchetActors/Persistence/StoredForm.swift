@@ -5,26 +5,31 @@ enum StoredForm: Sendable {
     case value([UInt8])
     case log(StoredLog)
 
-    /// The value in JSON, with all changes.
-    func text() throws -> [UInt8] {
-        guard case .log(let log) = self else {
-            guard case .value(let text) = self else { return [] }
-            return text
+    /// The value with all changes.
+    func state() throws -> StoredState {
+        switch self {
+        case .value(let bytes): StoredState(bytes)
+        case .log(let log): try Self.state(of: log)
         }
+    }
+
+    private static func state(of log: StoredLog) throws -> StoredState {
+        let whole = StoredState(log.snapshot.bytes)
         // As one patch: a large value is taken apart and put together once.
         var patch: [UInt8] = []
         for entry in log.entries where entry.bytes.count > 2 {
             patch.append(UInt8(ascii: patch.isEmpty ? "[" : ","))
             patch += entry.bytes.dropFirst().dropLast()
         }
-        guard !patch.isEmpty else { return log.snapshot.bytes }
+        guard !patch.isEmpty else { return whole }
         patch.append(UInt8(ascii: "]"))
-        return try patch.withUnsafeBytes { patch in
-            try log.snapshot.bytes.withUnsafeBytes { value in
+        let json = try patch.withUnsafeBytes { patch in
+            try whole.json.withUnsafeBytes { value in
                 // Written by this program, so its work has no limit but its length.
                 try JSONPatch.apply(patch, to: value, maximumBytes: .max / 2, workLimit: .max)
             }
         }
+        return StoredState(version: whole.version, json: json)
     }
 
     var log: StoredLog? { if case .log(let log) = self { log } else { nil } }

@@ -26,6 +26,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     var persistence: (any StateKeeper)?
     /// Versions that were made since then, which the store and those who observe are to get.
     var uncaptured = UncapturedVersions()
+    /// The form in which it is persisted.
+    var storedVersion = 1
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
 
