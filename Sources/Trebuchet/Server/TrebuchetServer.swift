@@ -83,7 +83,8 @@ public final class TrebuchetServer: Sendable {
         if let store, let claim {
             for shard in system.shards {
                 let writer = StateWriter(
-                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize, reactor: shard.reactor)
+                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
+                    answerTime: limits.answerTime, reactor: shard.reactor)
                 parts.locals.write(writer, on: shard)
             }
         }
@@ -284,6 +285,7 @@ public final class TrebuchetServer: Sendable {
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
+            if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
             let log = parts.log
             for shard in shards { shard.reactor.onStall = { log("\($0)") } }
             return listener.address

@@ -65,6 +65,23 @@ package class ActorRecord: @unchecked Sendable {
         }
     }
 
+    /// The same for a call that is noted in the store; `answer` makes what is kept of the outcome, on the actor's reactor.
+    package final func whenWritten(
+        _ outcome: CallOutcome, of call: KeptCall, _ answer: @escaping @Sendable (CallOutcome) -> KeptAnswer,
+        _ completion: @escaping CallCompletion
+    ) {
+        guard let persisted else { return completion(outcome) }
+        persisted.home.reactor.run {
+            let kept = answer(outcome)
+            persisted.end(call, kept)
+            let outcome: CallOutcome = kept.map { _CallResult(encoded: $0) }.mapError { $0 }
+            persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
+        }
+    }
+
+    /// A call begins that is noted in the store with what it changes. On the actor's reactor.
+    package final func begin(_ call: KeptCall) { persisted?.begin(call) }
+
     /// Decodes the arguments and gives the call that a task is to run.
     func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {
         fatalError("abstract")

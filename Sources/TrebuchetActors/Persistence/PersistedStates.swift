@@ -44,6 +44,11 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var isWriting = false
     private var isQueued = false
     private var isRetired = false
+    /// Calls under way whose answers are to outlast the process.
+    private var calls: [KeptCall] = []
+    /// Answers of such calls that wait for a write, and those that are being written.
+    private var answers: [StateWrite] = []
+    private var currentAnswers: [StateWrite] = []
 
     init(name: String, home: SystemShard, writer: StateWriter) {
         self.name = name
@@ -97,6 +102,30 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
+    // MARK: Calls that are known after the end of the process
+
+    /// A call begins: it is noted with whatever is written until it ends, which may be its doing.
+    func begin(_ call: KeptCall) { calls.append(call) }
+
+    /// A call has ended: its answer goes with the last change; nowhere when nothing was written or is to be.
+    func end(_ call: KeptCall, _ answer: KeptAnswer) {
+        calls.removeAll { $0 === call }
+        if isRetired, call.isNoted { writer.forget(call.key) }
+        guard hasChanged || call.isNoted, !isRetired else { return }
+        answers.append(call.answered(answer))
+        hasChanged = true
+        queue()
+    }
+
+    private func noteCalls() -> [StateWrite] {
+        currentAnswers = answers
+        answers = []
+        let begun = calls.filter { !$0.isNoted }
+        for call in begun { call.isNoted = true }
+        for write in currentAnswers { writer.forget(write.key) }
+        return begun.map(\.begun) + currentAnswers
+    }
+
     private var outOfReach: TrebuchetError {
         TrebuchetError(
             .unknownOutcome, "actor '\(name)' was taken out of reach while the call ran: its changes are not kept")
@@ -116,6 +145,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         } catch {
             let held = next
             next = Held()
+            // What they say was done is in memory alone.
+            answers = []
             writeAgain()
             fail(held, .internal, describe(error))
             return nil
@@ -125,7 +156,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         current = next
         next = Held()
         for log in logs { writer.copyIfOutweighed(log, of: self) }
-        return writes + (nextSlices(&slices) ?? [])
+        return writes + noteCalls() + (nextSlices(&slices) ?? [])
     }
 
     /// What can be written of snapshots now; nil when that is nothing.
@@ -148,8 +179,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         let held = current
         current = Held()
         isWriting = false
+        let answers = currentAnswers
+        currentAnswers = []
         if let error {
             hasChanged = true
+            self.answers = answers + self.answers
+            for call in calls { call.isNoted = false }
             writeAgain()
             return fail(held, .unknownOutcome, error.message)
         }

@@ -9,12 +9,16 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     static let retryInterval = Duration.seconds(1)
     /// Bytes of snapshots that are written beside what has changed.
     private static let slicesPerWrite = 1 << 20
+    /// Answers that go with one write.
+    private static let forgottenAtOnce = 1_000
 
     let store: any StateStore
     let claim: StoreClaim
     let disclosure: ErrorDisclosure
     /// Bytes that one state may have.
     let stateSize: Int
+    /// How long answers of calls are kept, as in memory.
+    private let answerTime: Duration
     private unowned let reactor: any EventLoop
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
@@ -23,16 +27,21 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var isAbandoned = false
     /// Whether a snapshot is being encoded.
     private var isCopying = false
+    /// Answers of calls, in the order of their times; those before `firstExpiry` are gone.
+    private var expiries: [(key: StateKey, time: UInt64)] = []
+    private var firstExpiry = 0
+    private var willForget = false
     private var idle: [() -> Void] = []
 
     package init(
         _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
-        reactor: any EventLoop
+        answerTime: Duration, reactor: any EventLoop
     ) {
         self.disclosure = disclosure
         self.store = store
         self.claim = claim
         self.stateSize = stateSize
+        self.answerTime = answerTime
         self.reactor = reactor
     }
 
@@ -61,7 +70,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
             writes += own
             return true
         }
-        guard !batch.isEmpty else { return tellIdle() }
+        writes += forgotten()
+        guard !writes.isEmpty else { return tellIdle() }
         isWriting = true
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
         // On the reactor, so that a store which only hands the work on costs no other thread.
@@ -98,6 +108,51 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
                 self.isCopying = false
                 if log.take(bytes, for: slices, stateSize: stateSize) { states.writeSlices() }
             }
+        }
+    }
+
+    // MARK: Answers that were kept long enough
+
+    /// Lets go of the answer of a call when its time is over.
+    func forget(_ key: StateKey) {
+        expiries.append((key, reactor.now &+ answerTime.nanoseconds))
+        forgetLater()
+    }
+
+    /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
+    package func forgetEarlierCalls() async {
+        var last: String?
+        while let page = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: 1_000), !page.isEmpty {
+            last = page.last?.key.name
+            let keys = page.map(\.key)
+            reactor.execute { for key in keys { self.forget(key) } }
+        }
+    }
+
+    private func forgotten() -> [StateWrite] {
+        var writes: [StateWrite] = []
+        let now = reactor.now
+        while writes.count < Self.forgottenAtOnce, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
+            writes.append(.delete(expiries[firstExpiry].key))
+            firstExpiry += 1
+        }
+        // Half of it at a time, so that each is moved once on average.
+        if firstExpiry * 2 > expiries.count {
+            expiries.removeFirst(firstExpiry)
+            firstExpiry = 0
+        }
+        forgetLater()
+        return writes
+    }
+
+    private func forgetLater() {
+        guard !willForget, firstExpiry < expiries.count else { return }
+        willForget = true
+        let (now, time) = (reactor.now, expiries[firstExpiry].time)
+        reactor.schedule(after: .nanoseconds(Int64(clamping: time > now ? time - now : 0))) { [weak self] in
+            guard let self else { return }
+            self.willForget = false
+            if !self.isAbandoned { self.schedule() }
         }
     }
 

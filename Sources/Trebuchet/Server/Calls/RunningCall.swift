@@ -5,8 +5,8 @@ internal import Transports
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing` is set before the call goes to
-/// another one, and so is `run`; the rest is constant.
+/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing`, `run` and `kept` are set
+/// before the call goes to another one; the rest is constant.
 final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
     /// By the clock of its connection's reactor, in nanoseconds.
@@ -25,6 +25,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var isInTransit = false
     /// In which it does. Set before it goes there.
     var crossing: CrossingCalls?
+    /// Set for a call that is noted in the store, if its actor keeps anything there. Before it goes to its reactor.
+    var kept: KeptCall?
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
     /// Set for a stream that waits to begin.

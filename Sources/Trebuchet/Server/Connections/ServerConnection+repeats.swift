@@ -39,6 +39,10 @@ extension ServerConnection {
             shard.end(
                 run, name, .failure(TrebuchetError(.cancelled, "the call was cancelled before its actor was there")))
         }
+        if shard.stateWriter != nil {
+            let key = CallNamespace.key(message.text(message.envelope.pointee.session), name.number)
+            run.kept = KeptCall(key, digest: CallDigest.of(message), principal: caller?.principal?.id)
+        }
         let home = record?.home
         start(.table(method), of: record, message, run) { outcome in
             if shard.reactor.isCurrent { return shard.end(run, name, outcome) }
@@ -50,6 +54,7 @@ extension ServerConnection {
 
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
+        if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It ends here too before anything else, so that what is still under way over
@@ -153,10 +158,7 @@ extension ServerConnection {
         guard let connection = shard.answers.names.name(text, own: self.name) else {
             let error =
                 isRepeat
-                ? TrebuchetError(
-                    .unknownOutcome,
-                    "the call was sent to a server that was here before this one, which cannot know whether it ran: look at what "
-                        + "it would have changed, and call again if it has not")
+                ? Self.ofEarlierServer
                 : TrebuchetError(.invalidArguments, "'session' is none of this server's")
             refuse(error, message)
             return nil
@@ -190,21 +192,25 @@ extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else { return }
-        let coder = states.coder
-        let answer: RememberedAnswers.Memory.Answer
-        do {
-            reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
-            try outcome.get().write?(coder, &reply.pointee)
-            answer = .success(Array(reply.pointee.bytes))
-        } catch {
-            let failure = CallFailure(error, of: "the method", coder: coder, parts.disclosure)
-            answer = .failure(
-                TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
-        }
+        let answer = answer(of: outcome)
         for waiting in answers.end(name, answer, at: reactor.now) {
             waiting.connection.deliver(answer, to: waiting.call)
         }
         forgetAnswersLater(after: answers.time)
+    }
+
+    /// What is kept of an outcome. On this reactor.
+    func answer(of outcome: CallOutcome) -> RememberedAnswers.Memory.Answer {
+        let coder = states.coder
+        do {
+            reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
+            try outcome.get().write?(coder, &reply.pointee)
+            return .success(Array(reply.pointee.bytes))
+        } catch {
+            let failure = CallFailure(error, of: "the method", coder: coder, parts.disclosure)
+            return .failure(
+                TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
+        }
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.

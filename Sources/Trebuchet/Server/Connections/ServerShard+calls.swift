@@ -25,9 +25,12 @@ extension ServerShard {
     ) -> Bool {
         let life = record.life
         guard life.enter() else { return false }
+        let kept = record.persisted == nil ? nil : call.kept
+        if let kept { record.begin(kept) }
         let completion: CallCompletion = { outcome in
             life.leave()
-            record.whenWritten(outcome, completion)
+            guard let kept else { return record.whenWritten(outcome, completion) }
+            record.whenWritten(outcome, of: kept, { self.answer(of: $0) }, completion)
         }
         do {
             switch method {

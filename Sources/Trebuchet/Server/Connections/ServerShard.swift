@@ -74,6 +74,8 @@ final class ServerShard: @unchecked Sendable {
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
     var answers: RememberedAnswers { parts.answers }
+    /// What writes the states of actors on this reactor; nil at a server without a store.
+    var stateWriter: StateWriter? { parts.locals.writer(on: states) }
 
     @inline(__always)
     func coder(writing dates: DateForm) -> ValueCoder {

@@ -1,0 +1,91 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// Calls that were sent to a server that was here before this one, over the same store: it has noted those that changed something
+/// there.
+extension ServerConnection {
+    /// Whether a repeat is of a call that was sent to another server, which may have been an earlier process of this one.
+    func isOfEarlierServer(_ message: borrowing Message) -> Bool {
+        shard.stateWriter != nil && shard.answers.names.name(message.text(message.envelope.pointee.session)) == nil
+    }
+
+    /// Answers what the store has of it. It never runs here: what has left no trace may have run all the same.
+    func repeatEarlierCall(_ message: borrowing Message) {
+        guard let writer = shard.stateWriter, let number = UInt64(message.text(message.envelope.pointee.callID)) else {
+            return fail(
+                message.callID, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
+        }
+        let (record, type): (ActorRecord?, ActorType?) =
+            switch place(of: message) {
+            case .ready(let record): (record, record.type)
+            case .unmade(let type): (nil, type)
+            case .nowhere: (nil, nil)
+            }
+        let target = type?.target(message.target).name ?? message.target
+        if isGuarded, let refusal = refusal(of: target, message.actorName) { return fail(message.callID, refusal) }
+        guard let call = begin(message) else { return }
+        call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
+        let key = CallNamespace.key(message.text(message.envelope.pointee.session), number)
+        let digest = CallDigest.of(message)
+        let principal = caller?.principal?.id
+        let reactor = shard.reactor
+        // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
+        Task.immediate(executorPreference: reactor.taskExecutor) {
+            let answer: KeptAnswer
+            do throws(StateStoreError) {
+                let stored = try await writer.store.get(key)
+                answer = Self.answer(stored, digest, principal)
+            } catch {
+                answer = .failure(TrebuchetError(.unavailable, "what became of the call cannot be read: \(error.message)"))
+            }
+            reactor.execute {
+                guard self.isOpen, !call.isAnswered else { return }
+                self.deliver(answer, to: call)
+            }
+        }
+    }
+
+    private static func answer(_ stored: [UInt8]?, _ digest: UInt64, _ principal: String?) -> KeptAnswer {
+        guard let call = stored.flatMap({ try? StoredCall($0) }) else { return .failure(ofEarlierServer) }
+        // Nobody gets what was an answer for somebody else.
+        let isOwn = call.principal.map { Array($0.utf8) } == principal.map { Array($0.utf8) }
+        guard isOwn else { return .failure(ofEarlierServer) }
+        guard call.digest == digest else {
+            return .failure(
+                TrebuchetError(.invalidArguments, "that call was another one: other target or arguments"))
+        }
+        return call.answer ?? .failure(hadBegun)
+    }
+
+    /// What a server says of calls of which it has no trace.
+    static var ofEarlierServer: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome,
+            "the call was sent to a server that was here before this one, which cannot know whether it ran: look at what "
+                + "it would have changed, and call again if it has not")
+    }
+
+    private static var hadBegun: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome,
+            "the call had begun and was not answered when its server ended: a part of what it changes may be kept; look at "
+                + "what it would have changed")
+    }
+}
+
+/// Tells a repeat from another call under the same name, in each process the same.
+enum CallDigest {
+    /// FNV-1a, 64 bits, over what is asked for. Who sends another call under the name of its own deceives nobody but itself.
+    static func of(_ message: borrowing Message) -> UInt64 {
+        let envelope = message.envelope
+        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+        func add(_ byte: UInt8) { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
+        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
+            withUnsafeBytes(of: UInt64(message.bytes(part).count).littleEndian) { for byte in $0 { add(byte) } }
+            for byte in message.bytes(part) { add(byte) }
+        }
+        return digest
+    }
+}
