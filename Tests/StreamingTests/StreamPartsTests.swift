@@ -18,44 +18,44 @@ import TrebuchetWire
             wholeByteCount: whole)
     }
 
-    private func steps(_ history: PatchHistory, since sequence: UInt64) -> [UInt64]? {
-        history.patches(since: sequence)?.map(\.sequence)
+    private func steps(_ history: VersionLog, since sequence: UInt64) -> [UInt64]? {
+        history.updates(since: sequence)?.map(\.sequence)
     }
 
     @Test("differences lead from a version to the newest, as long as they follow each other")
     func history() {
-        var history = PatchHistory()
-        #expect(steps(history, since: 0) == nil)
-        for sequence in 2...4 as ClosedRange<UInt64> { history.remember(update(sequence, patch: 10)) }
+        var history = VersionLog()
+        #expect(steps(history, since: 0) == [])
+        for sequence in 2...4 as ClosedRange<UInt64> { history.append(update(sequence, patch: 10)) }
         #expect(steps(history, since: 3) == [4])
         #expect(steps(history, since: 1) == [2, 3, 4])
         #expect(steps(history, since: 0) == nil)
-        #expect(steps(history, since: 4) == nil)
+        #expect(steps(history, since: 4) == [])
         // From another version on, what was before is of no use.
-        history.remember(update(7, patch: 10, base: 5))
+        history.append(update(7, patch: 10, base: 5))
         #expect(steps(history, since: 5) == [7])
         #expect(steps(history, since: 3) == nil)
         // And a whole value begins anew.
-        history.remember(update(8))
+        history.append(update(8))
         #expect(steps(history, since: 5) == nil && steps(history, since: 7) == nil)
-        history.remember(update(9, patch: 10))
+        history.append(update(9, patch: 10))
         #expect(steps(history, since: 8) == [9])
     }
 
     @Test("64 differences are kept, and no more bytes of them than the value has")
     func bounds() {
-        var history = PatchHistory()
-        for sequence in 1...65 as ClosedRange<UInt64> { history.remember(update(sequence, patch: 1)) }
+        var history = VersionLog()
+        for sequence in 1...65 as ClosedRange<UInt64> { history.append(update(sequence, patch: 1)) }
         #expect(steps(history, since: 1)?.count == 64)
         #expect(steps(history, since: 0) == nil)
-        var large = PatchHistory()
-        for sequence in 1...10 as ClosedRange<UInt64> { large.remember(update(sequence, patch: 250)) }
+        var large = VersionLog()
+        for sequence in 1...10 as ClosedRange<UInt64> { large.append(update(sequence, patch: 250)) }
         #expect(steps(large, since: 6)?.count == 4)
         #expect(steps(large, since: 5) == nil)
-        large.remember(update(11, patch: 251))
+        large.append(update(11, patch: 251))
         #expect(steps(large, since: 8)?.count == 3)
         #expect(steps(large, since: 7) == nil)
-        large.remember(update(12, patch: 1_001))
+        large.append(update(12, patch: 1_001))
         #expect(steps(large, since: 11) == nil)
     }
 
@@ -92,17 +92,17 @@ import TrebuchetWire
     @Test("of a backlog of one the newest is kept; of none, one is")
     func oneUpdate() {
         for limit in [0, 1, 2] {
-            var backlog = Backlog(limit: limit, position: 0)
+            var backlog = VersionLog(keepingEach: limit)
             for sequence in 1...200 as ClosedRange<UInt64> {
                 backlog.append(update(sequence))
                 #expect(backlog.count == min(Int(sequence), max(1, limit)))
                 #expect(backlog.position == sequence)
             }
-            #expect(backlog.updates(after: 199)?.map(\.sequence) == [200])
-            #expect((backlog.updates(after: 198) == nil) == (limit < 2))
-            #expect(backlog.updates(after: 200)?.isEmpty == true && backlog.updates(after: 500)?.isEmpty == true)
-            backlog.removeAll()
-            #expect(backlog.count == 0 && backlog.updates(after: 199) == nil)
+            #expect(backlog.updates(since: 199)?.map(\.sequence) == [200])
+            #expect((backlog.updates(since: 198) == nil) == (limit < 2))
+            #expect(backlog.updates(since: 200)?.isEmpty == true && backlog.updates(since: 500)?.isEmpty == true)
+            backlog.forget()
+            #expect(backlog.count == 0 && backlog.updates(since: 199) == nil)
         }
     }
 

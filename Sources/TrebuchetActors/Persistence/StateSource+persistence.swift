@@ -18,7 +18,8 @@ extension StateSource {
     func persist(by states: PersistedStates?) {
         persistence = states
         // What it has now was loaded, or is what it begins with.
-        uncaptured.begin(after: version)
+        captured = version
+        shown = version
     }
 
     /// Goes on where the log of an earlier process ends. Before anybody observes it.
@@ -31,31 +32,30 @@ extension StateSource {
         wholeByteCount = byteCount
         // Nothing has changed so far: what changes from now on begins here.
         _ = takeChanges?(coder())
-        var missed: [StateUpdate] = []
-        for entry in entries.suffix(buffer ?? PatchHistory.longest) {
+        for entry in entries.suffix(buffer ?? VersionLog.mostDifferences) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
-            missed.append(
-                StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
+            recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
         }
-        recent.begin(with: missed, at: version, wholeByteCount: byteCount)
+        if recent.position != version { recent.begin(at: version) }
+        recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: byteCount)
     }
 
     /// Changes that were made before there was anybody to write them are written now.
     func keepEarlierChanges() {
         guard version > Self.firstVersion else { return }
-        uncaptured.begin(after: 0)
+        captured = 0
         persistence?.didChange()
     }
 
     /// What was captured was not kept.
-    func captureAgain() { uncaptured.begin(after: 0) }
+    func captureAgain() { captured = 0 }
 
     /// What a store lacks of the state, with what its observers are sent made ready behind the write; nil when it has not
     /// changed since the last capture.
     ///
     /// - Parameter whole: whether the store must have the whole value, and not its changes.
     func capture(whole: Bool) throws -> CapturedState? {
-        guard uncaptured.base < version, let persistence else { return nil }
+        guard captured < version, let persistence else { return nil }
         if recent.newest?.sequence != version {
             switch update() {
             case .failed(let error): throw error
@@ -63,24 +63,40 @@ extension StateSource {
             default: break
             }
         }
-        let (broadcasters, updates) = (current, uncaptured.updates)
-        let captured: CapturedState
-        if !whole, let patches = uncaptured.patches(to: version), isWorthIt(patches) {
-            captured = .changes(patches.map(Self.entry))
+        let kept: CapturedState
+        if !whole, let patches = patches(since: captured), isWorthIt(patches) {
+            kept = .changes(patches.map(Self.entry))
         } else {
-            captured = .whole(try text(), version)
+            kept = .whole(try text(), version)
         }
+        captured = version
+        let broadcasters = current
         if !broadcasters.isEmpty {
-            // Those that fell out of `uncaptured` are skipped, the newest never is.
-            let shown = updates.isEmpty ? [recent.newest].compactMap(\.self) : updates
-            persistence.show(while: { true }) {
-                for update in shown { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
+            let updates = unshown
+            persistence.show(while: { true }) { [version = version, weak self] in
+                self?.shown = version
+                for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
             }
+        } else {
+            shown = version
         }
         if let feed = feeding(filters.current) { persistence.show(while: { true }, feed) }
-        uncaptured.begin(after: version)
         forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isKept)
-        return captured
+        return kept
+    }
+
+    /// What leads from a version to the newest, change by change; nil when that is not known.
+    private func patches(since version: UInt64) -> [StateUpdate.Patch]? {
+        guard let updates = recent.updates(since: version), !updates.isEmpty else { return nil }
+        let patches = updates.compactMap(\.patch)
+        return patches.count == updates.count ? patches : nil
+    }
+
+    /// What those who observe have not been sent: the newest at least.
+    private var unshown: [StateUpdate] {
+        guard let newest = recent.newest else { return [] }
+        // The last one with its value, where that was encoded.
+        return (recent.updates(since: shown)?.dropLast() ?? []) + [newest]
     }
 
     /// Whether changes are what the store is to have, rather than the whole value.

@@ -10,8 +10,8 @@ extension Broadcaster {
         }
         guard subscription.subscriber.isWritable else { return leaveBehind(subscription) }
         if subscription.sent > 0 {
-            if let patches = recent.patches.patches(since: subscription.sent) {
-                send(patches, to: subscription)
+            if let missed = recent.updates(since: subscription.sent) {
+                for update in missed { send(update, to: subscription) }
             } else if fresh.updates.count > 1 {
                 for update in fresh.updates { send(update, to: subscription) }
             }
@@ -23,15 +23,15 @@ extension Broadcaster {
     /// The same where nothing may be left out.
     private func catchUpWithEach(_ subscription: StreamSubscription) {
         let isEvents = hub.kind == .events
-        guard let backlog = recent.backlog, isEvents || recent.newest != nil else { return }
+        guard recent.keepsEach, isEvents || recent.newest != nil else { return }
         // Events begin with the next one; a state begins with its value.
         if subscription.sent == 0, !isEvents, let latest = recent.newest {
             guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind() }
             return sendWhole(latest, to: subscription)
         }
-        guard let missed = backlog.updates(after: subscription.sent) else {
+        guard let missed = recent.updates(since: subscription.sent) else {
             let text =
-                "more than \(backlog.count) updates were missed: the connection is too slow, or was away too long"
+                "more than \(recent.count) updates were missed: the connection is too slow, or was away too long"
             return subscription.subscriber.endStream(
                 subscription, reason: .error, error: TrebuchetError(.overflow, text))
         }
@@ -46,23 +46,16 @@ extension Broadcaster {
     private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
         // A difference that is longer than the value is not kept, and fits those who were one behind all the same.
         if suffix(of: update, for: subscription) != nil { return send(update, to: subscription) }
-        if let whole, whole.sequence > subscription.sent, let rest = recent.patches.patches(since: whole.sequence) {
+        if let whole, whole.sequence > subscription.sent, let rest = recent.updates(since: whole.sequence) {
             send(whole, to: subscription)
-            return send(rest, to: subscription)
+            for update in rest { send(update, to: subscription) }
+            return
         }
         if hub.asksForFirst { return ask(for: subscription) }
         guard !awaitsWhole, end == nil else { return }
         guard shard.isHome(of: hub), hub.showsAtOnce else { return requestWhole() }
         hub.whole(for: self)
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
-    }
-
-    private func send(_ patches: ArraySlice<StateUpdate.Patch>, to subscription: StreamSubscription) {
-        for patch in patches {
-            subscription.didSend(patch.sequence)
-            messageCount &+= 1
-            subscription.subscriber.sendStreamData(subscription, suffix: patch.suffix)
-        }
     }
 
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {

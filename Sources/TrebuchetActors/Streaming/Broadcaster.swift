@@ -20,7 +20,7 @@ package final class Broadcaster: @unchecked Sendable {
     package let hub: StreamHub
     let shard: SystemShard
     /// Of the updates that came.
-    var recent: RecentUpdates
+    var recent: VersionLog
     /// The last whole value that the source has sent for those who asked, until all have been written to.
     var whole: StateUpdate?
     /// What came since all were written to.
@@ -52,8 +52,8 @@ package final class Broadcaster: @unchecked Sendable {
 
     init(_ hub: StreamHub, shard: SystemShard) {
         self.hub = hub
-        // Of a filter, which does not keep what it has shown; else the backlog comes with what the source sends first.
-        recent = RecentUpdates(hub.asksForFirst ? hub.buffer : nil, position: 0)
+        // Of a filter, which does not keep what it has shown; else the log comes with what the source sends first.
+        recent = VersionLog(keepingEach: hub.asksForFirst ? hub.buffer : nil)
         self.shard = shard
     }
 

@@ -41,7 +41,7 @@ package class StreamHub: @unchecked Sendable {
     private let memory: StreamMemory
 
     /// The newest versions; of a filter none.
-    final var recent: RecentUpdates
+    final var recent: VersionLog
     /// Where large updates are counted: at the server whose clients observe.
     final var memoryBudget: MemoryBudget?
 
@@ -59,7 +59,7 @@ package class StreamHub: @unchecked Sendable {
         self.buffer = buffer
         self.origin = origin
         memory = origin?.memory ?? StreamMemory()
-        recent = RecentUpdates(origin == nil ? buffer : nil, position: position)
+        recent = VersionLog(keepingEach: origin == nil ? buffer : nil, position: position)
         memoryBudget = home?.memory
         self.entry = entry
     }
@@ -151,9 +151,9 @@ package class StreamHub: @unchecked Sendable {
     /// The number of the last event, for somebody who is about to observe: what comes from now on is kept for a while. Nil of
     /// what has a value to begin with. In the actor's isolation.
     package final func position(keptFor time: Duration) -> UInt64? {
-        guard kind == .events, let backlog = recent.backlog else { return nil }
+        guard kind == .events else { return nil }
         memory.keep(for: time, on: home)
-        return backlog.position
+        return recent.position
     }
 
     // MARK: Who carries it on

@@ -13,9 +13,10 @@ final class EventSource: StreamHub, @unchecked Sendable {
     /// In the actor's isolation.
     func send<Event: Encodable>(_ event: Event) {
         let broadcasters = current
-        let sequence = (recent.backlog?.position ?? 0) + 1
+        let sequence = recent.position + 1
         guard !broadcasters.isEmpty || isKept else {
-            recent = RecentUpdates(buffer, position: sequence)
+            recent.forget()
+            recent.begin(at: sequence)
             return
         }
         do {
@@ -28,7 +29,8 @@ final class EventSource: StreamHub, @unchecked Sendable {
             for broadcaster in broadcasters { broadcaster.send(.update(update)) }
         } catch {
             // Nobody can be told of this event, so nobody may go on as if there were none.
-            recent = RecentUpdates(buffer, position: sequence)
+            recent.forget()
+            recent.begin(at: sequence)
             let text = "an event of type \(Event.self) cannot be encoded: \(describe(error))"
             for broadcaster in broadcasters { broadcaster.send(.failed(TrebuchetError(.internal, text))) }
         }

@@ -24,8 +24,9 @@ final class StateSource: StreamHub, @unchecked Sendable {
     private var isMarked = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
     var persistence: (any StateKeeper)?
-    /// Versions that were made since then, which the store and those who observe are to get.
-    var uncaptured = UncapturedVersions()
+    var captured: UInt64 = 0
+    /// The last version that those who observe a persisted state were sent.
+    var shown: UInt64 = 0
     /// The form in which it is persisted.
     var storedVersion = 1
     /// How long the whole value was when it was encoded last.
@@ -96,9 +97,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// The current version for all who observe it, or are expected back.
     func update() -> StateEvent {
         published = version
-        let event = encode()
-        if persistence != nil { uncaptured.append(event) }
-        return event
+        return encode()
     }
 
     override var showsAtOnce: Bool { persistence?.isAtRest ?? true }

@@ -51,7 +51,7 @@ package final class StateUpdate: Sendable {
 package enum StateEvent: Sendable {
     case update(StateUpdate)
     /// What a broadcaster begins with: the newest update and what came before it, or the events that are kept.
-    case attached(RecentUpdates)
+    case attached(VersionLog)
     /// The newest update with its whole value, for a broadcaster that has asked for it.
     case whole(StateUpdate)
     /// There is nothing that who is new may be shown now: a filter's condition does not hold.

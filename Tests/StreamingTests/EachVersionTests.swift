@@ -1,0 +1,60 @@
+import Bytes
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+@Suite("The log of a stream that leaves nothing out") struct EachVersionTests {
+    private func update(_ sequence: UInt64, bytes: Int = 10) -> StateUpdate {
+        let suffix = [UInt8](repeating: 0x20, count: bytes).withUnsafeBytes { SharedBytes($0) }
+        return StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: bytes)
+    }
+
+    private func numbers(_ updates: ArraySlice<StateUpdate>?) -> [UInt64]? { updates?.map(\.sequence) }
+
+    @Test("who is behind by no more than the limit gets all that is missing; who is further behind gets nothing")
+    func reach() {
+        var log = VersionLog(keepingEach: 3, position: 10)
+        #expect(numbers(log.updates(since: 10)) == [])
+        #expect(log.updates(since: 9) == nil)
+        for sequence in 11...200 as ClosedRange<UInt64> {
+            log.append(update(sequence))
+            #expect(numbers(log.updates(since: sequence)) == [])
+            let kept = min(3, sequence - 10)
+            #expect(numbers(log.updates(since: sequence - kept)) == Array((sequence - kept + 1)...sequence))
+            #expect(log.updates(since: sequence - kept - 1) == nil)
+        }
+    }
+
+    @Test("after a gap nothing from before it counts")
+    func gap() {
+        var log = VersionLog(keepingEach: 8, position: 0)
+        for sequence in [1, 2, 3, 7, 8] as [UInt64] { log.append(update(sequence)) }
+        #expect(numbers(log.updates(since: 6)) == [7, 8])
+        #expect(log.updates(since: 3) == nil)
+    }
+
+    @Test("no more bytes are kept than allowed, but the newest update always is")
+    func bytes() {
+        var log = VersionLog(keepingEach: 100, position: 0)
+        for sequence in 1...10 as ClosedRange<UInt64> { log.append(update(sequence, bytes: VersionLog.mostBytes / 4)) }
+        #expect(log.count == 4)
+        log.append(update(11, bytes: VersionLog.mostBytes * 2))
+        #expect(numbers(log.updates(since: 10)) == [11])
+        #expect(log.count == 1)
+    }
+
+    @Test("what is forgotten is let go of before it is more than a quarter of what may be kept")
+    func released() {
+        var log = VersionLog(keepingEach: 1_000)
+        weak var first: StateUpdate?
+        for sequence in 1...8 as ClosedRange<UInt64> {
+            let made = update(sequence, bytes: VersionLog.mostBytes / 3)
+            if sequence == 1 { first = made }
+            log.append(made)
+        }
+        #expect(log.count == 3)
+        #expect(first == nil)
+    }
+}
