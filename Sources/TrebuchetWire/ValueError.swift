@@ -1,18 +1,18 @@
 /// A value that is not what the type needs.
 package struct ValueError: Error, Sendable, CustomStringConvertible {
-    /// One step into a value: the name of a member, or `Index 0` of an element.
-    package typealias Step = String
-
     package let description: String
-    /// Where in the value it is wrong, as far as that is known: from the outermost part to the innermost.
-    package let path: [Step]
+    /// Where in the value it is wrong, as far as that is known: names of members, from the outermost in.
+    package let path: [String]
     /// The member that the object at `path` should have and has not; nil when something else is wrong.
-    package let missing: Step?
+    package let missing: String?
+    /// Both as one, with the numbers of elements: `todos.0.title`. Empty for the value itself.
+    package let member: String
 
     package init(_ description: String) {
         self.description = description
         path = []
         missing = nil
+        member = ""
     }
 
     /// Says which part of the value is wrong, and shows the beginning of the value.
@@ -27,11 +27,18 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
             }
         self.path = context.codingPath.map(\.stringValue)
         missing = if case .keyNotFound(let key, _) = error { key.stringValue } else { nil }
-        let path = context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+        let path = context.codingPath.map(Self.step).joined(separator: ".")
+        member = [path, missing ?? ""].filter { !$0.isEmpty }.joined(separator: ".")
         let found = String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
         description =
             "\(type) does not decode from \(found): \(problem ?? context.debugDescription)"
             + (path.isEmpty ? "" : " at \(path)")
+    }
+
+    /// Names may look like numbers: `007` is a key of a dictionary.
+    private static func step(_ key: any CodingKey) -> String {
+        guard let index = key.intValue, key.stringValue == "Index \(index)" else { return key.stringValue }
+        return String(index)
     }
 
     /// What is wrong with JSON that Foundation takes for none: a number is not what the type can hold.

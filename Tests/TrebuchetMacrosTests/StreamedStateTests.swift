@@ -96,6 +96,53 @@ struct StreamedStateTests {
         #expect(expansion.contains(#".persisted("observeA", property: "a")"#))
     }
 
+    @Test("a persisted state has its version and its migration in its entry, as they are written")
+    func version() {
+        let migrating = Expansion(
+            """
+            @Trebuchet distributed actor A {
+                @StreamedState(persisted: true, version: 1_2, migrate: { json, from in
+                    json["a"] = 1
+                }) var a = 1
+            }
+            """)
+        #expect(migrating.findings.isEmpty)
+        let entry = """
+            .persisted("observeA", property: "a", version: .init(12, migrate: { json, from in
+            json["a"] = 1
+            })) { actor in
+            """
+        #expect(migrating.contains(entry), "\(migrating.text)")
+        let named = Expansion(
+            "@Trebuchet distributed actor A { @StreamedState(persisted: true, version: 2, migrate: grow) var a = 1 }")
+        #expect(named.contains(#".persisted("observeA", property: "a", version: .init(2, migrate: grow)) { actor in"#))
+        for version in [1, 2] {
+            let alone = Expansion(
+                "@Trebuchet distributed actor A { @StreamedState(persisted: true, version: \(version)) var a = 1 }")
+            #expect(alone.findings.isEmpty)
+            #expect(alone.contains(#".persisted("observeA", property: "a", version: .init(\#(version))) { actor in"#))
+        }
+    }
+
+    @Test(
+        "says what to write for a version or a migration that cannot be",
+        arguments: [
+            ("persisted: true, migrate: grow", "grow", "write 'version: 2' before it"),
+            ("migrate: grow", "grow", "write 'persisted: true, version: 2' before it"),
+            ("version: 2", "2", "write 'persisted: true' before it"),
+            ("persisted: false, version: 2, migrate: grow", "2", "write 'persisted: true' before it"),
+            ("persisted: true, version: newest", "newest", "as a number from 1, as 'version: 2'"),
+            ("persisted: true, version: 0", "0", "as a number from 1, as 'version: 2'"),
+            ("persisted: true, version: -1", "-", "as a number from 1, as 'version: 2'"),
+            ("persisted: true, version: 99999999999999999999", "99999999999999999999", "as a number from 1"),
+            ("persisted: true, version: 1, migrate: grow", "grow", "write 'version: 2'"),
+        ])
+    func versionProblems(arguments: String, token: String, advice: String) {
+        let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState(\(arguments)) var a = 1 }")
+        #expect(expansion.findings.map(\.token) == [token])
+        #expect(expansion.findings.first?.message.contains(advice) == true, "\(expansion.findings)")
+    }
+
     @Test("hands its delivery on to the cell and to those who observe")
     func delivery() {
         let expansion = Expansion(

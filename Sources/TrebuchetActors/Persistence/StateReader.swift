@@ -64,8 +64,7 @@ struct StateReader {
     }
 
     private func unreadable(_ error: ValueError, _ stored: StoredState) -> UnreadableState {
-        let path = error.path + (error.missing.map { [$0] } ?? [])
-        let member = path.isEmpty ? "its value" : "its member '\(path.joined(separator: "."))'"
+        let member = error.member.isEmpty ? "its value" : "its member '\(error.member)'"
         let remedy =
             error.missing == nil
             ? "let the type read it"
