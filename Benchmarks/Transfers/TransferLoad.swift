@@ -29,16 +29,16 @@ struct TransferLoad {
             guard mkdir(own, 0o700) == 0 else { throw UsageError("\(own): \(String(cString: strerror(errno)))") }
         }
         defer { try? FileManager.default.removeItem(atPath: own) }
-        if measuresPersisted { try await besidePersistence(own, into: &report) }
-        if measuresPersisted { try await persisted(own + "/bank.db", into: &report) }
+        if measuresPersisted {
+            try await besidePersistence(own, into: &report)
+            try await persisted(own + "/bank.db", into: &report)
+        }
         if measuresMemory {
             let server = try MeasuredServer(["--bench"])
             defer { server.stop() }
             for count in counts { try await measure("memory", server, count, into: &report) }
         }
-        if measuresPersisted {
-            report.add("fdatasync_per_second_at_the_end", try await syncRate(own))
-        }
+        if measuresPersisted { report.add("fdatasync_per_second_at_the_end", try await syncRate(own)) }
         addRatios(to: &report)
         return report
     }

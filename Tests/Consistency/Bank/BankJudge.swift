@@ -10,6 +10,9 @@ import TrebuchetTesting
 /// One seed with a bank: tellers with many transfers under way, a server that is killed at any moment; whatever it has when it is
 /// started again must be what they were told.
 final class BankJudge {
+    /// Of tellers.
+    private static let connections = 4
+
     private let options: Options
     private let folder: String
     private let port: PortReservation
@@ -44,9 +47,11 @@ final class BankJudge {
                     ? try await killOpening(balances) : try await killTransfers(balances, round)
                 if Int.random(in: 0..<4, using: &random) == 0 { balances = try await open() }
             }
-            // What was found after a kill is kept, too.
-            try await endServer(SIGTERM)
-            try await judge(BankLedger(balances))
+            // What was there after a kill is kept, too.
+            if outcome.findings.isEmpty {
+                try await endServer(SIGTERM)
+                try await judge(BankLedger(balances))
+            }
         } catch let halt as Halt {
             outcome.findings.append(halt.description)
         } catch {
@@ -142,10 +147,12 @@ final class BankJudge {
         let enough = Int.random(in: isEarly ? 0...5 : 50...800, using: &random)
         let isKill = Int.random(in: 0..<6, using: &random) > 0
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 0..<4 {
+            for number in 0..<Self.connections {
                 let random = RandomSource(seed: seed &* 101 &+ UInt64(round * 8 + number))
                 group.addTask { [port] in await Self.serve(port.port, ledger, balances.count, random) }
             }
+            // Who came later would be at the next server, and would not end.
+            try await wait("for the tellers to connect") { ledger.now.connections == Self.connections }
             try await wait("for \(enough) transfers") { ledger.answers >= enough }
             try await pause(upTo: 8)
             try await endServer(isKill ? SIGKILL : SIGTERM)
@@ -160,6 +167,7 @@ final class BankJudge {
     /// Eight tellers on one connection, until it ends.
     private static func serve(_ port: Int, _ ledger: BankLedger, _ count: Int, _ random: RandomSource) async {
         _ = try? await withBank(port) { bank in
+            ledger.noteConnection()
             await withTaskGroup(of: Void.self) { group in
                 var random = random
                 for _ in 0..<8 {

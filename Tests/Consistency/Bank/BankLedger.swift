@@ -8,6 +8,8 @@ final class BankLedger: Sendable {
         /// By account: what it may have got and given besides, in transfers of which nobody knows whether they were made.
         var mayHaveGot: [Int]
         var mayHaveGiven: [Int]
+        /// Connections that tellers have.
+        var connections = 0
         var transferred = 0
         var refused = 0
         var unknown = 0
@@ -29,6 +31,8 @@ final class BankLedger: Sendable {
 
     /// Answers so far.
     var answers: Int { contents.withLock { $0.transferred + $0.refused } }
+
+    func noteConnection() { contents.withLock { $0.connections += 1 } }
 
     /// - Parameter wasMade: nil when nobody knows.
     func note(_ wasMade: Bool?, from: Int, to: Int, amount: Int) {
