@@ -147,6 +147,7 @@ let package = Package(
                 "Commands", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices",
                 "TrebuchetStore", "StateMachines", "QStream",
                 "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
+                "CSQLite",
             ],
             path: "Benchmarks", exclude: ["README.md"], swiftSettings: settings),
         // Floor 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
@@ -353,7 +354,7 @@ let package = Package(
             name: "Consistency",
             dependencies: [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
-                "TrebuchetStore", "TrebuchetTesting", "Networking",
+                "TrebuchetStore", "TrebuchetTesting", "Networking", "Benchmarks",
                 "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Consistency", swiftSettings: settings),

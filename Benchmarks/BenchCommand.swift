@@ -7,7 +7,7 @@ package enum BenchCommand {
         summary: "measure what calls, streams, connections, relays, changes, machines, stores and services cost",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
-            services,
+            transfers, services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
@@ -16,11 +16,11 @@ package enum BenchCommand {
         run: { _ in })
 
     private static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
-    private static let connections = OptionSpec("--connections", "N", "connections (64)")
+    static let connections = OptionSpec("--connections", "N", "connections (64)")
     private static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
 
     /// A benchmark that ends with its figures.
-    private static func measure(
+    static func measure(
         _ name: String, _ summary: String, _ options: [OptionSpec], discussion: String = "",
         run: @escaping @Sendable (ParsedArguments) async throws -> BenchReport
     ) -> CommandSpec {
@@ -30,7 +30,7 @@ package enum BenchCommand {
             discussion: discussion, run: { try await run($0).print(asJSON: $0.has("--json")) })
     }
 
-    private static func seconds(_ arguments: ParsedArguments, or least: Double = 5) throws -> Double {
+    static func seconds(_ arguments: ParsedArguments, or least: Double = 5) throws -> Double {
         try arguments.double("--seconds", in: 0.1...3600) ?? least
     }
 

@@ -3,6 +3,15 @@ import Platform
 import Synchronization
 import WebSockets
 
+/// What a load sends that is not the same each time; asked on the load's reactor alone.
+protocol RequestScript: AnyObject, Sendable {
+    /// Makes the message of one of those in flight, before it is sent, of what was sent in this slot before.
+    func write(_ message: inout [UInt8], slot: Int)
+
+    /// Looks at an answer.
+    func read(_ answer: UnsafeRawBufferPointer)
+}
+
 /// Sends messages over and over on many connections, each again when it is answered, and times the answers.
 ///
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
@@ -11,12 +20,17 @@ final class RequestLoad: @unchecked Sendable {
     /// Connections that were closed, and first answers that were errors.
     private let errors = Atomic<Int>(0)
     /// Those in flight on each connection.
-    private let messages: [[UInt8]]
+    private var messages: [[UInt8]]
+    private let script: (any RequestScript)?
     private var latency = Histogram()
     private var isCounting = false
     private var sockets: [WebSocket] = []
 
-    init(messages: [[UInt8]]) { self.messages = messages }
+    /// - Parameter script: makes each message and looks at the answers; nil sends them as they are.
+    init(messages: [[UInt8]], script: (any RequestScript)? = nil) {
+        self.messages = messages
+        self.script = script
+    }
 
     fileprivate var inFlight: Int { messages.count }
 
@@ -66,10 +80,12 @@ final class RequestLoad: @unchecked Sendable {
     }
 
     fileprivate func send(_ slot: Int, on socket: WebSocket) {
+        script?.write(&messages[slot], slot: slot)
         messages[slot].withUnsafeBytes { socket.send(.text, $0) }
     }
 
-    fileprivate func answered(after nanoseconds: UInt64) {
+    fileprivate func answered(_ answer: UnsafeMutableRawBufferPointer, after nanoseconds: UInt64) {
+        script?.read(UnsafeRawBufferPointer(answer))
         answers.add(1, ordering: .relaxed)
         if isCounting { latency.add(nanoseconds) }
     }
@@ -94,7 +110,7 @@ final class RequestLoad: @unchecked Sendable {
                 if String(decoding: message, as: UTF8.self).contains(#""error""#) { load.failed() }
             }
             let now = MonotonicClock.now
-            load.answered(after: now &- sent[next])
+            load.answered(message, after: now &- sent[next])
             sent[next] = now
             load.send(next, on: socket)
             next = next + 1 == sent.count ? 0 : next + 1

@@ -16,7 +16,7 @@ struct StoreLoad {
         report.add("value_bytes", size)
         let path = "\(folder)/trebuchet-bench-\(getpid())"
         defer { for suffix in ["", ".raw", "-wal", "-shm", "-lock"] { unlink(path + suffix) } }
-        report.add("fdatasync_per_second", try await rawRate(path + ".raw"))
+        report.add("fdatasync_per_second", try await SyncRate.measure(path + ".raw", seconds: seconds))
         for durability in SQLiteStore.Durability.allCases {
             unlink(path)
             var options = SQLiteStore.Options()
@@ -34,30 +34,8 @@ struct StoreLoad {
         }
         report.add("memory_calls_per_second_1x1", try await callRate(nil, 1, 1))
         report.add("memory_calls_per_second_64x16", try await callRate(nil, 64, 16))
-        report.add("fdatasync_per_second_at_the_end", try await rawRate(path + ".raw"))
+        report.add("fdatasync_per_second_at_the_end", try await SyncRate.measure(path + ".raw", seconds: seconds))
         return report
-    }
-
-    /// One block after the other of a file that is there, each on the disk before the next: as SQLite writes its log.
-    private func rawRate(_ path: String) async throws -> Double {
-        let seconds = seconds
-        return try await onThread {
-            let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw UsageError("\(path): \(String(cString: strerror(errno)))") }
-            defer { close(descriptor) }
-            let block = [UInt8](repeating: 0x61, count: 4096)
-            let blocks = 1_000
-            for _ in 0..<blocks { _ = write(descriptor, block, block.count) }
-            fsync(descriptor)
-            let start = MonotonicClock.now
-            var count = 0
-            repeat {
-                _ = pwrite(descriptor, block, block.count, count % blocks * block.count)
-                fdatasync(descriptor)
-                count += 1
-            } while MonotonicClock.seconds(since: start) < seconds
-            return Double(count) / MonotonicClock.seconds(since: start)
-        }
     }
 
     /// Each writer waits for its write before the next, as callers do. All together write 10,000 keys.

@@ -29,10 +29,21 @@ enum Consistency {
             case "office":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await OfficeServer.run(file: arguments[1], port: port)
+            case "bank":
+                guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
+                try await BankServer.run(file: arguments[1], port: port)
             case "visit": try await Guest.run(Array(arguments.dropFirst()))
             default:
                 let options = try Options(arguments)
-                exit(try await (options.services ? judgeServices(options) : judge(options)) ? 0 : 1)
+                let isGood =
+                    if options.bank {
+                        try await judgeBank(options)
+                    } else if options.services {
+                        try await judgeServices(options)
+                    } else {
+                        try await judge(options)
+                    }
+                exit(isGood ? 0 : 1)
             }
         } catch let wrong as WrongUse {
             FileHandle.standardError.write(Data("Consistency: \(wrong)\n\n\(Options.help)\n".utf8))
@@ -77,6 +88,25 @@ enum Consistency {
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
                 print("again: scripts/consistency --services --seed \(seed) --rounds \(options.rounds)")
+                return false
+            }
+        }
+        print("all \(options.seeds.count) seeds: \(sum)")
+        print("nothing found")
+        return true
+    }
+
+    private static func judgeBank(_ options: Options) async throws -> Bool {
+        var sum = BankOutcome()
+        for seed in options.seeds {
+            let begin = ContinuousClock.now
+            let outcome = try await BankJudge(seed: UInt64(seed), options).run()
+            let seconds = (ContinuousClock.now - begin) / .seconds(1)
+            print("seed \(seed): \(outcome), \((seconds * 10).rounded() / 10) s")
+            sum.add(outcome)
+            guard outcome.findings.isEmpty else {
+                for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
+                print("again: scripts/consistency --bank --seed \(seed) --accounts \(options.accounts)")
                 return false
             }
         }

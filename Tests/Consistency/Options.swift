@@ -11,10 +11,15 @@ struct Options: Sendable {
     /// Guests of the services instead of players of games.
     var services = false
     var rounds = 30
+    /// Tellers of a bank instead of players of games.
+    var bank = false
+    /// At most, of a bank.
+    var accounts = 2_000
 
     static let help = """
         usage: Consistency [--web] [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
                Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
+               Consistency --bank [--seeds 1-100] [--seed N] [--accounts N] [--limit SECONDS]
 
           --seeds FROM-TO   which seeds, one after the other (1-100)
           --seed N          this one alone
@@ -23,6 +28,8 @@ struct Options: Sendable {
           --web             clients in Node, with trebuchet.js
           --services        two clients of the services in Swift and one in Python
           --rounds N        what each of these does, three writes and an event for each room at once (30)
+          --bank            transfers between the accounts of a bank whose server is killed
+          --accounts N      as many as it has at most, each time drawn anew (2000)
           --limit SECONDS   how long a seed may take before it is said what hangs (180)
 
         exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
@@ -33,6 +40,8 @@ struct Options: Sendable {
         while let option = rest.next() {
             switch option {
             case "--services": services = true
+            case "--bank": bank = true
+            case "--accounts": accounts = try rest.number(2...100_000)
             case "--web": web = true
             case "--seeds":
                 let value = try rest.value()

@@ -18,12 +18,12 @@ enum FloorPlan {
         "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTesting": 6,
         "Interop": 6, "Interop2": 6,
         "Commands": 7, "ServicesClient": 7, "PowerCuts": 7,
-        "Benchmarks": 8, "ServicesClientTool": 8, "Fuzz": 8, "Consistency": 8, "Mutate": 8, "PowerCut": 8,
+        "Benchmarks": 8, "ServicesClientTool": 8, "Fuzz": 8, "Mutate": 8, "PowerCut": 8,
         "TodosWeb": 8, "ChatWeb": 8,
         "TodoModel": 5, "GameModel": 5, "SharedModel": 5, "TodoServer": 8, "TodoClient": 8, "GameServer": 8,
         "GamePlayer": 8,
         "ObservedClient": 8,
-        "TrebuchetCLI": 9,
+        "TrebuchetCLI": 9, "Consistency": 9,
         "TrebuchetTool": 10, "Torment": 10,
     ]
 }

@@ -22,6 +22,15 @@ import Testing
         #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
     }
 
+    @Test("a bank has what acknowledged transfers made of it, whenever its server is killed", arguments: 1...4)
+    func bank(seed: Int) async throws {
+        let arguments = ["--bank", "--seed", "\(seed)", "--accounts", "500"]
+        let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
+        #expect(!outcome.output.contains(" 0 transfers"), "\(outcome.output)")
+    }
+
     @Test("what clients in JavaScript see and are told fits what the server has, too", arguments: [3, 5])
     func web(seed: Int) async throws {
         let arguments = ["--web", "--seed", "\(seed)", "--clients", "4", "--calls", "20"]
@@ -32,7 +41,9 @@ import Testing
 
     @Test("the program says what is wrong with its options")
     func options() async throws {
-        for arguments in [["--seeds", "2"], ["--clients", "5"], ["--seed"], ["--nothing", "1"]] {
+        for arguments in [
+            ["--seeds", "2"], ["--clients", "5"], ["--seed"], ["--accounts", "1"], ["--nothing", "1"],
+        ] {
             let outcome = try await ChildProcess(
                 ServeProcess.built("Consistency"), arguments, error: .captured
             ).finish()

@@ -41,7 +41,7 @@ enum ServeCommand {
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
-            OptionSpec("--bench", nil, "also host board, the actor of 'bench fanout --url', and no services"),
+            OptionSpec("--bench", nil, "also host board and bank, the actors that 'bench' calls, and no services"),
             OptionSpec(
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
@@ -60,12 +60,14 @@ enum ServeCommand {
             """,
         run: run)
 
-    /// The example actors; with `board`, what `bench fanout` publishes to.
-    static func expose(on server: TrebuchetServer, withBoard: Bool) async {
+    /// The example actors; with those that `bench` calls, if these are asked for.
+    static func expose(on server: TrebuchetServer, forBench: Bool) async {
         await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
         await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
-        if withBoard { await server.expose(Board(actorSystem: server.actorSystem), as: "board") }
+        guard forBench else { return }
+        await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
     }
 
     static func origins(_ list: String) throws(UsageError) -> Set<String> {
@@ -159,7 +161,7 @@ enum ServeCommand {
             access: access, store: file, showsErrorText: arguments.has("--show-errors"))
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
-        if hostsExamples { await expose(on: server, withBoard: arguments.has("--bench")) }
+        if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
         await services.expose(on: server)
         try addPages(arguments, withStart: hostsExamples, to: server)
         let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)

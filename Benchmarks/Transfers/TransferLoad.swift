@@ -1,0 +1,138 @@
+import Commands
+import Foundation
+import Glibc
+import Platform
+import Trebuchet
+
+/// Transfers between accounts by chance, over many connections with many calls in flight on each; beside the disk, SQLite alone and
+/// the same load without persistence.
+struct TransferLoad {
+    /// What every number of accounts is set beside.
+    static let fewAccounts = 100
+
+    let accounts: Int
+    let connections: Int
+    let inFlight: Int
+    let seconds: Double
+    /// Where the data goes, and comes away again.
+    let folder: String
+    let measuresPersisted: Bool
+    let measuresMemory: Bool
+
+    func run() async throws -> BenchReport {
+        var report = BenchReport()
+        report.add("accounts", accounts)
+        report.add("connections", connections)
+        report.add("in_flight", inFlight)
+        let own = "\(folder)/trebuchet-bench-\(UUID().uuidString)"
+        if measuresPersisted {
+            guard mkdir(own, 0o700) == 0 else { throw UsageError("\(own): \(String(cString: strerror(errno)))") }
+        }
+        defer { try? FileManager.default.removeItem(atPath: own) }
+        if measuresPersisted {
+            try await besidePersistence(own, into: &report)
+            try await persisted(own + "/bank.db", into: &report)
+        }
+        if measuresMemory {
+            let server = try MeasuredServer(["--bench"])
+            defer { server.stop() }
+            for count in counts { try await measure("memory", server, count, into: &report) }
+        }
+        if measuresPersisted { report.add("fdatasync_per_second_at_the_end", try await syncRate(own)) }
+        addRatios(to: &report)
+        return report
+    }
+
+    private var counts: [Int] { accounts == Self.fewAccounts ? [accounts] : [Self.fewAccounts, accounts] }
+
+    private func syncRate(_ folder: String) async throws -> Double {
+        try await SyncRate.measure(folder + "/raw", seconds: min(seconds, 2))
+    }
+
+    private func besidePersistence(_ folder: String, into report: inout BenchReport) async throws {
+        Progress.tell("fdatasync…")
+        report.add("fdatasync_per_second", try await syncRate(folder))
+        for count in counts {
+            Progress.tell("SQLite alone, \(count) accounts…")
+            let sqlite = PlainSQLite(path: "\(folder)/plain-\(count).db", accounts: count, seconds: seconds)
+            report.add("sqlite_transfers_per_second_\(count)", try await sqlite.run())
+        }
+    }
+
+    private func persisted(_ file: String, into report: inout BenchReport) async throws {
+        let server = try MeasuredServer(["--bench", "--data", file])
+        defer { server.stop() }
+        for count in counts { try await measure("persisted", server, count, into: &report) }
+        // Nor does it lose anything when it is killed.
+        server.stop()
+        let again = try MeasuredServer(["--bench", "--data", file])
+        defer { again.stop() }
+        try await Self.checkTotal("after a kill", at: again.url, accounts: accounts)
+    }
+
+    private func measure(
+        _ kind: String, _ server: MeasuredServer, _ count: Int, into report: inout BenchReport
+    ) async throws {
+        Progress.tell("\(kind), \(count) accounts…")
+        try await Self.withBank(at: server.url) { try await $0.open(count) }
+        let script = TransferScript(accounts: count, inFlight: inFlight, seed: UInt64(count))
+        let figures = try await RequestLoad(messages: script.messages, script: script).run(
+            url: server.url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)
+        guard script.failed == 0, figures["errors"] == 0 else {
+            throw UsageError("\(kind), \(count) accounts: calls were answered with errors, or connections ended")
+        }
+        try await Self.checkTotal("\(kind), \(count) accounts", at: server.url, accounts: count)
+        report.add("\(kind)_transfers_per_second_\(count)", figures["messages_per_second"] ?? 0)
+        report.add("\(kind)_p50_us_\(count)", figures["p50_us"] ?? 0)
+        report.add("\(kind)_p99_us_\(count)", figures["p99_us"] ?? 0)
+        // None, while accounts have so much more than is moved.
+        if script.refused > 0 { report.add("\(kind)_refused_\(count)", script.refused) }
+    }
+
+    /// What can be held beside another machine's figures, each of figures of this run.
+    private func addRatios(to report: inout BenchReport) {
+        func rate(_ kind: String, _ count: Int) -> Double? { report["\(kind)_transfers_per_second_\(count)"] }
+        var ratios: [(String, Double)] = []
+        func compare(_ name: String, _ one: Double?, _ other: Double?, times factor: Double = 100) {
+            if let one, let other, other > 0 { ratios.append((name, one * factor / other)) }
+        }
+        if accounts != Self.fewAccounts {
+            for kind in ["persisted", "memory", "sqlite"] {
+                compare(
+                    "\(kind)_\(accounts)_percent_of_\(Self.fewAccounts)", rate(kind, accounts),
+                    rate(kind, Self.fewAccounts))
+            }
+        }
+        for count in counts {
+            compare("persisted_percent_of_memory_\(count)", rate("persisted", count), rate("memory", count))
+            compare("persisted_percent_of_sqlite_\(count)", rate("persisted", count), rate("sqlite", count))
+            compare(
+                "persisted_transfers_per_fdatasync_\(count)", rate("persisted", count),
+                report["fdatasync_per_second"], times: 1)
+        }
+        for (name, value) in ratios { report.add(name, value) }
+    }
+
+    // MARK: The bank
+
+    private static func checkTotal(_ what: String, at url: String, accounts: Int) async throws {
+        let total = try await withBank(at: url) { try await $0.total() }
+        guard total == accounts * Bank.startingBalance else {
+            throw UsageError("\(what): the total is \(total), not \(accounts * Bank.startingBalance)")
+        }
+    }
+
+    private static func withBank<Value>(at url: String, _ body: (Bank) async throws -> Value) async throws -> Value {
+        let port = url.split(separator: ":").last.flatMap { Int($0) } ?? 0
+        let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
+        try await client.connect()
+        do {
+            let value = try await body(client.resolve(Bank.self, id: "bank"))
+            await client.close()
+            return value
+        } catch {
+            await client.close()
+            throw error
+        }
+    }
+}

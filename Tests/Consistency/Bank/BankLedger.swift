@@ -1,0 +1,78 @@
+import Synchronization
+
+/// What tellers were told of their transfers since all balances were read.
+final class BankLedger: Sendable {
+    struct Contents {
+        /// By account: what it had when balances were read, with what acknowledged transfers have changed.
+        var balances: [Int]
+        /// By account: what it may have got and given besides, in transfers of which nobody knows whether they were made.
+        var mayHaveGot: [Int]
+        var mayHaveGiven: [Int]
+        /// Connections that tellers have.
+        var connections = 0
+        var transferred = 0
+        var refused = 0
+        var unknown = 0
+        /// What nobody should have been told.
+        var strange: [String] = []
+
+        init(_ balances: [Int]) {
+            self.balances = balances
+            mayHaveGot = balances.map { _ in 0 }
+            mayHaveGiven = mayHaveGot
+        }
+    }
+
+    private let contents: Mutex<Contents>
+
+    init(_ balances: [Int]) { contents = Mutex(Contents(balances)) }
+
+    var now: Contents { contents.withLock { $0 } }
+
+    /// Answers so far.
+    var answers: Int { contents.withLock { $0.transferred + $0.refused } }
+
+    func noteConnection() { contents.withLock { $0.connections += 1 } }
+
+    /// - Parameter wasMade: nil when nobody knows.
+    func note(_ wasMade: Bool?, from: Int, to: Int, amount: Int) {
+        contents.withLock { contents in
+            switch wasMade {
+            case true?:
+                contents.transferred += 1
+                contents.balances[from] -= amount
+                contents.balances[to] += amount
+            case false?: contents.refused += 1
+            case nil:
+                contents.unknown += 1
+                // Who pays himself has what he had.
+                guard from != to else { return }
+                contents.mayHaveGiven[from] += amount
+                contents.mayHaveGot[to] += amount
+            }
+        }
+    }
+
+    func note(strange: String) { contents.withLock { $0.strange.append(strange) } }
+}
+
+extension BankLedger.Contents {
+    /// What is wrong with balances that were read, and their sum as the bank tells it.
+    func findings(_ found: [Int], total: Int) -> [String] {
+        var findings = strange
+        guard found.count == balances.count else {
+            return findings + ["there are \(found.count) accounts, not \(balances.count)"]
+        }
+        let (all, sum) = (balances.reduce(0, +), found.reduce(0, +))
+        if total != all { findings.append("the total is \(total), not \(all)") }
+        if sum != all { findings.append("the balances have \(sum) together, not \(all)") }
+        for (id, balance) in found.enumerated() {
+            let allowed = balances[id] - mayHaveGiven[id]...balances[id] + mayHaveGot[id]
+            if balance < 0 || !allowed.contains(balance) {
+                findings.append("account \(id) has \(balance); by what was acknowledged it has \(allowed)")
+            }
+        }
+        // One that is lost shows in many accounts.
+        return findings.count > 10 ? findings.prefix(10) + ["and \(findings.count - 10) more"] : findings
+    }
+}
