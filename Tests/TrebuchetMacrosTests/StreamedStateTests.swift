@@ -92,8 +92,9 @@ struct StreamedStateTests {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedState(delivery: .every(), persisted: true) var a = 1 }")
         #expect(expansion.findings.isEmpty)
-        #expect(expansion.contains("_StateCell<Int> = .init(delivery: .every())"))
-        #expect(expansion.contains(#".persisted("observeA", property: "a")"#))
+        #expect(
+            expansion.contains("private let _a_cell: TrebuchetActors._StateCell<Int> = .init(delivery: .every())"))
+        #expect(expansion.text.contains(#".persisted("observeA", property: "a")"#))
     }
 
     @Test("a persisted state has its version and its migration in its entry, as they are written")

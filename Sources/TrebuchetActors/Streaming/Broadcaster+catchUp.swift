@@ -58,6 +58,15 @@ extension Broadcaster {
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }
 
+    /// Whether somebody needs the value of a version that came without, and that has to come from the source.
+    func lacksWhole(_ newest: StateUpdate) -> Bool {
+        guard newest.current == nil, !hub.asksForFirst, !(shard.isHome(of: hub) && hub.showsAtOnce) else { return false }
+        return subscriptions.contains { subscription in
+            guard subscription.sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }
+            return subscription.sent == 0 || hub.buffer == nil && recent.updates(since: subscription.sent) == nil
+        }
+    }
+
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
         subscription.didSend(update.sequence)

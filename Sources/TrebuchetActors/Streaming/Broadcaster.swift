@@ -93,7 +93,10 @@ package final class Broadcaster: @unchecked Sendable {
         case .attached(let recent):
             guard recent.newest.map({ $0.sequence > newestSequence }) ?? true else { return }
             self.recent = recent
-            if let newest = recent.newest { take(newest) } else { mark() }
+            guard let newest = recent.newest else { return mark() }
+            // At once: until it is there, answers wait behind it.
+            if lacksWhole(newest) { requestWhole() }
+            take(newest)
         case .whole(let update):
             let wasAwaited = awaitsWhole
             awaitsWhole = false
