@@ -1,26 +1,45 @@
 internal import CZlib
 
-/// A CRC-32 over all of an entry.
-enum Checksum {
+/// A CRC-32 over all of a row.
+struct Checksum {
+    private var sum = crc32(0, nil, 0)
+
+    var value: Int { Int(sum) }
+
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        guard let base = bytes.baseAddress else { return }
+        sum = crc32(sum, base.assumingMemoryBound(to: UInt8.self), uInt(bytes.count))
+    }
+
+    mutating func add(_ text: String) {
+        var text = text
+        text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Its eight bytes, the lowest first.
+    mutating func add(_ number: UInt64) { withUnsafeBytes(of: number.littleEndian) { add($0) } }
+
     static func of(
         _ namespace: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
     ) -> Int {
-        var sum = crc32(0, nil, 0)
-        for part in [namespace, name, value] { sum = add(part, to: sum) }
-        return Int(sum)
+        var sum = Checksum()
+        for part in [namespace, name, value] { sum.add(part) }
+        return sum.value
     }
 
     static func of(_ namespace: String, _ name: String, _ value: [UInt8]) -> Int {
-        var (namespace, name) = (namespace, name)
-        return namespace.withUTF8 { namespace in
-            name.withUTF8 { name in
-                value.withUnsafeBytes { of(UnsafeRawBufferPointer(namespace), UnsafeRawBufferPointer(name), $0) }
-            }
-        }
+        var sum = Checksum()
+        sum.add(namespace)
+        sum.add(name)
+        value.withUnsafeBytes { sum.add($0) }
+        return sum.value
     }
 
-    private static func add(_ bytes: UnsafeRawBufferPointer, to sum: uLong) -> uLong {
-        guard let base = bytes.baseAddress else { return sum }
-        return crc32(sum, base.assumingMemoryBound(to: UInt8.self), uInt(bytes.count))
+    /// Of a row that has these numbers and bytes.
+    static func of(_ numbers: UInt64..., bytes: UnsafeRawBufferPointer) -> Int {
+        var sum = Checksum()
+        for number in numbers { sum.add(number) }
+        sum.add(bytes)
+        return sum.value
     }
 }

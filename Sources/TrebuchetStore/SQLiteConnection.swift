@@ -59,6 +59,9 @@ final class SQLiteConnection {
         return try statement.step() ? String(decoding: statement.bytes(0), as: UTF8.self) : nil
     }
 
+    /// How many rows the last statement that changes some has changed.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
     /// What the last call that failed says.
     var error: StateStoreError { StateStoreError(sqlite: handle, path: path) }
 }

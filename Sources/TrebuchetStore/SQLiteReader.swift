@@ -11,6 +11,9 @@ final class SQLiteReader: @unchecked Sendable {
     private let firstNamespace: SQLiteStatement
     private let nextNamespace: SQLiteStatement
     private let sum: SQLiteStatement
+    private let sumOfLogs: SQLiteStatement
+    private let sumOfChanges: SQLiteStatement
+    let logs: LogReader
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
         connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
@@ -22,15 +25,32 @@ final class SQLiteReader: @unchecked Sendable {
             SELECT name, value, checksum FROM entries WHERE namespace = ? AND name >= ? ORDER BY name
             """, connection)
         // One at a time: each is found by the index, however many entries the one before has.
-        firstNamespace = try SQLiteStatement(
-            "SELECT namespace FROM entries WHERE namespace >= ? ORDER BY namespace LIMIT 1", connection)
-        nextNamespace = try SQLiteStatement(
-            "SELECT namespace FROM entries WHERE namespace > ? ORDER BY namespace LIMIT 1", connection)
+        firstNamespace = try Self.namespace(">=", connection)
+        nextNamespace = try Self.namespace(">", connection)
+        let isWanted = "namespace = ? AND name >= ? AND substr(name, 1, length(?)) = ?"
         sum = try SQLiteStatement(
+            "SELECT count(*), coalesce(sum(length(value)), 0) FROM entries WHERE \(isWanted)", connection)
+        sumOfLogs = try SQLiteStatement(
+            "SELECT count(*), coalesce(sum(size), 0) FROM logs WHERE \(isWanted)", connection)
+        sumOfChanges = try SQLiteStatement(
             """
-            SELECT count(*), coalesce(sum(length(value)), 0) FROM entries
-            WHERE namespace = ? AND name >= ? AND substr(name, 1, length(?)) = ?
+            SELECT 0, coalesce(sum(length(bytes)), 0) FROM logs CROSS JOIN log_entries
+            ON log = entries AND log_entries.number > logs.number WHERE \(isWanted)
             """, connection)
+        logs = try LogReader(connection)
+    }
+
+    /// The first namespace of values or logs that compares so.
+    private static func namespace(
+        _ comparison: String, _ connection: SQLiteConnection
+    ) throws(StateStoreError) -> SQLiteStatement {
+        let tables = ["entries", "logs"].map { table in
+            """
+            SELECT (SELECT namespace FROM \(table) WHERE namespace \(comparison) ?1 ORDER BY namespace LIMIT 1) AS namespace
+            """
+        }
+        return try SQLiteStatement(
+            "SELECT min(namespace) FROM (\(tables.joined(separator: " UNION ALL ")))", connection)
     }
 
     func get(_ keys: [StateKey]) throws(StateStoreError) -> [StateKey: [UInt8]] {
@@ -77,8 +97,8 @@ final class SQLiteReader: @unchecked Sendable {
             let statement = last == nil ? firstNamespace : nextNamespace
             defer { statement.reset() }
             try statement.bind(last ?? prefix, at: 0)
-            guard try statement.step() else { break }
-            let name = String(decoding: statement.bytes(0), as: UTF8.self)
+            guard try statement.step(), !statement.isNull(0) else { break }
+            let name = statement.text(0)
             guard name.utf8.starts(with: prefix.utf8) else { break }
             names.append(name)
             last = name
@@ -87,11 +107,18 @@ final class SQLiteReader: @unchecked Sendable {
     }
 
     func usage(of namespace: String, prefix: String) throws(StateStoreError) -> StoreUsage {
-        defer { sum.reset() }
-        for (index, text) in [namespace, prefix, prefix, prefix].enumerated() { try sum.bind(text, at: index) }
-        // A sum has one row, also over nothing.
-        _ = try sum.step()
-        return StoreUsage(entries: sum.integer(0), bytes: sum.integer(1))
+        var usage = StoreUsage(entries: 0, bytes: 0)
+        try connection.execute("BEGIN")
+        defer { try? connection.execute("COMMIT") }
+        for sum in [sum, sumOfLogs, sumOfChanges] {
+            defer { sum.reset() }
+            for (index, text) in [namespace, prefix, prefix, prefix].enumerated() { try sum.bind(text, at: index) }
+            // A sum has one row, also over nothing.
+            _ = try sum.step()
+            usage.entries += sum.integer(0)
+            usage.bytes += sum.integer(1)
+        }
+        return usage
     }
 
     private func verify(_ key: StateKey, _ bytes: [UInt8], _ checksum: Int) throws(StateStoreError) {

@@ -28,18 +28,10 @@ final class SQLiteStatement {
             _ = try step()
             return
         }
-        let outcome = blob.withUnsafeBytes { bytes in
-            Result { () throws(StateStoreError) in
-                // Without a destructor SQLite does not copy: the bytes stay while the statement runs.
-                try check(
-                    bytes.isEmpty
-                        ? sqlite3_bind_zeroblob(handle, Int32(texts.count + 1), 0)
-                        : sqlite3_bind_blob64(
-                            handle, Int32(texts.count + 1), bytes.baseAddress, UInt64(bytes.count), nil))
-                _ = try step()
-            }
+        try blob.withBytes { bytes throws(StateStoreError) in
+            try bind(bytes, at: texts.count)
+            _ = try step()
         }
-        try outcome.get()
     }
 
     func bind(_ text: String, at index: Int) throws(StateStoreError) {
@@ -47,6 +39,31 @@ final class SQLiteStatement {
         try check(
             sqlite3_bind_text64(
                 handle, Int32(index + 1), text, UInt64(text.utf8.count), Self.copied, UInt8(SQLITE_UTF8)))
+    }
+
+    func bind(_ number: UInt64, at index: Int) throws(StateStoreError) {
+        try check(sqlite3_bind_int64(handle, Int32(index + 1), Int64(bitPattern: number)))
+    }
+
+    /// The first two parameters.
+    func bind(_ key: StateKey) throws(StateStoreError) {
+        try bind(key.namespace, at: 0)
+        try bind(key.name, at: 1)
+    }
+
+    /// Runs it to its end with what is bound already and these bytes, which are read where they lie.
+    func run(blob: UnsafeRawBufferPointer, at index: Int) throws(StateStoreError) {
+        defer { reset() }
+        try bind(blob, at: index)
+        _ = try step()
+    }
+
+    private func bind(_ bytes: UnsafeRawBufferPointer, at index: Int) throws(StateStoreError) {
+        // Without a destructor SQLite does not copy: the bytes stay while the statement runs.
+        try check(
+            bytes.isEmpty
+                ? sqlite3_bind_zeroblob(handle, Int32(index + 1), 0)
+                : sqlite3_bind_blob64(handle, Int32(index + 1), bytes.baseAddress, UInt64(bytes.count), nil))
     }
 
     /// Whether there is a row (more).
@@ -65,6 +82,12 @@ final class SQLiteStatement {
 
     func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(handle, column)) }
 
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    func number(_ column: Int32) -> UInt64 { UInt64(bitPattern: sqlite3_column_int64(handle, column)) }
+
+    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+
     /// Valid until the next step.
     func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         let base = sqlite3_column_blob(handle, column)
@@ -77,4 +100,13 @@ final class SQLiteStatement {
 
     // SQLite's own value for "make a copy", -1 as a function that is never called.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+}
+
+extension [UInt8] {
+    /// As `withUnsafeBytes`, which does not know what it throws.
+    func withBytes<Value>(
+        _ body: (UnsafeRawBufferPointer) throws(StateStoreError) -> Value
+    ) throws(StateStoreError) -> Value {
+        try withUnsafeBytes { bytes in Result { () throws(StateStoreError) in try body(bytes) } }.get()
+    }
 }

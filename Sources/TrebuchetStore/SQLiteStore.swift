@@ -26,6 +26,11 @@ public final class SQLiteStore: StateStore {
         /// How long a write waits for another program that is writing to the file, before it fails with `inUse`.
         /// Default 5 s.
         public var busyTimeout = Duration.seconds(5)
+        /// Is told how far opening has come: a second after it began, and each second from then on, on the thread that opens.
+        /// Nil for nobody.
+        public var onProgress: (@Sendable (StoreProgress) -> Void)?
+        /// Between two of those.
+        package var progressInterval = Duration.seconds(1)
         /// What SQLite reaches the disk by, as registered with it (a VFS); nil for its own. For those who try power cuts.
         package var wayToDisk: String?
 
@@ -48,7 +53,7 @@ public final class SQLiteStore: StateStore {
         let file = try StoreFile(path)
         let writing = try SQLiteWriter(file, options)
         let reading = try SQLiteReader(file, options)
-        writer = WorkerThread("store-writer") { requests in writing.handle(requests) }
+        writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
     }
 
@@ -102,6 +107,11 @@ public final class SQLiteStore: StateStore {
         }
     }
 
+    /// Reads snapshot and changes in one transaction, and holds each row against its checksum.
+    public func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+        try await read { reader throws(StateStoreError) in try reader.logs.log(key) }
+    }
+
     private func read<Value: Sendable>(
         _ body: @escaping @Sendable (SQLiteReader) throws(StateStoreError) -> Value
     ) async throws(StateStoreError) -> Value {
@@ -118,9 +128,16 @@ public final class SQLiteStore: StateStore {
     /// anything is written when one value is too large.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         guard !writes.isEmpty else { return }
-        for write in writes where write.value?.count ?? 0 > valueSize {
-            throw StateStoreError(
-                .tooLarge, "\(write.key) has \(write.value?.count ?? 0) bytes; \(path) takes \(valueSize)")
+        for write in writes {
+            guard write.byteCount <= valueSize else {
+                throw StateStoreError(
+                    .tooLarge, "\(write.key) has \(write.byteCount) bytes; \(path) takes \(valueSize)")
+            }
+            guard write.largestNumber <= Int64.max else {
+                throw StateStoreError(
+                    .tooLarge, "the log of \(write.key) is at \(write.largestNumber); \(path) counts up to \(Int64.max)"
+                )
+            }
         }
         let outcome: Result<Void, StateStoreError> = await withCheckedContinuation { continuation in
             let request = WriteRequest(writes: writes) { continuation.resume(returning: $0) }
@@ -131,16 +148,28 @@ public final class SQLiteStore: StateStore {
 }
 
 extension SQLiteStore: CatalogedStore {
-    /// The namespaces with entries, a page of them; read from the index, on the reading thread.
+    /// The namespaces with entries or logs, a page of them; read from the index, on the reading thread.
     public func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String] {
         try await read { reader throws(StateStoreError) in
             try reader.namespaces(prefix: prefix, after: after, limit: limit)
         }
     }
 
-    /// Goes through all entries of the namespace, on the reading thread: for administrators, not for each call.
+    /// Goes through all entries and logs of the namespace, on the reading thread: for administrators, not for each call.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
         try await read { reader throws(StateStoreError) in try reader.usage(of: namespace, prefix: prefix) }
+    }
+}
+
+extension StateWrite {
+    /// Of a version.
+    fileprivate var largestNumber: UInt64 {
+        switch operation {
+        case .append(let entry): entry.number
+        case .snapshotPart(_, _, let number): number
+        case .snapshot(let snapshot): snapshot.number
+        case .put, .delete, .deleteLog: 0
+        }
     }
 }
 

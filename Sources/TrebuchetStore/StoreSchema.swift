@@ -5,7 +5,7 @@ internal import Trebuchet
 /// What the file of a store looks like.
 enum StoreSchema {
     /// Raised when the tables change; a file of a higher one is refused.
-    static let version = 1
+    static let version = 2
     /// Marks our files among SQLite's: `TREB`.
     static let applicationID = 0x5452_4542
 
@@ -15,7 +15,25 @@ enum StoreSchema {
         CREATE TABLE entries (
             namespace TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
             PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+        \(logTables)
         PRAGMA application_id = \(applicationID);
+        """
+
+    /// What schema 2 has beside the tables of schema 1.
+    static let logTables = """
+        CREATE TABLE logs (
+            namespace TEXT NOT NULL, name TEXT NOT NULL, epoch TEXT NOT NULL, number INTEGER NOT NULL,
+            entries INTEGER NOT NULL, snapshot INTEGER NOT NULL, parts INTEGER NOT NULL, size INTEGER NOT NULL,
+            checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+        CREATE TABLE log_drafts (
+            namespace TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, snapshot INTEGER NOT NULL,
+            checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+        CREATE TABLE log_entries (
+            log INTEGER NOT NULL, number INTEGER NOT NULL, base INTEGER NOT NULL, checksum INTEGER NOT NULL,
+            bytes BLOB NOT NULL, PRIMARY KEY (log, number)) WITHOUT ROWID;
+        CREATE TABLE log_parts (
+            snapshot INTEGER NOT NULL, part INTEGER NOT NULL, checksum INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY (snapshot, part)) WITHOUT ROWID;
         """
 
     /// Makes a file under another name and moves it to its place, so that there is never half of one.
@@ -45,21 +63,21 @@ enum StoreSchema {
         guard fsync(descriptor) == 0 else { throw StoreFile.failure("writing \(folder)", errno) }
     }
 
-    /// Refuses a database that is not ours, is newer than we are, or is damaged anywhere.
-    static func check(_ connection: SQLiteConnection) throws(StateStoreError) {
+    /// Refuses a database that is not ours, or is newer than we are.
+    ///
+    /// - Returns: its schema.
+    static func recognize(_ connection: SQLiteConnection) throws(StateStoreError) -> Int {
         let path = connection.path
         guard try connection.integer("PRAGMA application_id") == applicationID else {
             throw StateStoreError(.notAStore, "\(path) is the database of another program; name another file")
         }
         let found = try version(connection)
+        guard found >= 1 else { throw .damaged(path, "it has schema \(found)") }
         guard found <= version else {
             throw StateStoreError(
                 .newerSchema, "\(path) has schema \(found), and this program knows up to \(version): use a newer one")
         }
-        if let problem = try connection.text("PRAGMA quick_check(1)"), problem != "ok" {
-            throw StateStoreError.damaged(path, problem.split(separator: "\n").last.map(String.init) ?? problem)
-        }
-        try checkEntries(connection)
+        return found
     }
 
     private static func version(_ connection: SQLiteConnection) throws(StateStoreError) -> Int {
@@ -71,17 +89,6 @@ enum StoreSchema {
             // There is no such table.
         }
         throw StateStoreError.damaged(connection.path, "it has no schema version")
-    }
-
-    /// SQLite sees damage to its own structure; the checksums show it in what we have written.
-    private static func checkEntries(_ connection: SQLiteConnection) throws(StateStoreError) {
-        let statement = try SQLiteStatement("SELECT namespace, name, value, checksum FROM entries", connection)
-        while try statement.step() {
-            let (namespace, name) = (statement.bytes(0), statement.bytes(1))
-            try verify(
-                Checksum.of(namespace, name, statement.bytes(2)), statement.integer(3), connection.path,
-                StateKey(String(decoding: namespace, as: UTF8.self), String(decoding: name, as: UTF8.self)))
-        }
     }
 
     static func verify(_ computed: Int, _ stored: Int, _ path: String, _ key: StateKey) throws(StateStoreError) {

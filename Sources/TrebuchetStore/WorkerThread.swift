@@ -3,9 +3,14 @@ internal import Synchronization
 
 /// A thread that is handed requests and takes all that wait at once.
 final class WorkerThread<Request: Sendable>: Sendable {
+    private struct Work: Sendable {
+        let handle: @Sendable ([Request]) -> Void
+        let whenIdle: @Sendable () -> Bool
+    }
+
     private struct Queue {
         /// Until the thread has begun, which has it then.
-        var handle: (@Sendable ([Request]) -> Void)?
+        var work: Work?
         var requests: [Request] = []
         var isStopping = false
         var hasEnded = false
@@ -17,9 +22,15 @@ final class WorkerThread<Request: Sendable>: Sendable {
     private let queue: Mutex<Queue>
     private let wakeUp = ThreadSemaphore()
 
-    /// Starts the thread. `handle` is called on it alone, and let go of at its end.
-    init(_ name: String, _ handle: @escaping @Sendable ([Request]) -> Void) {
-        queue = Mutex(Queue(handle: handle))
+    /// Starts the thread. Both closures are called on it alone, and let go of at its end.
+    ///
+    /// - Parameter whenIdle: called at the beginning and after requests when none wait, again and again as long as it says
+    ///   that there is more to do; not when the thread is to end.
+    init(
+        _ name: String, whenIdle: @escaping @Sendable () -> Bool = { false },
+        _ handle: @escaping @Sendable ([Request]) -> Void
+    ) {
+        queue = Mutex(Queue(work: Work(handle: handle, whenIdle: whenIdle)))
         startThread(named: name) {
             self.loop()
             self.finish()
@@ -51,21 +62,22 @@ final class WorkerThread<Request: Sendable>: Sendable {
         if mustWake { wakeUp.signal() }
     }
 
-    /// Runs until it is stopped. The handler goes when it returns, and what it has open, before anybody is told of the end.
+    /// Runs until it is stopped. The closures go when it returns, and what they have open, before anybody is told of the end.
     private func loop() {
-        guard let handle = queue.withLock({ $0.handle.take() }) else {
-            preconditionFailure("the thread was started twice")
-        }
+        guard let work = queue.withLock({ $0.work.take() }) else { preconditionFailure("the thread was started twice") }
+        var hasMore = work.whenIdle()
         while true {
-            wakeUp.wait()
+            // Whoever hands something over while there is more to do signals too: then a later wait ends at once.
+            if !hasMore { wakeUp.wait() }
             var requests: [Request] = []
             let isStopping = queue.withLock { queue in
                 swap(&requests, &queue.requests)
                 queue.isAwake = false
                 return queue.isStopping
             }
-            if !requests.isEmpty { handle(requests) }
+            if !requests.isEmpty { work.handle(requests) }
             if isStopping { return }
+            hasMore = requests.isEmpty ? work.whenIdle() : true
         }
     }
 

@@ -119,10 +119,10 @@ import Trebuchet
         #expect(other.message.contains("another program"))
 
         try await fill(folder.file())
-        try change(folder.file(), "UPDATE schema SET version = 2")
+        try change(folder.file(), "UPDATE schema SET version = 3")
         let newer = try #require(error(opening: folder.file()))
         #expect(newer.code == .newerSchema)
-        #expect(newer.message.contains("schema 2"))
+        #expect(newer.message.contains("schema 3"))
 
         try change(folder.file(), "DROP TABLE schema")
         #expect(error(opening: folder.file())?.code == .damaged)

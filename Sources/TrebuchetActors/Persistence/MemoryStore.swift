@@ -14,16 +14,20 @@ public final class MemoryStore: StateStore {
 
     /// The keys that have a value or a log.
     var keys: Set<StateKey> {
-        contents.withLock { Set($0.values.keys).union($0.logs.keys) }
+        contents.withLock { Set($0.values.keys).union($0.logs.filter { $0.value.stored != nil }.keys) }
     }
 
-    /// Bytes of values and logs whose keys `isIncluded`, and how many keys those are.
+    /// Bytes of values and logs whose keys `isIncluded`, and how many of both there are.
     func usage(_ isIncluded: (StateKey) -> Bool) -> StoreUsage {
         contents.withLock { contents in
             var usage = StoreUsage(entries: 0, bytes: 0)
-            for key in Set(contents.values.keys).union(contents.logs.keys) where isIncluded(key) {
+            for (key, value) in contents.values where isIncluded(key) {
                 usage.entries += 1
-                usage.bytes += (contents.values[key]?.count ?? 0) + (contents.logs[key]?.bytes ?? 0)
+                usage.bytes += value.count
+            }
+            for (key, log) in contents.logs where log.stored != nil && isIncluded(key) {
+                usage.entries += 1
+                usage.bytes += log.bytes
             }
             return usage
         }

@@ -1,0 +1,176 @@
+internal import Trebuchet
+
+/// Writes logs, on the writer's thread and in its transactions.
+final class LogWriter {
+    /// A log as it is with what the transaction has done so far.
+    struct State {
+        /// Nil when there is no log.
+        var row: LogRow?
+        /// The number of the newest entry, or of the snapshot.
+        var last: UInt64 = 0
+        var draft: LogDraft?
+    }
+
+    /// More logs are not remembered beyond a transaction.
+    private static let mostKnown = 50_000
+
+    let garbage: LogGarbage
+    private let pieces: LogStatements
+    private var known: [StateKey: State] = [:]
+    /// As logs were before the request that is under way.
+    private var before: [StateKey: State] = [:]
+    private var garbageBefore = 0
+    private var lastID: UInt64
+
+    init(_ connection: SQLiteConnection, _ remains: LogRemains) throws(StateStoreError) {
+        pieces = try LogStatements(connection)
+        garbage = try LogGarbage(connection, waiting: remains.garbage)
+        lastID = remains.lastID
+    }
+
+    // MARK: Requests and transactions
+
+    func beginRequest() {
+        before = [:]
+        garbageBefore = garbage.count
+    }
+
+    /// The request has failed and its writes are taken back.
+    func undoRequest() {
+        for (key, state) in before { known[key] = state }
+        garbage.goBack(to: garbageBefore)
+    }
+
+    /// The transaction is over.
+    func end(isCommitted: Bool) {
+        garbage.end(isCommitted: isCommitted)
+        before = [:]
+        if !isCommitted || known.count > Self.mostKnown { known = [:] }
+    }
+
+    // MARK: Writes
+
+    /// Nothing is written when it throws `conflict`.
+    func run(_ write: StateWrite) throws(StateStoreError) {
+        var state = try state(of: write.key)
+        if before[write.key] == nil { before[write.key] = state }
+        switch write.operation {
+        case .put, .delete: return
+        case .append(let entry): try append(entry, to: &state, write.key)
+        case .snapshotPart(let bytes, let index, let number):
+            try add(bytes, index: index, number: number, to: &state, write.key)
+        case .snapshot(let snapshot): try take(snapshot, for: &state, write.key)
+        case .deleteLog: try delete(&state, write.key)
+        }
+        known[write.key] = state
+    }
+
+    private func state(of key: StateKey) throws(StateStoreError) -> State {
+        if let state = known[key] { return state }
+        var state = State(row: try pieces.row(of: key), draft: try pieces.draft(of: key))
+        if let row = state.row { state.last = max(row.number, try pieces.lastEntry(of: row.entries) ?? 0) }
+        known[key] = state
+        return state
+    }
+
+    private func append(_ entry: LogEntry, to state: inout State, _ key: StateKey) throws(StateStoreError) {
+        guard let row = state.row else { throw .conflict(key, nil, entry) }
+        guard state.last == entry.base, entry.number > entry.base else { throw .conflict(key, state.last, entry) }
+        try pieces.insert(entry, into: row.entries)
+        state.last = entry.number
+    }
+
+    private func add(
+        _ bytes: [UInt8], index: Int, number: UInt64, to state: inout State, _ key: StateKey
+    ) throws(StateStoreError) {
+        // No snapshot counts on it.
+        guard index >= 0 else { return }
+        if let draft = state.draft, draft.number != number {
+            garbage.add(.parts(of: draft.snapshot))
+            state.draft = nil
+        }
+        let draft = state.draft ?? LogDraft(number: number, snapshot: newID())
+        if state.draft == nil { try pieces.put(draft, key) }
+        try bytes.withBytes { bytes throws(StateStoreError) in
+            try pieces.put(bytes, part: index, of: draft.snapshot)
+        }
+        state.draft = draft
+    }
+
+    private func take(_ snapshot: LogSnapshot, for state: inout State, _ key: StateKey) throws(StateStoreError) {
+        let size = try sizeOfParts(snapshot, state, key)
+        let keepsEntries = try hasLater(snapshot, state, key)
+        // Nothing was written until here.
+        let id: UInt64
+        if snapshot.parts > 0, let draft = state.draft {
+            id = draft.snapshot
+            try pieces.deleteParts(of: id, from: snapshot.parts)
+        } else {
+            id = newID()
+            if let draft = state.draft { garbage.add(.parts(of: draft.snapshot)) }
+        }
+        if state.draft != nil { try pieces.deleteDraft(key) }
+        state.draft = nil
+        let parts = try pieces.put(snapshot.bytes, behind: snapshot.parts, of: id)
+        if let old = state.row {
+            garbage.add(.parts(of: old.snapshot))
+            if state.last > old.number {
+                garbage.add(.entries(of: old.entries, through: keepsEntries ? snapshot.number : UInt64(Int64.max)))
+            }
+        }
+        let entries = keepsEntries ? state.row?.entries : nil
+        let row = LogRow(
+            epoch: snapshot.epoch, number: snapshot.number, entries: entries ?? newID(), snapshot: id,
+            parts: snapshot.parts + parts, size: size + snapshot.bytes.count)
+        try pieces.put(row, key)
+        if !keepsEntries { state.last = snapshot.number }
+        state.row = row
+    }
+
+    /// Bytes of the parts that were written before.
+    private func sizeOfParts(
+        _ snapshot: LogSnapshot, _ state: State, _ key: StateKey
+    ) throws(StateStoreError) -> Int {
+        guard snapshot.parts > 0 else { return 0 }
+        guard let draft = state.draft, draft.number == snapshot.number else { throw .missingPart(0, of: snapshot, key) }
+        let (count, size) = try pieces.sizeOfParts(draft.snapshot, most: snapshot.parts)
+        guard count == snapshot.parts else { throw .missingPart(count, of: snapshot, key) }
+        return size
+    }
+
+    /// Whether entries stay behind the snapshot.
+    private func hasLater(_ snapshot: LogSnapshot, _ state: State, _ key: StateKey) throws(StateStoreError) -> Bool {
+        guard let row = state.row, row.epoch.utf8.elementsEqual(snapshot.epoch.utf8), state.last > row.number,
+            state.last > snapshot.number,
+            let first = try pieces.firstEntry(of: row.entries, after: max(row.number, snapshot.number))
+        else { return false }
+        guard first.base == snapshot.number else { throw .conflict(key, first.base, first) }
+        return true
+    }
+
+    private func delete(_ state: inout State, _ key: StateKey) throws(StateStoreError) {
+        if let draft = state.draft {
+            garbage.add(.parts(of: draft.snapshot))
+            try pieces.deleteDraft(key)
+        }
+        if let row = state.row {
+            garbage.add(.parts(of: row.snapshot))
+            garbage.add(.entries(of: row.entries, through: UInt64(Int64.max)))
+            try pieces.deleteRow(key)
+        }
+        state = State()
+    }
+
+    private func newID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+}
+
+/// What is found of logs when a store is opened.
+struct LogRemains {
+    /// What no log refers to.
+    var garbage: [LogGarbage.Item] = []
+    /// The largest number that pieces are kept under.
+    var lastID: UInt64 = 0
+}

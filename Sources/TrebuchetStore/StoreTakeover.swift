@@ -1,0 +1,41 @@
+internal import CSQLite
+internal import Glibc
+internal import Trebuchet
+
+/// Takes over a file of schema 1, where it is, after a copy.
+///
+/// The change is one transaction: whenever it is interrupted, the file is of schema 1 or of schema 2. The copy is whole and on
+/// the disk before it; one that an interrupted try has left is made again.
+enum StoreTakeover {
+    static func copy(of path: String) -> String { path + ".schema1" }
+
+    static func run(_ connection: SQLiteConnection, _ options: SQLiteStore.Options) throws(StateStoreError) {
+        try copy(connection, options)
+        let synchronous = try connection.integer("PRAGMA synchronous") ?? 2
+        try connection.execute("PRAGMA synchronous = FULL")
+        do {
+            try connection.execute("BEGIN IMMEDIATE; \(StoreSchema.logTables) UPDATE schema SET version = 2; COMMIT")
+        } catch {
+            try? connection.execute("ROLLBACK")
+            throw error
+        }
+        try connection.execute("PRAGMA synchronous = \(synchronous)")
+    }
+
+    private static func copy(_ connection: SQLiteConnection, _ options: SQLiteStore.Options) throws(StateStoreError) {
+        let path = copy(of: connection.path)
+        for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
+        try StoreFile.create(path)
+        do {
+            let target = try SQLiteConnection(
+                creating: path, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
+            try target.execute("PRAGMA synchronous = FULL")
+            guard let backup = sqlite3_backup_init(target.handle, "main", connection.handle, "main") else {
+                throw target.error
+            }
+            sqlite3_backup_step(backup, -1)
+            guard sqlite3_backup_finish(backup) == SQLITE_OK else { throw target.error }
+        }
+        try StoreSchema.syncFolder(of: path)
+    }
+}
