@@ -5,8 +5,8 @@ internal import Transports
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing` is set before the call goes to
-/// another one, and so is `run`; the rest is constant.
+/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing` and `home` are set before the call
+/// goes to another one, and so is `run`; the rest is constant.
 final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
     /// By the clock of its connection's reactor, in nanoseconds.
@@ -25,6 +25,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var isInTransit = false
     /// In which it does. Set before it goes there.
     var crossing: CrossingCalls?
+    /// Where its actor lives; nil for one that lives on no reactor, and until the actor has been made. Set before it goes there.
+    var home: SystemShard?
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
     /// Set for a stream that waits to begin.
