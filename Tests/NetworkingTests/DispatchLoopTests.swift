@@ -41,9 +41,12 @@ import Testing
                     notes.timers.append(
                         loop.schedule(after: .milliseconds(number)) {
                             notes.numbers.append(number)
-                            if number == 40 { notes.done?.resume() }
-                            // One that is made by another, and is due before all others.
-                            if number == 10 { _ = loop.schedule(after: .zero) { notes.numbers.append(11) } }
+                            // The last one, made by another.
+                            guard number == 40 else { return }
+                            _ = loop.schedule(after: .zero) {
+                                notes.numbers.append(41)
+                                notes.done?.resume()
+                            }
                         })
                 }
                 notes.timers[2].cancel()
@@ -51,7 +54,7 @@ import Testing
                 notes.timers[3].cancel()
             }
         }
-        #expect(await loop.perform { notes.numbers } == [5, 10, 11, 15, 30, 40])
+        #expect(await loop.perform { notes.numbers } == [5, 10, 15, 30, 40, 41])
     }
 
     @Test("what a timer leaves for the end of its turn is done before the next one")
