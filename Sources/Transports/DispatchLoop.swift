@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// Each piece of work is a turn of its own.
 ///
-/// `@unchecked Sendable`: `endOfTurn` is touched on the queue alone; the rest is constant.
+/// `@unchecked Sendable`: `endOfTurn`, `timers` and what wakes for them are touched on the queue alone; the rest is constant.
 package final class DispatchLoop: EventLoop, @unchecked Sendable {
     private static let current = DispatchSpecificKey<ObjectIdentifier>()
 
@@ -15,6 +15,11 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
 
     private let queue: DispatchQueue
     private var endOfTurn: [any EndOfTurn] = []
+    /// All of them wait for one timer of Dispatch: each of those would be there until it is due, cancelled or not.
+    private var timers = TimerQueue()
+    private var alarm: (any DispatchSourceTimer)?
+    /// When that goes off; `max` while it does not.
+    private var alarmAt = UInt64.max
     /// For tasks that run here though they belong to no actor. Written in `init` alone.
     package private(set) nonisolated(unsafe) var taskExecutor: any TaskExecutor
 
@@ -41,13 +46,38 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
     package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
         let timer = LoopTimer(deadline: now &+ delay.nanoseconds, work: work)
-        // Touched on the queue alone, here and when it fires.
-        nonisolated(unsafe) let fired = timer
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: delay.nanoseconds))) {
-            fired.fire()
-            self.finishTurn()
-        }
+        timers.add(timer)
+        setAlarm()
         return timer
+    }
+
+    /// Sees to it that it goes off for the next timer, or before.
+    private func setAlarm() {
+        guard let next = timers.nextDeadline(), next < alarmAt else { return }
+        alarmAt = next
+        let alarm = alarm ?? newAlarm()
+        let now = now
+        alarm.schedule(
+            deadline: .now() + .nanoseconds(Int(clamping: next > now ? next - now : 0)), leeway: .nanoseconds(0))
+    }
+
+    private func newAlarm() -> any DispatchSourceTimer {
+        let alarm = DispatchSource.makeTimerSource(queue: queue)
+        // A loop whose timers nobody waits for may go.
+        alarm.setEventHandler { [weak self] in self?.fireTimers() }
+        alarm.activate()
+        self.alarm = alarm
+        return alarm
+    }
+
+    private func fireTimers() {
+        alarmAt = .max
+        let now = now
+        while let work = timers.popDue(at: now) {
+            work()
+            finishTurn()
+        }
+        setAlarm()
     }
 
     package func atEndOfTurn(_ task: any EndOfTurn) {

@@ -68,35 +68,43 @@ public protocol ClientLink: AnyObject, Sendable {
 }
 
 /// Where a transport tells what becomes of one connection: first `opened`, then each message, in the end `closed`, once. From any
-/// thread, one after the other; from the client's own loop it is heard at once.
+/// thread, one after the other, and in that order it is heard: from the client's own loop at once, unless something before it is still
+/// to be heard or the client is just telling the link something; then soon after.
 public final class ConnectionReceiver: Sendable {
     private let core: ClientCore
     /// Of the attempt.
     private let number: Int
+    private let order: ReportOrder
 
     package var loop: any EventLoop { core.loop }
 
     init(_ core: ClientCore, number: Int) {
         self.core = core
         self.number = number
+        order = ReportOrder(on: core.loop)
     }
 
     /// The connection is there.
     public func opened(_ link: any ClientLink) {
-        core.loop.run { self.core.connection.opened(link, number: self.number) }
+        let link = OrderedLink(link, order)
+        report { self.core.connection.opened(link, number: self.number) }
     }
 
     /// A message has come. The bytes are read, or copied, before this returns.
     public func received(_ message: UnsafeRawBufferPointer) {
-        if core.loop.isCurrent { return core.receive(message, over: number) }
+        if order.isHeardAtOnce { return core.receive(message, over: number) }
         let copy = Array(message)
-        core.loop.execute { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
+        order.later { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
     }
 
     /// The connection is gone. When the server has closed it because a message was too large for it (1009 of RFC 6455 §7.4.1), the
     /// cause is a `MessageRefusal`: then that message is not sent again.
     public func closed(_ error: TransportError) {
-        core.loop.run { self.core.connection.lost(number: self.number, error) }
+        report { self.core.connection.lost(number: self.number, error) }
+    }
+
+    private func report(_ work: @escaping @Sendable () -> Void) {
+        if order.isHeardAtOnce { work() } else { order.later(work) }
     }
 }
 

@@ -118,7 +118,8 @@ public final class TrebuchetClient: Sendable {
     }
 
     /// Connects, and keeps connected from then on: a connection that breaks is made again as `options.reconnect` says, and
-    /// streams go on over it without their readers noticing. Returns when there is a connection.
+    /// streams go on over it without their readers noticing. Returns when there is a connection. One that breaks at once may be gone by
+    /// then, as any later: `connectionState` tells.
     ///
     /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
     /// `close()`.

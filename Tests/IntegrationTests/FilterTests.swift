@@ -36,6 +36,14 @@ private distributed actor SlowArena {
     distributed func set(_ id: String, to score: Int) { scores[id] = score }
 }
 
+/// Cannot always be written down.
+@Trebuchet
+private distributed actor Gauge {
+    @StreamedState var reading: Double = 1
+
+    distributed func read(_ value: Double) { reading = value == 0 ? .nan : value }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct FilterTests {
     private func withArena(
         _ link: TestLink, reactors: Int = 2,
@@ -310,5 +318,32 @@ private distributed actor SlowArena {
         #expect(text.contains(#""round":2"#), "\(text)")
         peer.close()
         await server.shutdown(drain: .zero)
+    }
+
+    @Test("a state that cannot be encoded is told as that through a filter, and the actor is not taken for gone")
+    func unencodable() async throws {
+        try await withTestServer { server in
+            await server.expose(Gauge(actorSystem: server.actorSystem), as: "gauge")
+        } body: { client, server in
+            let gauge = try client.resolve(Gauge.self, id: "gauge")
+            let observe = #"{"type":"invocation","payload":{"callID":"o","actorID":"gauge","#
+            let peer = try await RawPeer.connect(#require(server.address))
+            func asked(_ more: String) async throws -> String {
+                peer.send(observe + #""targetIdentifier":"observeReading"\#(more)}}"#)
+                #expect(try #require(await peer.nextText()).contains("streamStart"))
+                return try #require(await peer.nextText())
+            }
+            try await gauge.read(0)
+            for filter in [
+                "", #","filter":{"distinct":true}"#, #","filter":{"where":{"path":"","op":"gt","value":1}}"#,
+            ] {
+                let text = try await asked(filter)
+                #expect(text.contains("streamError"), "\(text)")
+                #expect(text.contains(#""code":"internal""#) && text.contains("state of type Double cannot be encoded"))
+            }
+            try await gauge.read(2)
+            #expect(try await asked(#","filter":{"distinct":true}"#).contains(#""data":2"#))
+            peer.close()
+        }
     }
 }

@@ -44,10 +44,10 @@ private distributed actor PoolTicker {
 /// Streams that leave nothing out: events, and states whose delivery is `.every`.
 @Suite(.timeLimit(.minutes(1))) struct OrderedStreamTests {
     private func withTicker(
-        _ link: TestLink, reactors: Int = 2,
+        _ link: TestLink, reactors: Int = 2, limits: ServerLimits = ServerLimits(),
         _ body: (Ticker, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
-        try await withTestServer(link: link, reactors: reactors) { server in
+        try await withTestServer(link: link, reactors: reactors, limits: limits) { server in
             await server.expose(Ticker(actorSystem: server.actorSystem), as: "ticker")
         } body: { client, server in
             try await body(client.resolve(Ticker.self, id: "ticker"), client, server)
@@ -83,6 +83,27 @@ private distributed actor PoolTicker {
             try await ticker.tick(1)
             #expect(try await second.next()?.number == 4)
             for number in 1...4 { #expect(try await first.next()?.number == number) }
+        }
+    }
+
+    @Test("who observes and calls in one go gets the event of that call, also where nothing is kept for who was away")
+    func beginning() async throws {
+        var limits = ServerLimits()
+        limits.resumeTime = .zero
+        try await withTicker(.webSocket, limits: limits) { _, _, server in
+            // From both reactors.
+            for number in 1...8 {
+                let peer = try await RawPeer.connect(#require(server.address))
+                await peer.together {
+                    peer.invoke("o", "ticker", "observeTicks")
+                    peer.invoke("t", "ticker", "tick(_:padding:)", "[1,0]")
+                }
+                #expect(try #require(await peer.nextText()).contains(#""sequenceNumber":\#(number - 1)"#))
+                #expect(try #require(await peer.nextText()).contains(#""number":\#(number)"#))
+                #expect(try #require(await peer.nextText()).contains(#""callID":"t""#))
+                peer.close()
+                await begun(server, 0)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Transports
 
@@ -115,6 +116,84 @@ import Transports
         let list = try client.resolve(TodoList.self, id: "list")
         let error = await #expect(throws: TrebuchetError.self) { _ = try await list.add(title: "a") }
         #expect(error?.code == .unknownOutcome)
+        await client.close()
+    }
+
+    @Test("a connection that breaks inside of what the client says first is gone, and is made again")
+    func closedInHello() async throws {
+        let opened = Atomic<Int>(0)
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .zero
+        let client = TrebuchetClient(
+            transport: Script { link, sent in
+                if sent.type == "hello", opened.add(1, ordering: .relaxed).newValue % 2 == 1 { link.fail() }
+                if sent.type == "invocation" { link.answer(sent.payload.callID, "1") }
+            }, options: options)
+        try await client.connect()
+        #expect(await eventually { opened.load(ordering: .relaxed) == 2 })
+        let list = try client.resolve(TodoList.self, id: "list")
+        #expect(try await list.add(title: "a") == 1)
+        #expect(client.connectionState.currentValue == .connected)
+        await client.close()
+    }
+
+    @Test("without another attempt there is no connection after one that broke inside of what the client says first")
+    func closedInHelloForGood() async throws {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        let client = TrebuchetClient(
+            transport: Script { link, sent in if sent.type == "hello" { link.fail() } }, options: options)
+        // It may have been there, for as long as it took to say so.
+        try? await client.connect()
+        #expect(
+            await eventually {
+                if case .disconnected = client.connectionState.currentValue { true } else { false }
+            })
+        let list = try client.resolve(TodoList.self, id: "list")
+        let error = await #expect(throws: TrebuchetError.self) { try await list.add(title: "a") }
+        #expect(error?.code == .unavailable)
+        await client.close()
+    }
+
+    @Test("an answer that is told on another thread comes before the end that is told on the client's own")
+    func answeredElsewhere() async throws {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        let client = TrebuchetClient(
+            transport: Script { link, sent in
+                guard sent.type == "invocation" else { return }
+                // It holds the loop's thread until it has been told.
+                let told = DispatchSemaphore(value: 0)
+                DispatchQueue.global().async {
+                    link.answer(sent.payload.callID, "1")
+                    told.signal()
+                }
+                told.wait()
+                link.fail()
+            }, options: options)
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "list")
+        #expect(try await list.add(title: "a") == 1)
+        #expect(
+            await eventually {
+                if case .disconnected = client.connectionState.currentValue { true } else { false }
+            })
+        await client.close()
+    }
+
+    @Test("what a link tells inside of send comes in its order: the answer, then the end")
+    func answeredAndClosedInSend() async throws {
+        var options = TrebuchetClient.Options()
+        options.reconnect = .never
+        let client = TrebuchetClient(
+            transport: Script { link, sent in
+                guard sent.type == "invocation" else { return }
+                link.answer(sent.payload.callID, "1")
+                link.fail()
+            }, options: options)
+        try await client.connect()
+        let list = try client.resolve(TodoList.self, id: "list")
+        #expect(try await list.add(title: "a") == 1)
         await client.close()
     }
 }

@@ -271,6 +271,40 @@ import TrebuchetWire
                 ])
     }
 
+    @Test("a stream that was asked for under a callID which looks like a server's name of it begins under that callID")
+    func callIDsLikeNames() throws {
+        var translator = LegacyTranslator(identity: Self.identity)
+        let start =
+            #"{"type":"streamStart","payload":{"streamID":"s1","callID":"s1","actorID":"c","targetIdentifier":"observeState"}}"#
+        func begun(_ callID: String) -> String {
+            #"{"type":"streamStart","payload":{"streamID":"\#(Self.stream)000000000001","callID":"\#(callID)","actorID":{"id":"c"},"targetIdentifier":"observeState"}}"#
+        }
+        func ask() throws {
+            _ = try incoming(
+                #"{"type":"invocation","payload":{"callID":"s1","actorID":"c","targetIdentifier":"observeState"}}"#,
+                &translator)
+        }
+        func takeUp() throws {
+            _ = try incoming(
+                #"{"type":"streamResume","payload":{"streamID":"\#(Self.stream)000000000001","actorID":"c","#
+                    + #""targetIdentifier":"observeState"}}"#, &translator)
+        }
+        try ask()
+        #expect(outgoing(start, &translator) == [begun("s1")])
+        // Taken up again over the same connection its name is the callID, until it is answered.
+        try takeUp()
+        #expect(outgoing(start, &translator) == [begun("\(Self.stream)000000000001")])
+        for end in [
+            #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"gone","code":"actorNotFound"}}"#,
+            #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#,
+        ] {
+            try takeUp()
+            _ = outgoing(end, &translator)
+            try ask()
+            #expect(outgoing(start, &translator) == [begun("s1")])
+        }
+    }
+
     @Test("a value that nests too deep for a message is an error, of its call or its stream")
     func tooDeep() {
         let deep = String(repeating: "[", count: 70) + String(repeating: "]", count: 70)

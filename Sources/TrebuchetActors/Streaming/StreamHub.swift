@@ -39,6 +39,8 @@ package class StreamHub: @unchecked Sendable {
     private let encodes = Atomic<Int>(0)
     /// Of a filter that of the state, and not its own to prolong.
     private let memory: StreamMemory
+    /// Those who are about to observe events.
+    private let expected = StreamPosition.Expected()
 
     /// The newest versions; of a filter none.
     final var recent: VersionLog
@@ -125,8 +127,9 @@ package class StreamHub: @unchecked Sendable {
 
     /// Whether somebody observes it over the network, or did and may come back.
     final var isObserved: Bool { subscriberCount > 0 || broadcasterCount > 0 || memory.isKept(on: home) }
-    /// Whether it goes on as if somebody observed, for who lost a connection: while the server has memory for that.
-    final var isKept: Bool { memory.isKept(on: home) && memoryBudget?.isExhausted != true }
+    /// Whether it goes on as if somebody observed: for who is about to, and, while the server has memory for that, for who lost a
+    /// connection.
+    final var isKept: Bool { expected.isAny || memory.isKept(on: home) && memoryBudget?.isExhausted != true }
 
     /// Runs work in the actor's isolation: now, where that is the caller's, or soon.
     final func enter(_ work: @escaping @Sendable () -> Void) {
@@ -148,12 +151,12 @@ package class StreamHub: @unchecked Sendable {
         return SharedBytes(message.bytes, countedIn: memoryBudget)
     }
 
-    /// The number of the last event, for somebody who is about to observe: what comes from now on is kept for a while. Nil of
-    /// what has a value to begin with. In the actor's isolation.
-    package final func position(keptFor time: Duration) -> UInt64? {
+    /// The number of the last event, for somebody who is about to observe: what comes from now on is kept for a while, and for as long
+    /// as the position is. Nil of what has a value to begin with. In the actor's isolation.
+    package final func position(keptFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
         memory.keep(for: time, on: home)
-        return recent.position
+        return StreamPosition(recent.position, expected)
     }
 
     // MARK: Who carries it on

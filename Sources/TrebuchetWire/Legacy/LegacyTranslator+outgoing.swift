@@ -15,8 +15,7 @@ extension LegacyTranslator {
         case .streamData: return scanned.data.isAbsent ? [] : [streamData(message)]
         case .streamEnd: return [streamEnd(message)]
         case .streamError:
-            let streamID = names.toClient(Array(scanned.streamID.bytes(in: message)))
-            return [streamError(streamID, text: errorText(message))]
+            return [streamError(ending(message), text: errorText(message))]
         case .invocation, .repeat, .cancel, .streamResume, .goAway, .hello: return []
         }
     }
@@ -27,7 +26,7 @@ extension LegacyTranslator {
         JSONString.append(error.message, to: &text)
         let inner = UnsafeRawBufferPointer(rebasing: text.bytes.dropFirst().dropLast())
         if !scanned.streamID.isAbsent {
-            return [streamError(names.toClient(Array(scanned.streamID.bytes(in: message))), text: inner)]
+            return [streamError(ending(message), text: inner)]
         }
         guard !scanned.callID.isAbsent else { return [] }
         return [failure(Array(scanned.callID.bytes(in: message)), text: inner)]
@@ -92,14 +91,22 @@ extension LegacyTranslator {
         let streamID = names.toClient(name)
         let callID = Array(scanned.callID.bytes(in: message))
         asked[callID] = nil
+        // Of one that was taken up again the name is the callID as well. A client may ask for one under such a callID, too.
+        let isResumed = callID == name && resumed.remove(name) != nil
         return Self.written { buffer in
-            // Of one that was taken up again the name is the callID as well.
-            head(streamID, callID == name ? streamID : callID, &buffer)
+            head(streamID, isResumed ? streamID : callID, &buffer)
             quote(scanned.actorID, of: message, &buffer)
             buffer.append(#"},"targetIdentifier":"# as StaticString)
             quote(scanned.targetIdentifier, of: message, &buffer)
             buffer.append("}}" as StaticString)
         }
+    }
+
+    /// What the client calls a stream that ends, and may not have begun.
+    private mutating func ending(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+        let name = Array(scanned.streamID.bytes(in: message))
+        resumed.remove(name)
+        return names.toClient(name)
     }
 
     private func head(_ streamID: [UInt8], _ callID: [UInt8], _ buffer: inout ByteBuffer) {
@@ -125,11 +132,12 @@ extension LegacyTranslator {
         }
     }
 
-    private func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+    private mutating func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+        let streamID = ending(message)
         let reason = StreamEndReason(rawValue: scanned.string(scanned.reason, in: message))
         return Self.written { buffer in
             buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
-            quote(names.toClient(Array(scanned.streamID.bytes(in: message))), &buffer)
+            quote(streamID, &buffer)
             buffer.append(#","reason":"# as StaticString)
             // To these clients the connection closes.
             let known = reason == .serverDraining ? .connectionClosed : reason

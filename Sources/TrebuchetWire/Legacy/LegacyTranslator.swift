@@ -9,6 +9,11 @@ package struct LegacyTranslator {
     var scanned = ScannedEnvelope()
     /// Streams that the client has asked for and has no answer of yet, by callID.
     var asked: [[UInt8]: AskedStream] = [:]
+    /// Streams that the client has taken up again under names that are others here, by these, and has no answer of yet: what they are
+    /// called is their callID, too.
+    var resumed: Set<[UInt8]> = []
+    /// Beyond so many one begins under the callID that it has here.
+    static let mostResumed = 1_024
     let names: LegacyStreamNames
     /// Streams that were refused so far; each is told under a name of its own.
     var refusedCount: UInt64 = 0
@@ -99,16 +104,19 @@ package struct LegacyTranslator {
     }
 
     /// The client's own name of the stream takes the place of a `callID`: it is answered under that.
-    private func streamResume(
+    private mutating func streamResume(
         _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
+        let own = Array(scanned.streamID.bytes(in: message))
+        let name = names.toServer(own)
         buffer.append(#"{"type":"streamResume","payload":{"streamID":"# as StaticString)
-        quote(names.toServer(Array(scanned.streamID.bytes(in: message))), &buffer)
+        quote(name, &buffer)
         place(in: message, &buffer)
         buffer.append(#","lastSequence":"# as StaticString)
         buffer.append(decimal: scanned.lastSequence ?? 0)
         try filter(in: message, &buffer)
         buffer.append("}}" as StaticString)
+        if name != own, resumed.count < Self.mostResumed { resumed.insert(name) }
     }
 
     private func streamEnd(_ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {

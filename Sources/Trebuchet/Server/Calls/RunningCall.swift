@@ -5,7 +5,7 @@ internal import Transports
 
 /// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing`, `run` and `kept` are set
+/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing`, `home`, `run` and `kept` are set
 /// before the call goes to another one; the rest is constant.
 final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
@@ -27,6 +27,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var crossing: CrossingCalls?
     /// Set for a call that is noted in the store, if its actor keeps anything there. Before it goes to its reactor.
     var kept: KeptCall?
+    /// Where its actor lives; nil for one that lives on no reactor, and until the actor has been made. Set before it goes there.
+    var home: SystemShard?
     /// Set for a `repeat`: where its actor lives, as far as that is known.
     var repeated: RepeatedCall?
     /// Set for a stream that waits to begin.

@@ -120,8 +120,7 @@ extension ServerConnection {
             }
         guard let call = begin(message, isInTransit: isInTransit) else { return }
         let connection = self
-        let home = record?.home
-        start(method, of: record, message, call) { connection.finish(call, $0, from: home) }
+        start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
     }
 
     /// Makes the actor when it is not there, and runs the method.
@@ -161,6 +160,7 @@ extension ServerConnection {
         _ completion: @escaping CallCompletion
     ) {
         let dates = dates
+        call.home = record.home
         guard let home = record.home, home !== shard.states else {
             return asCaller(hosting) {
                 if !shard.run(method, of: record, message, dates, call, completion) {

@@ -43,10 +43,9 @@ extension ServerConnection {
             let key = CallNamespace.key(message.text(message.envelope.pointee.session), name.number)
             run.kept = KeptCall(key, digest: CallDigest.of(message), principal: caller?.principal?.id)
         }
-        let home = record?.home
         start(.table(method), of: record, message, run) { outcome in
             if shard.reactor.isCurrent { return shard.end(run, name, outcome) }
-            shard.deliver(from: home) { shard.end(run, name, outcome) }
+            shard.deliver(from: run.home) { shard.end(run, name, outcome) }
         }
     }
 
@@ -134,9 +133,11 @@ extension ServerConnection {
     /// From any reactor.
     func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
         let outcome: CallOutcome = answer.map { _CallResult(encoded: $0) }.mapError { $0 }
-        guard let repeated = call.repeated else { return finish(call, outcome, from: nil) }
-        // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
         let reactor = shard.reactor
+        guard let repeated = call.repeated else {
+            return reactor.run { self.finish(call, outcome, behindStreamsOf: call.run?.home) }
+        }
+        // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
         let here: @Sendable () -> Void = {
             self.shard.whenStreamsShow(self, repeated.actor, until: call.deadline) { self.finish(call, outcome) }
         }

@@ -96,7 +96,7 @@ extension ServerConnection {
 
     /// Answers a call, from whatever thread it ended on.
     ///
-    /// - Parameter home: the reactor's shard on which it ran in place or in a task, if that is the one of now.
+    /// - Parameter home: the reactor's shard on which it ran in place or in a task; nil where it ran on no reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
         if shard.reactor.isCurrent { return finish(call, outcome) }
         guard let crossing = call.crossing, case .success(let result) = outcome else {

@@ -4,17 +4,21 @@ internal import Transports
 /// Streams that a client has asked for and does not have yet: answers go behind them, of calls that it repeats and of those that ran
 /// where the streams come from.
 extension ServerConnection {
-    /// Answers a call that ran on another reactor: what it has changed there is in streams of that reactor that are just beginning, and
-    /// their first values take one way more than the answer.
+    /// Answers a call that ran on another reactor, or on none: what it has changed there is in streams from there that are just beginning,
+    /// and their first values take one way more than the answer.
+    ///
+    /// - Parameter home: nil for an actor that lives on no reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
-        guard mayAwaitStreams, isOpen, let home, awaitsStreams(of: home) else { return finish(call, outcome) }
+        guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
+            return finish(call, outcome)
+        }
         shard.whenStreamsShow(self, nil, for: Self.longestBehindStreams) { self.finish(call, outcome) }
     }
 
     /// No answer is kept back for longer by a stream that does not come.
     private static var longestBehindStreams: Duration { .seconds(1) }
 
-    private func awaitsStreams(of home: SystemShard) -> Bool {
+    private func awaitsStreams(of home: SystemShard?) -> Bool {
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
         return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }

@@ -194,7 +194,7 @@ extension ServerConnection {
     }
 
     private func subscribe(
-        _ request: StreamRequest, to outcome: Result<StreamHub?, any Error>, at position: UInt64?,
+        _ request: StreamRequest, to outcome: Result<StreamHub?, any Error>, at position: StreamPosition?,
         _ record: ActorRecord
     ) {
         didBegin(request)
@@ -220,7 +220,7 @@ extension ServerConnection {
             request.callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
                     streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    sequence: position, into: &buffer)
+                    sequence: position?.number, into: &buffer)
             }
         }
         if let seen, position != nil, seen.epoch != source.epoch {
@@ -236,13 +236,16 @@ extension ServerConnection {
             if let seen, seen.epoch == source.epoch {
                 subscription.begin(behind: seen.sequence)
             } else if let position {
-                subscription.begin(behind: position)
+                subscription.begin(behind: position.number)
             }
             streams[streamID] = subscription
             return subscription
         } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
-                if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
+                // What comes until then is kept.
+                withExtendedLifetime(position) {
+                    if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
+                }
             }
         }
     }

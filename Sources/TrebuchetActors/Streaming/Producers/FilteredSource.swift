@@ -70,12 +70,16 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
 
     /// Gives what may be shown of the version of now, which may be nothing. In the actor's isolation.
     private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
-        base.show(dates) { [self] current in
-            guard let current else { return end() }
-            let pointer = filter.path ?? ""
-            guard base.filters.show(current, to: self, at: pointer) else { return }
-            let holds = state.withLock { $0.holds && $0.seen == current.sequence }
-            body(holds ? current.update(at: pointer) : nil)
+        base.show(dates) { [self] outcome in
+            switch outcome {
+            case .failure(let error): fail(error)
+            case .success(nil): end()
+            case .success(let current?):
+                let pointer = filter.path ?? ""
+                guard base.filters.show(current, to: self, at: pointer) else { return }
+                let holds = state.withLock { $0.holds && $0.seen == current.sequence }
+                body(holds ? current.update(at: pointer) : nil)
+            }
         }
     }
 

@@ -3,9 +3,9 @@ internal import TrebuchetWire
 
 /// What a state shows to the filters that look at it. In the actor's isolation.
 extension StateSource {
-    /// Gives the version of now, as soon as it may be shown; nil when the actor is gone or the state does not encode.
-    func show(_ dates: DateForm, _ body: @escaping (FilterableVersion?) -> Void) {
-        let current = try? filterable(dates)
+    /// Gives the version of now, as soon as it may be shown; nil when the actor is gone, an error when the state does not encode.
+    func show(_ dates: DateForm, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void) {
+        let current = Result { try filterable(dates) }.mapError { unencodable($0) }
         guard let persistence else { return body(current) }
         persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
     }

@@ -1,0 +1,85 @@
+import Synchronization
+import Testing
+
+@testable import Transports
+
+/// The timers of a loop on a Dispatch queue.
+@Suite(.timeLimit(.minutes(1))) struct DispatchLoopTests {
+    /// What timers note; touched on the loop alone.
+    private final class Notes: @unchecked Sendable {
+        var numbers: [Int] = []
+        var done: CheckedContinuation<Void, Never>?
+        var timers: [LoopTimer] = []
+    }
+
+    private struct Weak {
+        weak var timer: LoopTimer?
+    }
+
+    @Test("timers that are cancelled are let go long before they are due")
+    func cancelled() async {
+        let loop = DispatchLoop(name: "timers")
+        let held = await loop.perform {
+            let timers = (0..<10_000).map { number in
+                let timer = loop.schedule(after: .seconds(3_600 + number % 7)) {}
+                timer.cancel()
+                return Weak(timer: timer)
+            }
+            return timers.count { $0.timer != nil }
+        }
+        #expect(held <= 64)
+    }
+
+    @Test("timers fire in the order of their deadlines, in whichever they were made; cancelled ones do not")
+    func order() async {
+        let loop = DispatchLoop(name: "timers")
+        let notes = Notes()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                notes.done = continuation
+                for number in [30, 5, 20, 1, 10, 15, 40] {
+                    notes.timers.append(
+                        loop.schedule(after: .milliseconds(number)) {
+                            notes.numbers.append(number)
+                            // The last one, made by another.
+                            guard number == 40 else { return }
+                            _ = loop.schedule(after: .zero) {
+                                notes.numbers.append(41)
+                                notes.done?.resume()
+                            }
+                        })
+                }
+                notes.timers[2].cancel()
+                // The next one to fire, too.
+                notes.timers[3].cancel()
+            }
+        }
+        #expect(await loop.perform { notes.numbers } == [5, 10, 15, 30, 40, 41])
+    }
+
+    @Test("what a timer leaves for the end of its turn is done before the next one")
+    func turns() async {
+        final class Task: EndOfTurn {
+            let work: () -> Void
+            init(_ work: @escaping () -> Void) { self.work = work }
+            func endOfTurn() { work() }
+        }
+        let loop = DispatchLoop(name: "timers")
+        let notes = Notes()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                for number in 0..<3 {
+                    _ = loop.schedule(after: .milliseconds(1 + number)) {
+                        notes.numbers.append(number)
+                        loop.atEndOfTurn(
+                            Task {
+                                notes.numbers.append(10 + number)
+                                if number == 2 { continuation.resume() }
+                            })
+                    }
+                }
+            }
+        }
+        #expect(await loop.perform { notes.numbers } == [0, 10, 1, 11, 2, 12])
+    }
+}
