@@ -48,7 +48,7 @@ struct Account: Codable, Sendable, Identifiable, Equatable {
 
 /// A state that knows its changes, and one whose changes are searched for.
 @Trebuchet
-distributed actor Till {
+distributed actor Vault {
     @StreamedState(persisted: true) var accounts = KeyedCollection<Account>()
     @StreamedState(persisted: true) var notes: [String] = []
     @StreamedState(delivery: .every(), persisted: true) var steps: [Int] = []

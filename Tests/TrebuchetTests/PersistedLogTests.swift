@@ -9,32 +9,32 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(1))) struct PersistedLogTests {
     let store = GatedStore()
 
-    private func withTill(_ body: (Till, TrebuchetClient, TrebuchetServer) async throws -> Void) async throws {
+    private func withVault(_ body: (Vault, TrebuchetClient, TrebuchetServer) async throws -> Void) async throws {
         try await withTestServer(reactors: 1, store: store) { server in
-            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+            await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
         } body: { client, server in
-            try await body(client.resolve(Till.self, id: "till"), client, server)
+            try await body(client.resolve(Vault.self, id: "vault"), client, server)
         }
     }
 
     /// What was written since so many writes, about one property.
     private func writes(_ property: String, since count: Int) -> [StateWrite.Operation] {
-        store.writes.dropFirst(count).filter { $0.key.name == "till.\(property)" }.map(\.operation)
+        store.writes.dropFirst(count).filter { $0.key.name == "vault.\(property)" }.map(\.operation)
     }
 
     /// The state in the store is the one of the actor, and another server finds it.
-    private func expectKept(_ till: Till, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        let (accounts, notes, steps) = try await (till.all(), till.allNotes(), till.allSteps())
+    private func expectKept(_ vault: Vault, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let (accounts, notes, steps) = try await (vault.all(), vault.allNotes(), vault.allSteps())
         let copy = MemoryStore()
         for property in ["accounts", "notes", "steps"] {
-            let key = StateKey("states", "till.\(property)")
+            let key = StateKey("states", "vault.\(property)")
             guard let log = try await store.log(key) else { continue }
             try await copy.write([.snapshot(log.snapshot, key)] + log.entries.map { .append($0, key) })
         }
         try await withTestServer(reactors: 1, store: copy) { server in
-            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+            await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
         } body: { client, _ in
-            let found = try client.resolve(Till.self, id: "till")
+            let found = try client.resolve(Vault.self, id: "vault")
             #expect(try await found.all() == accounts, sourceLocation: sourceLocation)
             #expect(try await found.allNotes() == notes, sourceLocation: sourceLocation)
             #expect(try await found.allSteps() == steps, sourceLocation: sourceLocation)
@@ -43,15 +43,15 @@ import TrebuchetTesting
 
     @Test("a state that knows its changes is written once whole, and then by its changes, whoever observes it")
     func ownChanges() async throws {
-        try await withTill { till, _, _ in
-            try await till.open(1_000)
+        try await withVault { vault, _, _ in
+            try await vault.open(1_000)
             guard case .snapshot(let snapshot)? = writes("accounts", since: 0).first else {
                 Issue.record("no snapshot: \(store.writes.count)")
                 return
             }
             #expect(snapshot.bytes.count > 20_000)
             var seen = store.writes.count
-            try await till.move(5, from: 3, to: 900)
+            try await vault.move(5, from: 3, to: 900)
             let changes = writes("accounts", since: seen)
             guard case .append(let entry)? = changes.first, changes.count == 1 else {
                 Issue.record("\(changes)")
@@ -59,10 +59,10 @@ import TrebuchetTesting
             }
             #expect(entry.base == snapshot.number)
             #expect(entry.bytes.count < 200)
-            var states = await till.observeAccounts().makeAsyncIterator()
+            var states = await vault.observeAccounts().makeAsyncIterator()
             _ = await states.next()
             seen = store.writes.count
-            try await till.add(5_000, at: 7)
+            try await vault.add(5_000, at: 7)
             #expect(await states.next()?[id: 5_000] == Account(id: 5_000, balance: 5_000))
             guard case .append(let next)? = writes("accounts", since: seen).first else {
                 Issue.record("the change was not appended")
@@ -70,103 +70,103 @@ import TrebuchetTesting
             }
             #expect(next.base == entry.number)
             #expect(next.bytes.count < 100)
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("what changed in a large state is searched for; a small one is written whole")
     func comparedChanges() async throws {
-        try await withTill { till, _, _ in
-            try await till.note(["a", "b"])
-            try await till.change(1, to: "c")
+        try await withVault { vault, _, _ in
+            try await vault.note(["a", "b"])
+            try await vault.change(1, to: "c")
             #expect(writes("notes", since: 0).allSatisfy { if case .snapshot = $0 { true } else { false } })
-            try await till.note((0..<500).map { "note number \($0)" })
+            try await vault.note((0..<500).map { "note number \($0)" })
             let seen = store.writes.count
-            try await till.change(400, to: "another")
+            try await vault.change(400, to: "another")
             let changes = writes("notes", since: seen)
             guard case .append(let entry)? = changes.first, changes.count == 1 else {
                 Issue.record("\(changes)")
                 return
             }
             #expect(entry.bytes.count < 100)
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("each version of a state that leaves none out is sent when it is written, and kept")
     func every() async throws {
-        try await withTill { till, client, _ in
-            var steps = await till.observeSteps().makeAsyncIterator()
+        try await withVault { vault, client, _ in
+            var steps = await vault.observeSteps().makeAsyncIterator()
             #expect(await steps.next() == [])
-            try await till.step(3)
+            try await vault.step(3)
             for count in 1...3 { #expect(await steps.next() == Array(0..<count)) }
             store.close()
-            let call = Task { try await till.step(2) }
+            let call = Task { try await vault.step(2) }
             await store.journal.wait(for: "write 2")
             store.open()
             try await call.value
             for count in 4...5 { #expect(await steps.next() == Array(0..<count)) }
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("when the changes outweigh the value a new one is written in slices, and lets them go")
     func slices() async throws {
-        try await withTill { till, _, _ in
-            try await till.open(40_000)
-            let key = StateKey("states", "till.accounts")
+        try await withVault { vault, _, _ in
+            try await vault.open(40_000)
+            let key = StateKey("states", "vault.accounts")
             let size = try await #require(store.log(key)).snapshot.bytes.count
             #expect(size > 3 * 256 << 10)
             var round = 0
             // Each round changes a quarter of all.
             while try await #require(store.log(key)).snapshot.number < 3 || round == 0 {
-                for index in 0..<400 { try await till.move(1, from: index, to: 20_000 + index + round) }
+                for index in 0..<400 { try await vault.move(1, from: index, to: 20_000 + index + round) }
                 round += 1
-                try await till.note(["round \(round)"])
+                try await vault.note(["round \(round)"])
                 if round > 200 { break }
             }
             let operations = writes("accounts", since: 1)
             let parts = operations.count { if case .snapshotPart = $0 { true } else { false } }
             #expect(parts >= 3, "\(round) rounds")
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("after a write that failed the whole value is written, and changes go on from there")
     func afterFailure() async throws {
-        try await withTill { till, _, _ in
-            try await till.open(1_000)
+        try await withVault { vault, _, _ in
+            try await vault.open(1_000)
             store.failWrites(StateStoreError(.full, "the disk is full"))
-            await #expect(throws: TrebuchetError.self) { try await till.move(1, from: 1, to: 2) }
+            await #expect(throws: TrebuchetError.self) { try await vault.move(1, from: 1, to: 2) }
             store.failWrites(nil)
             let seen = store.writes.count
-            try await till.move(1, from: 3, to: 4)
+            try await vault.move(1, from: 3, to: 4)
             guard case .snapshot? = writes("accounts", since: seen).first else {
                 Issue.record("no snapshot after the failure")
                 return
             }
             let before = store.writes.count
-            try await till.move(1, from: 5, to: 6)
+            try await vault.move(1, from: 5, to: 6)
             guard case .append? = writes("accounts", since: before).first else {
                 Issue.record("no change after the snapshot")
                 return
             }
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("who begins to observe while changes wait for the store gets the written value, and the next ones as changes")
     func observedMeanwhile() async throws {
-        try await withTill { till, client, _ in
-            try await till.open(1_000)
+        try await withVault { vault, client, _ in
+            try await vault.open(1_000)
             store.close()
             let count = store.journal.entries.count
-            let first = Task { try await till.move(1, from: 1, to: 2) }
+            let first = Task { try await vault.move(1, from: 1, to: 2) }
             await store.journal.wait(for: "write \(count + 1)")
-            let second = Task { try await till.move(1, from: 3, to: 4) }
+            let second = Task { try await vault.move(1, from: 3, to: 4) }
             let states = Task {
                 var found: [KeyedCollection<Account>] = []
-                for await state in await till.observeAccounts() {
+                for await state in await vault.observeAccounts() {
                     found.append(state)
                     if state[id: 6]?.balance == 101 { break }
                 }
@@ -175,48 +175,48 @@ import TrebuchetTesting
             store.open()
             try await first.value
             try await second.value
-            try await till.move(1, from: 5, to: 6)
+            try await vault.move(1, from: 5, to: 6)
             let found = await states.value
             #expect(found.last?[id: 2]?.balance == 101)
             #expect(found.last?[id: 4]?.balance == 101)
-            try await expectKept(till)
+            try await expectKept(vault)
         }
     }
 
     @Test("whatever changes, fails and is observed, the store has what the actor has", arguments: 1...12)
     func atRandom(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
-        try await withTill { till, client, _ in
-            try await till.open(Int.random(in: 0...400, using: &random))
+        try await withVault { vault, client, _ in
+            try await vault.open(Int.random(in: 0...400, using: &random))
             var next = 10_000
             var observer: Task<Void, Never>?
             for _ in 0..<60 {
-                let count = try await till.all().count
+                let count = try await vault.all().count
                 switch Int.random(in: 0..<12, using: &random) {
                 case 0..<5 where count > 0:
-                    let ids = try await till.all().map(\.id)
-                    try await till.move(1, from: ids.randomElement(using: &random)!, to: ids[0])
+                    let ids = try await vault.all().map(\.id)
+                    try await vault.move(1, from: ids.randomElement(using: &random)!, to: ids[0])
                 case 5, 6:
                     next += 1
-                    try await till.add(next, at: Int.random(in: 0...count, using: &random))
-                case 7 where count > 0: try await till.remove(till.all().randomElement(using: &random)!.id)
-                case 8: try await till.step(Int.random(in: 1...3, using: &random))
-                case 9: try await till.note((0..<Int.random(in: 0...300, using: &random)).map { "note \($0) \(next)" })
+                    try await vault.add(next, at: Int.random(in: 0...count, using: &random))
+                case 7 where count > 0: try await vault.remove(vault.all().randomElement(using: &random)!.id)
+                case 8: try await vault.step(Int.random(in: 1...3, using: &random))
+                case 9: try await vault.note((0..<Int.random(in: 0...300, using: &random)).map { "note \($0) \(next)" })
                 case 10:
                     store.failWrites(StateStoreError(.full, "the disk is full"))
-                    _ = try? await till.step(1)
-                    _ = try? await till.add(next + 1_000_000, at: 0)
-                    _ = try? await till.remove(next + 1_000_000)
+                    _ = try? await vault.step(1)
+                    _ = try? await vault.add(next + 1_000_000, at: 0)
+                    _ = try? await vault.remove(next + 1_000_000)
                     store.failWrites(nil)
                 case 11:
                     observer?.cancel()
-                    observer = Task { for await _ in await till.observeAccounts() {} }
+                    observer = Task { for await _ in await vault.observeAccounts() {} }
                 default: break
                 }
             }
             observer?.cancel()
-            try await till.step(1)
-            try await expectKept(till)
+            try await vault.step(1)
+            try await expectKept(vault)
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Transports
 
 /// Writes the persisted states of a reactor's actors: all that changed in a turn, or while the write before was under way,
@@ -12,7 +13,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Answers that go with one write.
     private static let forgottenAtOnce = 1_000
 
-    let store: any StateStore
+    package let store: any StateStore
     let claim: StoreClaim
     let disclosure: ErrorDisclosure
     /// Bytes that one state may have.
