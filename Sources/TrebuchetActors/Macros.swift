@@ -67,6 +67,7 @@ public macro StreamedEvents(buffer: Int = 256) =
 /// The method runs at most once all the same: the server keeps its answers, for 60 seconds unless
 /// `ServerLimits.answerTime` says otherwise, and gives a call that it has seen the answer of the first time. Where it
 /// cannot know whether it has seen a call, as after a restart, the call ends with `unknownOutcome`, like those of all other
-/// methods. A call through a `@Resolvable` protocol is not repeated: the protocol does not know of the mark.
+/// methods; calls that change a persisted state of their actor are known after a restart too. A call through a `@Resolvable`
+/// protocol is not repeated: the protocol does not know of the mark.
 @attached(peer)
 public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
