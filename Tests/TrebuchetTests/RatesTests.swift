@@ -36,7 +36,7 @@ import WebSockets
         var limits = ServerLimits()
         limits.callsPerMethod = ["slow()": RateLimit(callsPerSecond: 1, burst: 1)]
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 2)
-        let principals = SharedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 3))
+        let principals = SharedBuckets<PrincipalName>(RateLimit(callsPerSecond: 1, burst: 3))
         let ada = Principal(id: "ada")
         func take(_ target: String, _ buckets: ConnectionBuckets, _ principal: Principal?) -> String? {
             buckets.take(target, limits, principals, principal, at: Self.second).map { "\($0.what) \($0.milliseconds)" }

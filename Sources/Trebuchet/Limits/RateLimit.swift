@@ -51,7 +51,7 @@ final class ConnectionBuckets {
 
     /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
     func take(
-        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<String>?, _ principal: Principal?,
+        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<PrincipalName>?, _ principal: Principal?,
         at now: UInt64
     ) -> (what: String, milliseconds: Int)? {
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
@@ -63,7 +63,7 @@ final class ConnectionBuckets {
             if connection == nil { connection = TokenBucket(limit, now: now) }
             if let wait = connection?.take(at: now) { return ("calls of this connection", wait) }
         }
-        if let principals, let principal, let wait = principals.take(principal.id, at: now) {
+        if let principals, let principal, let wait = principals.take(principal.name, at: now) {
             return ("calls of '\(principal.id)'", wait)
         }
         return nil

@@ -74,7 +74,7 @@ public final class TrebuchetServer: Sendable {
         self.owner = owner
         self.transport = transport
         self.access = access
-        let principals = limits.callsPerPrincipalRate.map { SharedBuckets<String>($0) }
+        let principals = limits.callsPerPrincipalRate.map { SharedBuckets<PrincipalName>($0) }
         let parts = ServerParts(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)

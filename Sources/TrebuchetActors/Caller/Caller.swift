@@ -1,6 +1,6 @@
 public import Transports
 
-/// Who a client has proved to be.
+/// Who a client has proved to be. Two are equal when the bytes of their ids are, and their roles and claims.
 public struct Principal: Sendable, Hashable {
     /// Unlike that of anybody else; limits count by it.
     public var id: String
@@ -18,6 +18,15 @@ public struct Principal: Sendable, Hashable {
         self.roles = roles
         self.claims = claims
     }
+
+    /// Its id as a key.
+    package var name: PrincipalName { PrincipalName(id) }
+
+    /// Whether they are the same in all, ids byte for byte.
+    public static func == (a: Self, b: Self) -> Bool { a.name == b.name && a.roles == b.roles && a.claims == b.claims }
+
+    /// Its id, byte for byte.
+    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 /// The client, or in a client the server, on whose behalf an actor works.

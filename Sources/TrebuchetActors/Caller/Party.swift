@@ -4,7 +4,7 @@ package enum Party: Hashable, Sendable {
     case connection(UInt64)
     /// One that has handed over references to actors of its own, over all of its connections.
     case client(UInt64)
-    case principal(String)
+    case principal(PrincipalName)
     /// By the number of its address, which is the same in every process.
     case host(UInt64)
 
@@ -14,7 +14,7 @@ package enum Party: Hashable, Sendable {
         case .server: "the server has"
         case .connection: "this connection has"
         case .client: "this client has"
-        case .principal(let id): "'\(id)' has"
+        case .principal(let id): "'\(id.text)' has"
         case .host: "this host has"
         }
     }

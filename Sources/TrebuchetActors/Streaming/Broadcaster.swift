@@ -68,8 +68,10 @@ package final class Broadcaster: @unchecked Sendable {
     // MARK: From the source
 
     /// Takes an event from the source, from any thread.
+    ///
+    /// In place at home alone: what comes from elsewhere comes in its order, on whichever thread its actor runs, or comes to its end.
     package func send(_ event: StateEvent) {
-        if shard.reactor.isCurrent { return receive(event) }
+        if shard.isHome(of: hub), shard.reactor.isCurrent { return receive(event) }
         shard.reactor.execute { self.receive(event) }
     }
 

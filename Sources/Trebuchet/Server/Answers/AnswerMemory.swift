@@ -33,6 +33,8 @@ struct AnswerMemory<Call> {
         let isRepeat: Bool
         /// Where it comes from; nil for this machine itself.
         var host: AddressKey?
+
+        fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
     }
 
     /// What becomes of a call that does not run.
@@ -45,11 +47,11 @@ struct AnswerMemory<Call> {
 
     /// Who has made calls over a connection: somebody else may sign in.
     private final class Author {
-        let principal: String?
+        let principal: PrincipalName?
         let holding: AnswerHolding
 
         init(_ request: Request, _ shares: AnswerShares) {
-            principal = request.principal
+            principal = request.author
             holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
@@ -115,7 +117,7 @@ struct AnswerMemory<Call> {
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
         let connection = connections[name.connection] ?? ConnectionAnswers(name.connection, request, shares)
-        if connection.author.principal != request.principal { connection.author = Author(request, shares) }
+        if connection.author.principal != request.author { connection.author = Author(request, shares) }
         if let full = take(for: connection) { return .refused(full) }
         connection.entries[name.number] = Entry(
             digest: request.digest, author: connection.author, state: .runs([call]))
@@ -151,11 +153,11 @@ struct AnswerMemory<Call> {
         }
         guard let entry = connection.entries[name.number] else {
             // Whoever is signed in now may call; who asks for another connection's call must be who had that.
-            let isOther = request.isRepeat && connection.author.principal != request.principal
+            let isOther = request.isRepeat && connection.author.principal != request.author
             return isOther || name.number <= connection.forgotten ? .refused(Self.forgotten) : nil
         }
         // Nobody gets what was an answer for somebody else.
-        guard entry.author.principal == request.principal else { return .refused(Self.forgotten) }
+        guard entry.author.principal == request.author else { return .refused(Self.forgotten) }
         guard entry.digest == request.digest else {
             let text = "call \(name.number) of that connection was another one: other target or arguments"
             return .refused(TrebuchetError(.invalidArguments, text))

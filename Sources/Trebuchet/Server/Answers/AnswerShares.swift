@@ -6,8 +6,8 @@ internal import WebSockets
 final class AnswerShares: Sendable {
     let answers: Quota
     let bytes: Quota
-    fileprivate let principals: Shares<String>
-    fileprivate let principalBytes: Shares<String>
+    fileprivate let principals: Shares<PrincipalName>
+    fileprivate let principalBytes: Shares<PrincipalName>
     fileprivate let hosts: Shares<AddressKey>
     fileprivate let hostBytes: Shares<AddressKey>
 
@@ -38,15 +38,15 @@ struct AnswerHolding {
     }
 
     private let all: AnswerShares
-    private let principal: Share<String>?
-    private let principalBytes: Share<String>?
+    private let principal: Share<PrincipalName>?
+    private let principalBytes: Share<PrincipalName>?
     private let host: Share<AddressKey>?
     private let hostBytes: Share<AddressKey>?
 
     init(_ all: AnswerShares, principal: String?, host: AddressKey?) {
         self.all = all
-        self.principal = principal.map { all.principals.share(of: $0) }
-        principalBytes = principal.map { all.principalBytes.share(of: $0) }
+        self.principal = principal.map { all.principals.share(of: PrincipalName($0)) }
+        principalBytes = principal.map { all.principalBytes.share(of: PrincipalName($0)) }
         self.host = host.map { all.hosts.share(of: $0) }
         hostBytes = host.map { all.hostBytes.share(of: $0) }
     }

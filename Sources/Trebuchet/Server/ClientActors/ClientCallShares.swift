@@ -5,7 +5,7 @@ internal import WebSockets
 final class ClientCallQuotas: Sendable {
     let limits: ServerLimits
     let calls: Quota
-    let principals: Shares<String>
+    let principals: Shares<PrincipalName>
     let hosts: Shares<AddressKey>
     /// Bytes of the calls to the clients of a host.
     let hostBytes: Shares<AddressKey>
@@ -26,7 +26,7 @@ final class ClientCallQuotas: Sendable {
 /// The part that one client has in them. On the client's reactor.
 final class ClientCallShares {
     private let quotas: ClientCallQuotas
-    private let principal: Share<String>?
+    private let principal: Share<PrincipalName>?
     private let host: Share<AddressKey>?
     private let hostBytes: Share<AddressKey>?
     /// Holds the principal's budget.
@@ -37,7 +37,7 @@ final class ClientCallShares {
 
     init(_ quotas: ClientCallQuotas, _ parties: Parties) {
         self.quotas = quotas
-        principal = parties.principal.map { quotas.principals.share(of: $0) }
+        principal = parties.principal.map { quotas.principals.share(of: PrincipalName($0)) }
         host = parties.host.map { quotas.hosts.share(of: $0) }
         hostBytes = parties.host.map { quotas.hostBytes.share(of: $0) }
         part = parties.principal.map { quotas.principalMemory.part(of: $0) }

@@ -9,7 +9,7 @@ final class HostingClients: Sendable {
     /// What is kept of an identity is its hash with a key; who has another principal is another client.
     struct Key: Hashable, Sendable {
         fileprivate let digest: [UInt8]
-        fileprivate let principal: String?
+        fileprivate let principal: PrincipalName?
     }
 
     private struct Entry {
@@ -39,7 +39,9 @@ final class HostingClients: Sendable {
     }
 
     func key(of identity: String, principal: String?) -> Key {
-        Key(digest: Digest.hmacSHA256(Array(identity.utf8), key: secret), principal: principal)
+        Key(
+            digest: Digest.hmacSHA256(Array(identity.utf8), key: secret), principal: principal.map { PrincipalName($0) }
+        )
     }
 
     /// The client of a connection that is about to be attached to it: the one of before, as long as it is known.

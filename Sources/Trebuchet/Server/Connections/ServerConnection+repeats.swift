@@ -44,7 +44,7 @@ extension ServerConnection {
             run.kept = KeptCall(key, digest: CallDigest.of(message), principal: caller?.principal?.id)
         }
         start(.table(method), of: record, message, run) { outcome in
-            if shard.reactor.isCurrent { return shard.end(run, name, outcome) }
+            if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }
             shard.deliver(from: run.home) { shard.end(run, name, outcome) }
         }
     }
@@ -58,7 +58,7 @@ extension ServerConnection {
         guard name.connection != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It ends here too before anything else, so that what is still under way over
         // it is never read: who has not come by then will not.
-        let principal = caller?.principal?.id
+        let principal = caller?.principal?.name
         let index = shard.answers.names.reactor(of: name.connection)
         guard index < shard.siblings.count else { return }
         let old = shard.siblings[index]
@@ -215,9 +215,9 @@ extension ServerShard {
     }
 
     /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
-    func end(_ name: ConnectionName, of principal: String?) {
+    func end(_ name: ConnectionName, of principal: PrincipalName?) {
         guard let connection = connections[name.number], connection.name == name,
-            connection.caller?.principal?.id == principal
+            connection.caller?.principal?.name == principal
         else { return }
         connection.link.abort()
         connection.linkDidClose()

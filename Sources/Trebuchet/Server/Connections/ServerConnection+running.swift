@@ -98,7 +98,8 @@ extension ServerConnection {
     ///
     /// - Parameter home: the reactor's shard on which it ran in place or in a task; nil where it ran on no reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
-        if shard.reactor.isCurrent { return finish(call, outcome) }
+        // What an actor of no reactor has changed is on its way here, even if it ran on this thread.
+        if home != nil, shard.reactor.isCurrent { return finish(call, outcome) }
         guard let crossing = call.crossing, case .success(let result) = outcome else {
             return shard.deliver(from: home) { self.finish(call, outcome, behindStreamsOf: home) }
         }

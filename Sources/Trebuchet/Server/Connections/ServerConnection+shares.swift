@@ -87,7 +87,7 @@ extension ServerConnection {
 
     /// Has all its streams count for somebody else who has signed in: so each is given back by whom it was taken.
     private func moveStreams(to principal: String?) {
-        guard principal != use.holder?.principal else { return }
+        guard principal.map({ PrincipalName($0) }) != use.holder.map({ PrincipalName($0.principal) }) else { return }
         let old = streamHolders
         use.holder = principal.map { StreamUse.Holder($0) }
         let shares = shard.parts.shares

@@ -317,6 +317,8 @@ extension ServerConnection {
 
     /// Says that a stream has ended, and forgets it.
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
+        // The end of one before it, among several, may have ended the connection.
+        guard streams[subscription.streamID] === subscription else { return }
         forget(subscription)
         guard isOpen else { return }
         tellEnd(of: subscription.streamID, reason: reason, error: error)

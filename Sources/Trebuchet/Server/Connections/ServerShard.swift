@@ -32,7 +32,7 @@ final class ServerShard: @unchecked Sendable {
     var siblings: [ServerShard] = []
     /// Set before the server listens, as `principals`.
     var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
-    var principals: SharedBuckets<String>?
+    var principals: SharedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Whether calls have to be looked at before they are made.
     private(set) var isGuarded: Bool

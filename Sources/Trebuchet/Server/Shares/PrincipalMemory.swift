@@ -27,27 +27,28 @@ final class PrincipalMemory: Sendable {
             self.memory = memory
         }
 
-        deinit { memory.leave(id) }
+        deinit { memory.leave(PrincipalName(id)) }
     }
 
     private let limit: Int
-    private let budgets = Mutex<[String: (budget: MemoryBudget, parts: Int)]>([:])
+    private let budgets = Mutex<[PrincipalName: (budget: MemoryBudget, parts: Int)]>([:])
 
     init(limit: Int) { self.limit = limit }
 
     func part(of id: String) -> Part {
+        let name = PrincipalName(id)
         let budget = budgets.withLock { budgets in
-            let entry = budgets[id] ?? (MemoryBudget(limit: limit), 0)
-            budgets[id] = (entry.budget, entry.parts + 1)
+            let entry = budgets[name] ?? (MemoryBudget(limit: limit), 0)
+            budgets[name] = (entry.budget, entry.parts + 1)
             return entry.budget
         }
         return Part(id, budget, self)
     }
 
-    private func leave(_ id: String) {
+    private func leave(_ name: PrincipalName) {
         budgets.withLock { budgets in
-            guard let entry = budgets[id] else { return }
-            budgets[id] = entry.parts > 1 ? (entry.budget, entry.parts - 1) : nil
+            guard let entry = budgets[name] else { return }
+            budgets[name] = entry.parts > 1 ? (entry.budget, entry.parts - 1) : nil
         }
     }
 }

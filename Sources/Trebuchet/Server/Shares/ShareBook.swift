@@ -32,7 +32,7 @@ struct Parties: Sendable {
 
     private var wider: [Party] {
         var wider: [Party] = []
-        if let principal { wider.append(.principal(principal)) }
+        if let principal { wider.append(.principal(PrincipalName(principal))) }
         if let host { wider.append(.host(host.number)) }
         return wider
     }

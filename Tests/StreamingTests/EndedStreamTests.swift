@@ -1,0 +1,100 @@
+import Bytes
+import Dispatch
+import Networking
+import Testing
+import TrebuchetWire
+import WebSockets
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+/// Streams that end while others of their connection are looked at, and updates from more than one thread.
+@Suite(.timeLimit(.minutes(1)), .serialized) struct EndedStreamTests {
+    private static let reactor = FanOutRig.newReactor()
+    private var reactor: Reactor { Self.reactor }
+
+    /// A connection that breaks when it is told that a stream has ended.
+    ///
+    /// `@unchecked Sendable`: used on the suite's reactor alone.
+    private final class BreakingLink: MessageLink, @unchecked Sendable {
+        weak var connection: ServerConnection?
+        var isWritable = false
+
+        func send(_ body: (inout ByteBuffer) -> Void) { connection?.linkDidClose() }
+        func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {}
+        func inOneWrite(_ body: () -> Void) { body() }
+        func askWhetherHeard() {}
+        func close(_ code: WebSocketCloseCode, reason: String) {}
+        func abort() {}
+        func pauseReading() {}
+        var memory: MemoryAccount? { nil }
+        func resumeReading() {}
+        var host: AddressKey? { nil }
+    }
+
+    /// A connection that is behind with as many streams, over a link that breaks at the first end.
+    private func breaking(_ count: Int32, _ source: EventSource, _ rig: FanOutRig) -> (ServerConnection, BreakingLink) {
+        let link = BreakingLink()
+        let connection = rig.connection(over: link)
+        link.connection = connection
+        for _ in 0..<count { rig.observe(source, connection) }
+        connection.use.streams = count
+        return (connection, link)
+    }
+
+    @Test("streams of a connection that breaks while it hears of the end of one are given back once")
+    func brokenWhileCatchingUp() async {
+        let left = await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let source = EventSource(buffer: 2, home: rig.shard) { $0() }
+            let (connection, link) = breaking(3, source, rig)
+            source.send(1)
+            rig.endTurns()
+            for number in 2...6 { source.send(number) }
+            link.isWritable = true
+            connection.linkDidBecomeWritable()
+            rig.endTurns()
+            return connection.use.streams
+        }
+        #expect(left == 0)
+    }
+
+    @Test("so are those of one that breaks while it is told to go")
+    func brokenWhileDraining() async {
+        let left = await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let source = EventSource(buffer: 2, home: rig.shard) { $0() }
+            let (connection, link) = breaking(3, source, rig)
+            link.isWritable = true
+            connection.drain(reconnectAfterMilliseconds: 0)
+            return connection.use.streams
+        }
+        #expect(left == 0)
+    }
+
+    @Test("updates of an actor that lives on no reactor come in their order, on whichever threads it runs")
+    func order() async {
+        let versions = await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let source = EventSource(buffer: 8, home: nil) { $0() }
+            let (connection, link) = rig.connection()
+            rig.observe(source, connection)
+            // One after the other, as its isolation has it.
+            let sent = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async {
+                source.send(1)
+                sent.signal()
+            }
+            sent.wait()
+            source.send(2)
+            return (rig, connection, link)
+        }
+        let seen = await reactor.perform {
+            versions.0.endTurns()
+            return (versions.2.versions, versions.2.answers)
+        }
+        #expect(seen.0 == [1, 2])
+        #expect(seen.1 == 0, "and the stream goes on")
+    }
+}

@@ -1,0 +1,61 @@
+import Bytes
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+/// Principals whose ids look the same, and have other bytes: Swift takes them for one text, and a directory of accounts need not.
+@Suite struct PrincipalNameTests {
+    private static let ids = ["Ren\u{e9}", "Rene\u{301}"]
+
+    @Test("an answer is for the principal whose call it was")
+    func answers() {
+        let limits = AnswerMemory<String>.Limits(answersPerConnection: 9, bytesPerConnection: 9_999, time: 100)
+        let shares = AnswerShares(ServerLimits())
+        var memory = AnswerMemory<String>(limits, shares)
+        let name = AnswerMemory<String>.Name(connection: ConnectionName(number: 1, secret: 1), number: 1)
+        func begin(_ id: String, again: Bool) -> AnswerMemory<String>.Outcome? {
+            memory.begin(name, .init(digest: 1, principal: id, isRepeat: again), "a", at: 0)
+        }
+        #expect(begin(Self.ids[0], again: false) == nil)
+        _ = memory.end(name, .success([1]), at: 0)
+        guard case .refused(let error) = begin(Self.ids[1], again: true) else {
+            Issue.record("it got what was another's")
+            return
+        }
+        #expect(error.code == .unknownOutcome)
+        guard case .answered = begin(Self.ids[0], again: true) else {
+            Issue.record("it did not get its own")
+            return
+        }
+        let other = AnswerHolding(shares, principal: Self.ids[1], host: nil)
+        #expect(shares.partyCount.principals == 2)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test("each has shares, memory and clients of its own")
+    func shares() {
+        let parties = Self.ids.map { Parties(connection: 1, principal: $0, host: nil) }
+        #expect(parties[0].all != parties[1].all)
+        #expect(parties[0].all == parties[0].all)
+        let memory = PrincipalMemory(limit: 100)
+        let parts = Self.ids.map { memory.part(of: $0) }
+        parts[0].budget.hold(60)
+        #expect(parts[1].budget.usedBytes == 0)
+        #expect(memory.part(of: Self.ids[0]).budget.usedBytes == 60)
+        let clients = ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
+        let keys = Self.ids.map { clients.key(of: "identity", principal: $0) }
+        #expect(keys[0] != keys[1])
+        #expect(keys[0] == clients.key(of: "identity", principal: Self.ids[0]))
+    }
+
+    @Test("they are not the same to who looks whether somebody else is signed in")
+    func signedIn() {
+        #expect(Principal(id: Self.ids[0]) != Principal(id: Self.ids[1]))
+        #expect(Set(Self.ids.map { Principal(id: $0, roles: ["a"]) }).count == 2)
+        #expect(Principal(id: Self.ids[0], roles: ["a"]) != Principal(id: Self.ids[0]))
+        #expect(Principal(id: "a", claims: ["b": "c"]) != Principal(id: "a"))
+        #expect(Principal(id: "a", claims: ["b": "c"]) == Principal(id: "a", claims: ["b": "c"]))
+    }
+}
