@@ -76,7 +76,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that had begun to change something and was not answered has an unknown outcome, and does not run again")
+    @Test("a call that had begun and was not answered has an unknown outcome, and does not run again")
     func begun() async throws {
         try await withServer(store) { peer, _ in
             peer.call("1", "purse", "addInTwoSteps(_:)", "[2]")

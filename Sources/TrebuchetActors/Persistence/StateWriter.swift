@@ -123,7 +123,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
     package func forgetEarlierCalls() async {
         var last: String?
-        while let page = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: 1_000), !page.isEmpty {
+        while let page = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: 1_000), !page.isEmpty
+        {
             last = page.last?.key.name
             let keys = page.map(\.key)
             reactor.execute { for key in keys { self.forget(key) } }

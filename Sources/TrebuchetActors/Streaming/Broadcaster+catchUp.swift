@@ -60,10 +60,12 @@ extension Broadcaster {
 
     /// Whether somebody needs the value of a version that came without, and that has to come from the source.
     func lacksWhole(_ newest: StateUpdate) -> Bool {
-        guard newest.current == nil, !hub.asksForFirst, !(shard.isHome(of: hub) && hub.showsAtOnce) else { return false }
+        let comesAtOnce = shard.isHome(of: hub) && hub.showsAtOnce
+        guard newest.current == nil, !hub.asksForFirst, !comesAtOnce else { return false }
         return subscriptions.contains { subscription in
-            guard subscription.sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }
-            return subscription.sent == 0 || hub.buffer == nil && recent.updates(since: subscription.sent) == nil
+            let sent = subscription.sent
+            guard sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }
+            return sent == 0 || hub.buffer == nil && recent.updates(since: sent) == nil
         }
     }
 

@@ -37,7 +37,8 @@ extension ServerConnection {
                 let stored = try await writer.store.get(key)
                 answer = Self.answer(stored, digest, principal)
             } catch {
-                answer = .failure(TrebuchetError(.unavailable, "what became of the call cannot be read: \(error.message)"))
+                let text = "what became of the call cannot be read: \(error.message)"
+                answer = .failure(TrebuchetError(.unavailable, text))
             }
             reactor.execute {
                 guard self.isOpen, !call.isAnswered else { return }
