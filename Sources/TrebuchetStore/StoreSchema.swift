@@ -77,6 +77,11 @@ enum StoreSchema {
             throw StateStoreError(
                 .newerSchema, "\(path) has schema \(found), and this program knows up to \(version): use a newer one")
         }
+        let tables = try connection.integer(
+            "SELECT count(*) FROM sqlite_master WHERE name IN ('logs', 'log_drafts', 'log_entries', 'log_parts')")
+        guard tables == (found == 1 ? 0 : 4) else {
+            throw .damaged(path, "it does not have the tables of its schema \(found)")
+        }
         return found
     }
 

@@ -55,6 +55,10 @@ struct Judge {
         for writer in 0..<plan.writers {
             let entries = try await store.list(Plan.values, prefix: "\(writer)/", after: nil, limit: 1_000)
             findings += torn(writer, counts[writer], entries)
+            let log = plan.log(writer)
+            if try await store.log(log.key) != log.expected(counts[writer]) {
+                findings.append(.torn("writer \(writer): its log is not that of \(counts[writer]) batches"))
+            }
         }
         if let shared = try await store.get(Plan.shared) {
             let numbers = String(decoding: shared, as: UTF8.self).split(separator: " ").compactMap { Int($0) }

@@ -34,10 +34,12 @@ struct Plan: Sendable {
     /// What a writer writes at once. Batches count from 1.
     func batch(_ writer: Int, _ number: Int) -> Batch { Batch(seed: seed, writer: writer, number: number) }
 
+    func log(_ writer: Int) -> PlannedLog { PlannedLog(seed: seed, writer: writer) }
+
     static func mark(_ writer: Int) -> StateKey { StateKey(marks, "\(writer)") }
 }
 
-/// Writes that are done together: some values of the writer's own, and which batch it is.
+/// Writes that are done together: some values of the writer's own, a change of its log, and which batch it is.
 struct Batch: Sendable {
     struct Write: Sendable {
         let key: StateKey
@@ -64,10 +66,12 @@ struct Batch: Sendable {
     let writes: [Write]
     private let writer: Int
     private let number: Int
+    private let log: PlannedLog
 
     fileprivate init(seed: UInt64, writer: Int, number: Int) {
         self.writer = writer
         self.number = number
+        log = PlannedLog(seed: seed, writer: writer)
         var random = RandomSource(seed: seed &* 1_000_003 &+ UInt64(writer * 100_000 + number))
         writes = (0..<Int.random(in: 1...6, using: &random)).map { _ in
             Write(
@@ -91,6 +95,6 @@ struct Batch: Sendable {
         writes.map { write in write.value.map { .put($0, write.key) } ?? .delete(write.key) } + [
             .put(Array("\(number)".utf8), Plan.mark(writer)),
             .put(Array("\(writer) \(number)".utf8), Plan.shared),
-        ]
+        ] + log.writes(number)
     }
 }

@@ -141,7 +141,7 @@ private struct Folder {
     }
 
     func remove() {
-        for name in ["data.db", "data.db-new"] {
+        for name in ["data.db", "data.db-new", "data.db.schema1"] {
             for suffix in ["", "-wal", "-shm", "-lock", "-journal"] { unlink("\(path)/\(name)\(suffix)") }
         }
         rmdir(path)
