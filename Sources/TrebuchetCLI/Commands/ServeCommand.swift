@@ -123,10 +123,14 @@ enum ServeCommand {
             }
             return nil
         }
-        guard arguments.has("--standby") else { return try SQLiteStore(path: path) }
+        var options = SQLiteStore.Options()
+        options.onProgress = { progress in
+            Console.error("trebuchet serve: checking \(path): \(progress.percent)% of \(progress.all >> 20) MiB")
+        }
+        guard arguments.has("--standby") else { return try SQLiteStore(path: path, options: options) }
         // There is nothing to drain before it serves.
         signals.onFirst { exit(0) }
-        return try await SQLiteStore.whenFree(path: path) { reason in
+        return try await SQLiteStore.whenFree(path: path, options: options) { reason in
             Console.error("trebuchet serve: standing by: \(reason.message)")
         }
     }
