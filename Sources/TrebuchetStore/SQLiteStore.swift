@@ -33,6 +33,8 @@ public final class SQLiteStore: StateStore {
         package var progressInterval = Duration.seconds(1)
         /// What SQLite reaches the disk by, as registered with it (a VFS); nil for its own. For those who try power cuts.
         package var wayToDisk: String?
+        /// Names the time since the machine was started; nil for what the system says.
+        package var boot: String?
 
         /// All options at their defaults.
         public init() {}

@@ -38,6 +38,7 @@ final class SQLiteWriter: @unchecked Sendable {
             PRAGMA max_page_count = \(max(1, min(options.fileSize / pageSize, 4_294_967_294)))
             """)
         if schema == 1 { try StoreTakeover.run(connection, options) }
+        try StoreLife.begin(connection, file, options)
         begin = try SQLiteStatement("BEGIN IMMEDIATE", connection)
         commit = try SQLiteStatement("COMMIT", connection)
         put = try SQLiteStatement(
