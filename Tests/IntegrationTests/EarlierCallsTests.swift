@@ -43,12 +43,12 @@ import TrebuchetTesting
     @Test("a call that was answered gets that answer again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
     func answered(target: String) async throws {
         var session = ""
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             session = peer.session
             peer.call("1", "purse", target, "[7]")
             #expect(try await answer(peer).contains(#""result":7"#))
         }
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", target, "[7]", of: session)
             #expect(try await answer(peer).contains(#""result":7"#))
             #expect(try await coins(peer).contains(#""result":7"#))
@@ -62,12 +62,12 @@ import TrebuchetTesting
     @Test("an error is an answer too")
     func failed() async throws {
         var session = ""
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             session = peer.session
             peer.call("1", "purse", "addAndThrow(_:)", "[3]")
             #expect(try await answer(peer).contains("over"))
         }
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "addAndThrow(_:)", "[3]", of: session)
             let again = try await answer(peer)
             #expect(again.contains("application"))
@@ -78,12 +78,12 @@ import TrebuchetTesting
 
     @Test("a call that had begun and was not answered has an unknown outcome, and does not run again")
     func begun() async throws {
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "addInTwoSteps(_:)", "[2]")
             while try await store.list("calls").isEmpty { await Task.yield() }
             let left = try await copy()
             let session = peer.session
-            try await withServer(left) { second, _ in
+            try await withServer(left) { (second, _) async throws in
                 second.call("1", "purse", "addInTwoSteps(_:)", "[2]", of: session)
                 #expect(try await answer(second).contains("had begun"))
                 #expect(try await coins(second).contains(#""result":2"#))
@@ -91,7 +91,7 @@ import TrebuchetTesting
             peer.invoke("g", "purse", "goOn()")
             let answers = try await [answer(peer), answer(peer)]
             #expect(answers.contains { $0.contains(#""result":4"#) }, "\(answers)")
-            try await withServer(copy()) { second, _ in
+            try await withServer(copy()) { (second, _) async throws in
                 second.call("1", "purse", "addInTwoSteps(_:)", "[2]", of: session)
                 #expect(try await answer(second).contains(#""result":4"#))
                 #expect(try await coins(second).contains(#""result":4"#))
@@ -102,13 +102,13 @@ import TrebuchetTesting
     @Test("a call that changed nothing that is kept is not noted, and its outcome not known")
     func unchanged() async throws {
         var session = ""
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             session = peer.session
             peer.call("1", "purse", "look()")
             #expect(try await answer(peer).contains(#""result":0"#))
         }
         #expect(try await store.list("calls").isEmpty)
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "look()", of: session)
             #expect(try await answer(peer).contains("unknownOutcome"))
         }
@@ -116,14 +116,14 @@ import TrebuchetTesting
 
     @Test("answers go from the store when their time is over, those of an earlier process too")
     func forgotten() async throws {
-        try await withServer(store) { peer, _ in
+        try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)
         }
         #expect(try await store.list("calls").count == 1)
         var limits = ServerLimits()
         limits.answerTime = .milliseconds(20)
-        try await withServer(store, limits: limits) { peer, _ in
+        try await withServer(store, limits: limits) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)
             while try await !store.list("calls").isEmpty { await Task.yield() }

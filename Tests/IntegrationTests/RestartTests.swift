@@ -48,7 +48,7 @@ import TrebuchetTesting
     @Test("who has the newest value is sent nothing, who missed changes gets these, and others the whole value")
     func missedChanges() async throws {
         var seen: [Seen] = []
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             try await backlog.fill(1_000)
             seen.append(try await observe(peer, "observeEntries"))
             for number in 0..<3 {
@@ -56,7 +56,7 @@ import TrebuchetTesting
                 seen.append(Seen(epoch: seen[0].epoch, last: try await sequence(peer)))
             }
         }
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             let current = try await resumed(peer, "observeEntries", seen[3])
             #expect(current.count == 1)
             #expect(current.first?.contains(#""epoch":"\#(seen[0].epoch)""#) == true)
@@ -64,13 +64,13 @@ import TrebuchetTesting
             let next = try #require(await peer.nextText())
             #expect(next.contains(#""base":\#(seen[3].last),"patch""#), "\(next.prefix(200))")
         }
-        try await withServer { _, peer in
+        try await withServer { (_, peer) async throws in
             let missed = try await resumed(peer, "observeEntries", seen[1])
             #expect(missed.count == 4)
             #expect(missed.dropFirst().allSatisfy { $0.contains(#""patch""#) })
             #expect(missed.last?.contains("again") == true)
         }
-        try await withServer { _, peer in
+        try await withServer { (_, peer) async throws in
             let another = try await resumed(peer, "observeEntries", Seen(epoch: "another", last: seen[3].last))
             #expect(another.count == 2)
             #expect(another.last?.contains(#""data":[{"#) == true)
@@ -80,11 +80,11 @@ import TrebuchetTesting
     @Test("a small state goes on too: with its number, and whole")
     func small() async throws {
         var seen: Seen?
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             try await backlog.title("one")
             seen = try await observe(peer, "observeTitle")
         }
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             #expect(try await resumed(peer, "observeTitle", #require(seen)).count == 1)
             try await backlog.title("two")
             let next = try #require(await peer.nextText())
@@ -96,12 +96,12 @@ import TrebuchetTesting
     @Test("a state that leaves none out gives what was missed over a restart")
     func every() async throws {
         var seen: Seen?
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             try await backlog.log((0..<1_000).map { "line \($0)" })
             seen = try await observe(peer, "observeLines")
             for number in 0..<3 { try await backlog.append("new \(number)") }
         }
-        try await withServer { backlog, peer in
+        try await withServer { (backlog, peer) async throws in
             let missed = try await resumed(peer, "observeLines", #require(seen))
             #expect(missed.count == 4)
             for (number, text) in missed.dropFirst().enumerated() { #expect(text.contains("new \(number)")) }
