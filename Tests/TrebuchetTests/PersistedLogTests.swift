@@ -1,4 +1,3 @@
-import Deltas
 import Platform
 import TestSupport
 import Testing
