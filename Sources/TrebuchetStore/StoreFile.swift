@@ -64,7 +64,9 @@ final class StoreFile: Sendable {
             guard number == EWOULDBLOCK else { throw failure("locking \(name)", number) }
             throw StateStoreError(.inUse, "\(path) is in use by process \(owner); a store is opened once at a time")
         }
-        let note = Array(words(descriptor).dropFirst())
+        // The number of its process, and what `StoreLife` has noted; anything else is nobody's.
+        let left = words(descriptor)
+        let note = left.count == 4 ? Array(left.dropFirst()) : []
         write([Substring("\(getpid())")] + note, to: descriptor)
         return (descriptor, note)
     }

@@ -68,7 +68,7 @@ import TrebuchetStore
             try await store.write([
                 .snapshot(snapshot(3), key), .append(entry(3, 4), key), .snapshot(snapshot(1), other),
             ])
-            for wrong in [entry(3, 5), entry(5, 6), entry(4, 4), entry(4, 3), entry(0, 1)] {
+            for wrong in [entry(3, 5), entry(7, 8), entry(4, 4), entry(4, 3), entry(0, 1)] {
                 await expectConflict(store, [.append(wrong, key)], "\(wrong)")
                 await expectConflict(
                     store,
