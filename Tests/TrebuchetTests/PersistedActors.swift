@@ -60,6 +60,9 @@ distributed actor Vault {
         accounts.update(id: from) { $0.balance -= amount }
         accounts.update(id: to) { $0.balance += amount }
     }
+    distributed func raise(_ count: Int) {
+        for id in 0..<count { accounts.update(id: id) { $0.balance += 1 } }
+    }
     distributed func add(_ id: Int, at index: Int) { accounts.insert(Account(id: id, balance: id), at: index) }
     distributed func remove(_ id: Int) { accounts.remove(id: id) }
     distributed func all() -> [Account] { Array(accounts) }
