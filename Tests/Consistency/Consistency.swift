@@ -41,7 +41,7 @@ enum Consistency {
                     } else if options.services {
                         try await judgeServices(options)
                     } else {
-                        try await judge(options)
+                        try await judgeGame(options)
                     }
                 exit(isGood ? 0 : 1)
             }
@@ -54,59 +54,43 @@ enum Consistency {
         }
     }
 
-    /// Whether nothing was found.
-    private static func judge(_ options: Options) async throws -> Bool {
-        var sum = Outcome()
-        for seed in options.seeds {
-            let begin = ContinuousClock.now
-            let judge = try Judge(seed: UInt64(seed), options)
-            let outcome = await judge.run()
-            let seconds = (ContinuousClock.now - begin) / .seconds(1)
-            print("seed \(seed): \(outcome), \(Int((seconds * 10).rounded()) / 10) s")
-            sum.add(outcome)
-            guard outcome.findings.isEmpty else {
-                for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                let kind = options.web ? "--web --seed" : "--seed"
-                let size = "--clients \(options.clients) --calls \(options.calls)"
-                print("again: scripts/consistency \(kind) \(seed) \(size)")
-                return false
-            }
+    private static func judgeGame(_ options: Options) async throws -> Bool {
+        let kind = options.web ? "--web --seed" : "--seed"
+        return try await judge(
+            options, again: { "\(kind) \($0) --clients \(options.clients) --calls \(options.calls)" }
+        ) {
+            await (try Judge(seed: $0, options)).run()
         }
-        print("all \(options.seeds.count) seeds: \(sum)")
-        print("nothing found")
-        return true
     }
 
     private static func judgeServices(_ options: Options) async throws -> Bool {
-        var sum = ServicesOutcome()
-        for seed in options.seeds {
-            let begin = ContinuousClock.now
-            let outcome = try await ServicesJudge(seed: UInt64(seed), options).run()
-            let seconds = (ContinuousClock.now - begin) / .seconds(1)
-            print("seed \(seed): \(outcome), \((seconds * 10).rounded() / 10) s")
-            sum.add(outcome)
-            guard outcome.findings.isEmpty else {
-                for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                print("again: scripts/consistency --services --seed \(seed) --rounds \(options.rounds)")
-                return false
-            }
+        try await judge(options, again: { "--services --seed \($0) --rounds \(options.rounds)" }) {
+            await (try ServicesJudge(seed: $0, options)).run()
         }
-        print("all \(options.seeds.count) seeds: \(sum)")
-        print("nothing found")
-        return true
     }
 
     private static func judgeBank(_ options: Options) async throws -> Bool {
-        var sum = BankOutcome()
+        try await judge(options, again: { "--bank --seed \($0) --accounts \(options.accounts)" }) {
+            await (try BankJudge(seed: $0, options)).run()
+        }
+    }
+
+    /// Whether nothing was found in any of the seeds.
+    ///
+    /// - Parameter again: the options by which one of them is run again.
+    private static func judge<Found: SeedOutcome>(
+        _ options: Options, again: (_ seed: Int) -> String, _ run: (_ seed: UInt64) async throws -> Found
+    ) async throws -> Bool {
+        var sum = Found()
         for seed in options.seeds {
             let begin = ContinuousClock.now
-            let outcome = try await BankJudge(seed: UInt64(seed), options).run()
+            let outcome = try await run(UInt64(seed))
             let seconds = (ContinuousClock.now - begin) / .seconds(1)
             print("seed \(seed): \(outcome), \((seconds * 10).rounded() / 10) s")
             sum.add(outcome)
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                print("again: scripts/consistency --bank --seed \(seed) --accounts \(options.accounts)")
+                print("again: scripts/consistency \(again(seed))")
                 return false
             }
         }
@@ -114,4 +98,11 @@ enum Consistency {
         print("nothing found")
         return true
     }
+}
+
+/// What came of a seed, or of several.
+protocol SeedOutcome: CustomStringConvertible {
+    var findings: [String] { get }
+    init()
+    mutating func add(_ other: Self)
 }

@@ -16,16 +16,10 @@ final class BankJudge {
     private let options: Options
     private let folder: String
     private let port: PortReservation
-    private let deadline: ContinuousClock.Instant
     private let seed: UInt64
     private var random: RandomSource
-    private var server: ChildProgram?
+    private let server: JudgedServer
     private var outcome = BankOutcome()
-
-    /// What ends a seed early.
-    private struct Halt: Error {
-        let description: String
-    }
 
     init(seed: UInt64, _ options: Options) throws {
         self.seed = seed
@@ -34,12 +28,12 @@ final class BankJudge {
         folder = NSTemporaryDirectory() + "trebuchet-bank-\(getpid())-\(seed)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
-        deadline = .now + options.limit
+        server = JudgedServer(["bank", folder + "/bank.db", "\(port.port)"], within: options.limit)
     }
 
     func run() async -> BankOutcome {
         do {
-            try await startServer()
+            try await server.start()
             var balances = try await open()
             for round in 0..<Int.random(in: 2...5, using: &random) where outcome.findings.isEmpty {
                 balances =
@@ -49,52 +43,22 @@ final class BankJudge {
             }
             // What was there after a kill is kept, too.
             if outcome.findings.isEmpty {
-                try await endServer(SIGTERM)
+                try await server.restart(SIGTERM)
                 try await judge(BankLedger(balances))
             }
-        } catch let halt as Halt {
+        } catch let halt as JudgedServer.Halt {
             outcome.findings.append(halt.description)
         } catch {
             outcome.findings.append("\(error)")
         }
-        if let server {
-            server.kill()
-            _ = await eventually(within: .seconds(5)) { !server.isRunning }
+        if let program = server.program {
+            program.kill()
+            _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
+        outcome.kills = server.kills
+        outcome.stops = server.stops
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
-    }
-
-    // MARK: The server
-
-    private func startServer() async throws {
-        let server = try ChildProgram(
-            ServeProcess.built("Consistency"), ["bank", folder + "/bank.db", "\(port.port)"])
-        self.server = server
-        try await wait("for the server to listen") { server.lines.contains("listening") }
-    }
-
-    /// Ends the one that is there and starts another one.
-    private func endServer(_ signal: Int32) async throws {
-        guard let old = server else { return }
-        if signal == SIGKILL { outcome.kills += 1 } else { outcome.stops += 1 }
-        server = nil
-        Glibc.kill(old.pid, signal)
-        try await wait("for the server to end") { !old.isRunning }
-        if signal == SIGTERM, old.end != "ended with 0" {
-            throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
-        }
-        try await startServer()
-    }
-
-    private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
-        while try await !condition() {
-            if let end = server?.end { throw Halt(description: "the server \(end): \(server?.lines.suffix(20) ?? [])") }
-            guard ContinuousClock.now < deadline else {
-                throw Halt(description: "after \(options.limit) the seed still waited \(what)")
-            }
-            try await Task.sleep(for: .milliseconds(1))
-        }
     }
 
     private func pause(upTo milliseconds: Int) async throws {
@@ -121,7 +85,7 @@ final class BankJudge {
         let count = drawCount()
         let opening = Self.opening(count, port.port)
         try await pause(upTo: 20)
-        try await endServer(SIGKILL)
+        try await server.restart(SIGKILL)
         let wasOpened = await opening.value
         outcome.killedOpenings += 1
         let fresh = Array(repeating: Bank.startingBalance, count: count)
@@ -152,10 +116,10 @@ final class BankJudge {
                 group.addTask { [port] in await Self.serve(port.port, ledger, balances.count, random) }
             }
             // Who came later would be at the next server, and would not end.
-            try await wait("for the tellers to connect") { ledger.now.connections == Self.connections }
-            try await wait("for \(enough) transfers") { ledger.answers >= enough }
+            try await server.wait("for the tellers to connect") { ledger.now.connections == Self.connections }
+            try await server.wait("for \(enough) transfers") { ledger.answers >= enough }
             try await pause(upTo: 8)
-            try await endServer(isKill ? SIGKILL : SIGTERM)
+            try await server.restart(isKill ? SIGKILL : SIGTERM)
         }
         let now = ledger.now
         outcome.transferred += now.transferred
@@ -208,10 +172,11 @@ final class BankJudge {
     private func read() async throws -> (balances: [Int], total: Int) {
         try await Self.withBank(port.port) { bank in
             guard let accounts = await bank.observeAccounts().first(where: { _ in true }) else {
-                throw Halt(description: "the bank shows no accounts")
+                throw JudgedServer.Halt(description: "the bank shows no accounts")
             }
             guard accounts.map(\.id) == Array(0..<accounts.count) else {
-                throw Halt(description: "the accounts are not 0, 1, 2 and so on: \(accounts.map(\.id).prefix(50))")
+                throw JudgedServer.Halt(
+                    description: "the accounts are not 0, 1, 2 and so on: \(accounts.map(\.id).prefix(50))")
             }
             return (accounts.map(\.balance), try await bank.total())
         }

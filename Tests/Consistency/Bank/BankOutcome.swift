@@ -1,5 +1,5 @@
 /// What came of a seed with a bank, or of several.
-struct BankOutcome: CustomStringConvertible {
+struct BankOutcome: SeedOutcome {
     var findings: [String] = []
     var transferred = 0
     var refused = 0

@@ -1,5 +1,5 @@
 /// What came of a seed, or of several.
-struct Outcome: CustomStringConvertible {
+struct Outcome: SeedOutcome {
     var findings: [String] = []
     var acknowledged = 0
     var unknown = 0

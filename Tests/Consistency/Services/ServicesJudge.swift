@@ -21,15 +21,10 @@ final class ServicesJudge {
     private let deadline: ContinuousClock.Instant
     private var random: RandomSource
     private let book = GuestBook()
-    private var server: ChildProgram?
+    private let server: JudgedServer
     private var guests: [ChildProgram] = []
     private var links: [FaultyLink] = []
     private var outcome = ServicesOutcome()
-
-    /// What ends a seed early.
-    private struct Halt: Error {
-        let description: String
-    }
 
     init(seed: UInt64, _ options: Options) throws {
         self.seed = seed
@@ -39,15 +34,16 @@ final class ServicesJudge {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
         deadline = .now + options.limit
+        server = JudgedServer(["office", folder + "/office.db", "\(port.port)"], within: options.limit)
     }
 
     func run() async -> ServicesOutcome {
         do {
-            try await startServer()
+            try await server.start()
             try await enter()
             try await playAndKill()
             try await end()
-        } catch let halt as Halt {
+        } catch let halt as JudgedServer.Halt {
             outcome.findings.append(halt.description)
         } catch {
             outcome.findings.append("\(error)")
@@ -58,7 +54,9 @@ final class ServicesJudge {
             outcome.connections += counters.accepted
             await link.close()
         }
-        for program in guests + [server].compactMap({ $0 }) {
+        outcome.kills = server.kills
+        outcome.stops = server.stops
+        for program in guests + [server.program].compactMap({ $0 }) {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
@@ -68,13 +66,6 @@ final class ServicesJudge {
     }
 
     // MARK: Processes
-
-    private func startServer() async throws {
-        let server = try ChildProgram(
-            ServeProcess.built("Consistency"), ["office", folder + "/office.db", "\(port.port)"])
-        self.server = server
-        try await wait("for the server to listen") { server.lines.contains("listening") }
-    }
 
     private func enter() async throws {
         let address = SocketAddress(host: "127.0.0.1", port: port.port, isIPv6: false)
@@ -93,24 +84,24 @@ final class ServicesJudge {
         let words = ["\(port)", name, "\(seed &* 31 &+ UInt64(guests.count))", "\(options.rounds)", rooms]
         let take: @Sendable (String) -> Void = { [book] in book.take($0, from: name) }
         if name == "python" {
-            guard let script = ServicesPython.path(of: "guest") else { throw Halt(description: "there is no guest.py") }
+            guard let script = ServicesPython.path(of: "guest") else {
+                throw JudgedServer.Halt(description: "there is no guest.py")
+            }
             guests.append(try ChildProgram(ServicesPython.interpreter, ["-u", script] + words, didPrint: take))
         } else {
             guests.append(try ChildProgram(ServeProcess.built("Consistency"), ["visit"] + words, didPrint: take))
         }
     }
 
-    /// Waits for something, and for nothing to end that nobody has ended.
+    /// Waits for something, and for nobody to end whom nobody has ended.
     private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
-        while try await !condition() {
-            if let end = server?.end { throw Halt(description: "the server \(end): \(server?.lines.suffix(20) ?? [])") }
+        try await server.wait(what) {
             for guest in guests {
-                if let end = guest.end { throw Halt(description: "a guest \(end): \(guest.lines.suffix(20))") }
+                if let end = guest.end {
+                    throw JudgedServer.Halt(description: "a guest \(end): \(guest.lines.suffix(20))")
+                }
             }
-            guard ContinuousClock.now < deadline else {
-                throw Halt(description: "after \(options.limit) the seed still waited \(what)")
-            }
-            try await Task.sleep(for: .milliseconds(5))
+            return try await condition()
         }
     }
 
@@ -135,7 +126,8 @@ final class ServicesJudge {
                     || now.played.count == Self.names.count
             }
             let isKill = Int.random(in: 0..<5, using: &random) > 0
-            try await endServer(isKill ? SIGKILL : SIGTERM, .milliseconds(Int.random(in: 0...400, using: &random)))
+            let absence = Duration.milliseconds(Int.random(in: 0...400, using: &random))
+            try await server.restart(isKill ? SIGKILL : SIGTERM, after: absence)
         }
         try await wait("for the last round") { book.now.played.count == Self.names.count }
         cutting.cancel()
@@ -172,27 +164,14 @@ final class ServicesJudge {
         }
     }
 
-    private func endServer(_ signal: Int32, _ absence: Duration) async throws {
-        guard let old = server else { return }
-        if signal == SIGKILL { outcome.kills += 1 } else { outcome.stops += 1 }
-        server = nil
-        Glibc.kill(old.pid, signal)
-        try await wait("for the server to end") { !old.isRunning }
-        if signal == SIGTERM, old.end != "ended with 0" {
-            throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
-        }
-        try await Task.sleep(for: absence)
-        try await startServer()
-    }
-
     // MARK: The end
 
     private func end() async throws {
-        let livedOn = outcome.kills + outcome.stops == 0
+        let livedOn = server.kills + server.stops == 0
         let first = try await settle(GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
         outcome.findings += GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
         // What was acknowledged is stored, and all come back to where they were.
-        try await endServer(SIGKILL, .zero)
+        try await server.restart(SIGKILL)
         let judging = GuestJudging(rooms: Self.rooms, serverLivedOn: false)
         var again = ServicesOutcome()
         let last = try await settle(judging, mood: 10_002)
@@ -220,7 +199,7 @@ final class ServicesJudge {
             let problems = judging.unsettled(reports, mood: mood)
             if problems.isEmpty { return reports }
             guard ContinuousClock.now < deadline - .seconds(1) else {
-                throw Halt(description: "in the end: " + problems.joined(separator: "\n    "))
+                throw JudgedServer.Halt(description: "in the end: " + problems.joined(separator: "\n    "))
             }
             try await Task.sleep(for: .milliseconds(50))
         }

@@ -1,5 +1,5 @@
 /// What came of a seed with services, or of several.
-struct ServicesOutcome: CustomStringConvertible {
+struct ServicesOutcome: SeedOutcome {
     var findings: [String] = []
     var kills = 0
     var stops = 0

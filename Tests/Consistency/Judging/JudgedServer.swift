@@ -1,0 +1,57 @@
+import Glibc
+import TestSupport
+
+/// The server of one seed, which is killed and started again over its file.
+final class JudgedServer {
+    /// What ends a seed early.
+    struct Halt: Error {
+        let description: String
+    }
+
+    /// What it is started with: `bank` and its arguments.
+    private let arguments: [String]
+    private let limit: Duration
+    private let deadline: ContinuousClock.Instant
+    private(set) var program: ChildProgram?
+    private(set) var kills = 0
+    private(set) var stops = 0
+
+    init(_ arguments: [String], within limit: Duration) {
+        self.arguments = arguments
+        self.limit = limit
+        deadline = .now + limit
+    }
+
+    func start() async throws {
+        let program = try ChildProgram(ServeProcess.built("Consistency"), arguments)
+        self.program = program
+        try await wait("for the server to listen") { program.lines.contains("listening") }
+    }
+
+    /// Ends it, and starts it again after a while.
+    func restart(_ signal: Int32, after absence: Duration = .zero) async throws {
+        guard let old = program else { return }
+        if signal == SIGKILL { kills += 1 } else { stops += 1 }
+        program = nil
+        Glibc.kill(old.pid, signal)
+        try await wait("for the server to end") { !old.isRunning }
+        if signal == SIGTERM, old.end != "ended with 0" {
+            throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
+        }
+        try await Task.sleep(for: absence)
+        try await start()
+    }
+
+    /// Waits for something, and for nothing to end that nobody has ended.
+    func wait(_ what: String, until condition: () async throws -> Bool) async throws {
+        while try await !condition() {
+            if let end = program?.end {
+                throw Halt(description: "the server \(end): \(program?.lines.suffix(20) ?? [])")
+            }
+            guard ContinuousClock.now < deadline else {
+                throw Halt(description: "after \(limit) the seed still waited \(what)")
+            }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+}
