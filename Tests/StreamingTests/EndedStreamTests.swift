@@ -73,6 +73,29 @@ import WebSockets
         #expect(left == 0)
     }
 
+    @Test("what was sent in the turn in which an actor goes comes before the end", arguments: [true, false])
+    func lastTurn(isAtHome: Bool) async {
+        let seen = await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let source = EventSource(buffer: 8, home: isAtHome ? rig.shard : nil) { $0() }
+            let (connection, link) = rig.connection()
+            rig.observe(source, connection)
+            rig.endTurns()
+            return (rig, source, connection, link)
+        }
+        await reactor.perform {
+            seen.1.send(1)
+            seen.1.send(2)
+            seen.1.end()
+        }
+        let (versions, answers) = await reactor.perform {
+            seen.0.endTurns()
+            return (seen.3.versions, seen.3.answers)
+        }
+        #expect(versions == [1, 2])
+        #expect(answers == 1)
+    }
+
     @Test("updates of an actor that lives on no reactor come in their order, on whichever threads it runs")
     func order() async {
         let versions = await reactor.perform { [self] in

@@ -69,6 +69,18 @@ extension Broadcaster {
         }
     }
 
+    /// Sends what is here and was not written yet, for the last time: the source is not asked any more.
+    func sendRest() {
+        // One that is written to may end its connection, and leave.
+        for subscription in subscriptions where subscription.place >= 0 && subscription.subscriber.isWritable {
+            guard let newest = recent.newest, newest.sequence > subscription.sent else { continue }
+            subscription.subscriber.inOneWrite {
+                for update in recent.updates(since: subscription.sent) ?? [] { send(update, to: subscription) }
+                send(newest, to: subscription)
+            }
+        }
+    }
+
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
         subscription.didSend(update.sequence)

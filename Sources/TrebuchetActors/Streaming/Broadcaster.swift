@@ -249,6 +249,8 @@ package final class Broadcaster: @unchecked Sendable {
     }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
+        // What is to be written to them at the end of the turn they would never get.
+        if isMarked { sendRest() }
         end = (reason, error)
         let ended = subscriptions
         subscriptions = []
