@@ -56,8 +56,11 @@ struct Judge {
             let entries = try await store.list(Plan.values, prefix: "\(writer)/", after: nil, limit: 1_000)
             findings += torn(writer, counts[writer], entries)
             let log = plan.log(writer)
-            // The epoch is another one: the lock is not beside the copy.
+            // Its lock is not beside the file: the log must have begun another epoch.
             let found = try await store.log(log.key).map { found in
+                if found.snapshot.epoch == "e" {
+                    findings.append(.torn("writer \(writer): its log goes on in its epoch"))
+                }
                 let snapshot = LogSnapshot(epoch: "e", number: found.snapshot.number, bytes: found.snapshot.bytes)
                 return StoredLog(snapshot: snapshot, entries: found.entries)
             }
