@@ -114,6 +114,16 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a name that no server gives is not looked for")
+    func strangeNames() async throws {
+        try await withServer(store) { (peer, _) async throws in
+            for name in ["a", "a/b", String(repeating: "a", count: 100_000)] {
+                peer.call("1", "purse", "look()", of: name)
+                #expect(try await answer(peer).contains("unknownOutcome"))
+            }
+        }
+    }
+
     @Test("answers go from the store when their time is over, those of an earlier process too")
     func forgotten() async throws {
         try await withServer(store) { (peer, _) async throws in

@@ -36,7 +36,7 @@ import WebSockets
 
     /// What `begin` says, as text; `run` for a call that runs.
     mutating func begin(
-        _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: Int = 1,
+        _ connection: ConnectionName, _ number: UInt64, _ call: String = "a", digest: UInt64 = 1,
         by principal: String? = nil,
         from host: String? = nil, again: Bool = false, at now: UInt64 = 0
     ) -> String {

@@ -13,37 +13,51 @@ package enum CallNamespace {
 /// An `@Idempotent` call that is noted in the store with what it changes, so that it is known after the end of the process
 /// whether it began, and what it was answered.
 ///
-/// `@unchecked Sendable`: `isNoted` is touched on the reactor of the call's actor alone; the rest is constant.
+/// `@unchecked Sendable`: `isNoted` and `bytes` are touched on the reactor of the call's actor alone, and when nobody has it any more;
+/// the rest is constant.
 package final class KeptCall: @unchecked Sendable {
-    /// Bytes of an answer beyond which only that there was one is kept.
-    static let longestAnswer = 1 << 20
-
     let key: StateKey
     private let digest: UInt64
     private let principal: String?
+    private let room: any KeptAnswerRoom
+    /// That its answer has in the room for them.
+    private var bytes = 0
     /// Whether the store was given word that it has begun.
     var isNoted = false
 
     /// - Parameters:
     ///   - digest: of what it asks for, the same in each process.
     ///   - principal: who calls.
-    package init(_ key: StateKey, digest: UInt64, principal: String?) {
+    ///   - room: where its answer counts as long as it is kept.
+    package init(_ key: StateKey, digest: UInt64, principal: String?, in room: any KeptAnswerRoom) {
         self.key = key
+        self.room = room
         self.digest = digest
         self.principal = principal
     }
 
+    deinit { room.release(bytes) }
+
     /// Word that it has begun.
     var begun: StateWrite { write(nil) }
 
-    /// Its answer.
+    /// Its answer, or that there was one for which there is no room.
     func answered(_ answer: KeptAnswer) -> StateWrite {
-        write(answer.byteCount > Self.longestAnswer ? KeptAnswer.tooLong : answer)
+        guard room.take(answer.byteCount) else { return write(KeptAnswer.tooLong) }
+        bytes += answer.byteCount
+        return write(answer)
     }
 
     private func write(_ answer: KeptAnswer?) -> StateWrite {
         .put(StoredCall(digest: digest, principal: principal, answer: answer).bytes, key)
     }
+}
+
+/// Where the answers count that a store keeps: they have a limit, and each party has its share.
+package protocol KeptAnswerRoom: Sendable {
+    /// Whether there is room for so many bytes; they count from then on.
+    func take(_ bytes: Int) -> Bool
+    func release(_ bytes: Int)
 }
 
 /// What a call was answered: the result in JSON, empty for a method without one, or the error.

@@ -45,10 +45,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var isQueued = false
     private var isRetired = false
     /// Calls under way whose answers are to outlast the process.
-    private var calls: [KeptCall] = []
+    private var calls: [ObjectIdentifier: KeptCall] = [:]
     /// Answers of such calls that wait for a write, and those that are being written.
-    private var answers: [StateWrite] = []
-    private var currentAnswers: [StateWrite] = []
+    private var answers: [(call: KeptCall, write: StateWrite)] = []
+    private var currentAnswers: [(call: KeptCall, write: StateWrite)] = []
 
     init(name: String, home: SystemShard, writer: StateWriter) {
         self.name = name
@@ -105,14 +105,14 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     // MARK: Calls that are known after the end of the process
 
     /// A call begins: it is noted with whatever is written until it ends, which may be its doing.
-    func begin(_ call: KeptCall) { calls.append(call) }
+    func begin(_ call: KeptCall) { calls[ObjectIdentifier(call)] = call }
 
     /// A call has ended: its answer goes with the last change; nowhere when nothing was written or is to be.
     func end(_ call: KeptCall, _ answer: KeptAnswer) {
-        calls.removeAll { $0 === call }
-        if isRetired, call.isNoted { writer.forget(call.key) }
+        calls[ObjectIdentifier(call)] = nil
+        if isRetired, call.isNoted { writer.forget(call.key, call) }
         guard hasChanged || call.isNoted, !isRetired else { return }
-        answers.append(call.answered(answer))
+        answers.append((call, call.answered(answer)))
         hasChanged = true
         queue()
     }
@@ -120,10 +120,9 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private func noteCalls() -> [StateWrite] {
         currentAnswers = answers
         answers = []
-        let begun = calls.filter { !$0.isNoted }
+        let begun = calls.values.filter { !$0.isNoted }
         for call in begun { call.isNoted = true }
-        for write in currentAnswers { writer.forget(write.key) }
-        return begun.map(\.begun) + currentAnswers
+        return begun.map(\.begun) + currentAnswers.map(\.write)
     }
 
     private var outOfReach: TrebuchetError {
@@ -184,10 +183,11 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         if let error {
             hasChanged = true
             self.answers = answers + self.answers
-            for call in calls { call.isNoted = false }
+            for call in calls.values { call.isNoted = false }
             writeAgain()
             return fail(held, .unknownOutcome, error.message)
         }
+        for (call, _) in answers { writer.forget(call.key, call) }
         if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }

@@ -12,6 +12,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private static let slicesPerWrite = 1 << 20
     /// Answers that go with one write.
     private static let forgottenAtOnce = 1_000
+    /// Answers of an earlier process that are in memory at once.
+    private static let listedAtOnce = 100
 
     package let store: any StateStore
     let claim: StoreClaim
@@ -29,7 +31,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Whether a snapshot is being encoded.
     private var isCopying = false
     /// Answers of calls, in the order of their times; those before `firstExpiry` are gone.
-    private var expiries: [(key: StateKey, time: UInt64)] = []
+    private var expiries: [(key: StateKey, call: KeptCall?, time: UInt64)] = []
     private var firstExpiry = 0
     private var willForget = false
     private var idle: [() -> Void] = []
@@ -115,19 +117,22 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     // MARK: Answers that were kept long enough
 
     /// Lets go of the answer of a call when its time is over.
-    func forget(_ key: StateKey) {
-        expiries.append((key, reactor.now &+ answerTime.nanoseconds))
+    ///
+    /// - Parameter call: whose answer counts until then; nil for one of an earlier process.
+    func forget(_ key: StateKey, _ call: KeptCall?) {
+        expiries.append((key, call, reactor.now &+ answerTime.nanoseconds))
         forgetLater()
     }
 
     /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
     package func forgetEarlierCalls() async {
         var last: String?
-        while let page = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: 1_000), !page.isEmpty
+        // As long as there are more, and they can be read.
+        while let keys = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
+            .map(\.key), let end = keys.last
         {
-            last = page.last?.key.name
-            let keys = page.map(\.key)
-            reactor.execute { for key in keys { self.forget(key) } }
+            last = end.name
+            reactor.execute { for key in keys { self.forget(key, nil) } }
         }
     }
 
@@ -136,6 +141,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         let now = reactor.now
         while writes.count < Self.forgottenAtOnce, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
             writes.append(.delete(expiries[firstExpiry].key))
+            expiries[firstExpiry].call = nil
             firstExpiry += 1
         }
         // Half of it at a time, so that each is moved once on average.

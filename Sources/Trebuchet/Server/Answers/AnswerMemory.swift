@@ -1,3 +1,4 @@
+internal import Platform
 internal import WebSockets
 
 /// What `@Idempotent` calls were answered, for clients that ask again, over the connections of one reactor. Pure: the time
@@ -27,7 +28,7 @@ struct AnswerMemory<Call> {
 
     /// What a call asks for, to tell a repeat from another call under the same name.
     struct Request {
-        let digest: Int
+        let digest: UInt64
         let principal: String?
         /// Over another connection than the one that it was sent over first; which has ended.
         let isRepeat: Bool
@@ -75,7 +76,7 @@ struct AnswerMemory<Call> {
     }
 
     private struct Entry {
-        let digest: Int
+        let digest: UInt64
         let author: Author
         var state: State
         var bytes = entryBytes

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Bytes
 internal import WebSockets
 
@@ -93,6 +94,11 @@ struct AnswerHolding {
         all.answers.release()
         principal?.quota.release()
         host?.quota.release()
+        releaseBytes(bytes)
+    }
+
+    /// So many bytes of an answer are not kept any more.
+    func releaseBytes(_ bytes: Int) {
         all.bytes.release(bytes)
         principalBytes?.quota.release(bytes)
         hostBytes?.quota.release(bytes)

@@ -34,7 +34,10 @@ final class ConnectionNames: Sendable {
     /// The index of the reactor that the connection lives, or has lived, on.
     func reactor(of name: ConnectionName) -> Int { Int(name.number % reactors) }
 
-    /// As it stands in messages: at most 41 characters.
+    /// Characters of a name, as it stands in messages.
+    static let longest = 41
+
+    /// As it stands in messages: at most `longest` characters.
     func text(_ name: ConnectionName) -> String {
         [instance, name.number, name.secret].map { String($0, radix: 36) }.joined(separator: ".")
     }

@@ -21,15 +21,27 @@ final class RememberedAnswers: Sendable {
     /// How long an answer is kept.
     let time: Duration
     private let parts: [Part]
+    /// Of those that a store keeps beside.
+    private let storedShares: AnswerShares
+    private let storedOfConnections: Shares<ConnectionName>
 
     init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
         names = ConnectionNames(reactors: reactors)
         time = limits.answerTime
         let shares = AnswerShares(limits, within: memory)
+        storedShares = AnswerShares(limits)
+        storedOfConnections = Shares(limit: limits.answerBytesPerConnection)
         let each = Memory.Limits(
             answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
             time: limits.answerTime.nanoseconds)
         parts = (0..<reactors).map { _ in Part(each, shares) }
+    }
+
+    /// Where the answer of a call counts that a store keeps: within the same limits as those in memory.
+    func storedRoom(of connection: ConnectionName, _ request: Memory.Request) -> StoredAnswerRoom {
+        StoredAnswerRoom(
+            AnswerHolding(storedShares, principal: request.principal, host: request.host),
+            storedOfConnections.share(of: connection))
     }
 
     private func part(_ connection: ConnectionName) -> Part { parts[names.reactor(of: connection)] }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -16,19 +17,16 @@ extension ServerConnection {
             return fail(
                 message.callID, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
         }
-        let (record, type): (ActorRecord?, ActorType?) =
-            switch place(of: message) {
-            case .ready(let record): (record, record.type)
-            case .unmade(let type): (nil, type)
-            case .nowhere: (nil, nil)
-            }
-        let target = type?.target(message.target).name ?? message.target
-        if isGuarded, let refusal = refusal(of: target, message.actorName) { return fail(message.callID, refusal) }
+        let (record, _, refusal) = repeatedPlace(of: message)
+        if let refusal { return fail(message.callID, refusal) }
+        let session = message.text(message.envelope.pointee.session)
+        // No server gives such a name, and a store is not to look for it.
+        guard session.utf8.count <= ConnectionNames.longest else { return fail(message.callID, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
         call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
-        let key = CallNamespace.key(message.text(message.envelope.pointee.session), number)
-        let digest = CallDigest.of(message)
-        let principal = caller?.principal?.id
+        let key = CallNamespace.key(session, number)
+        let digest = digest(of: message)
+        let principal = caller?.principal?.name
         let reactor = shard.reactor
         // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
@@ -47,11 +45,10 @@ extension ServerConnection {
         }
     }
 
-    private static func answer(_ stored: [UInt8]?, _ digest: UInt64, _ principal: String?) -> KeptAnswer {
+    private static func answer(_ stored: [UInt8]?, _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {
         guard let call = stored.flatMap({ try? StoredCall($0) }) else { return .failure(ofEarlierServer) }
         // Nobody gets what was an answer for somebody else.
-        let isOwn = call.principal.map { Array($0.utf8) } == principal.map { Array($0.utf8) }
-        guard isOwn else { return .failure(ofEarlierServer) }
+        guard call.principal.map({ PrincipalName($0) }) == principal else { return .failure(ofEarlierServer) }
         guard call.digest == digest else {
             return .failure(
                 TrebuchetError(.invalidArguments, "that call was another one: other target or arguments"))
@@ -72,21 +69,5 @@ extension ServerConnection {
             .unknownOutcome,
             "the call had begun and was not answered when its server ended: a part of what it changes may be kept; look at "
                 + "what it would have changed")
-    }
-}
-
-/// Tells a repeat from another call under the same name, in each process the same.
-enum CallDigest {
-    /// FNV-1a, 64 bits, over what is asked for. Who sends another call under the name of its own deceives nobody but itself.
-    static func of(_ message: borrowing Message) -> UInt64 {
-        let envelope = message.envelope
-        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
-        func add(_ byte: UInt8) { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
-        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
-            withUnsafeBytes(of: UInt64(message.bytes(part).count).littleEndian) { for byte in $0 { add(byte) } }
-            for byte in message.bytes(part) { add(byte) }
-        }
-        return digest
     }
 }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Bytes
 internal import Networking
 internal import TrebuchetActors
@@ -26,7 +27,8 @@ extension ServerConnection {
         let waiting = WaitingCall(connection: self, call: call)
         let shard = shard
         let now = shard.reactor.now
-        if let outcome = shard.answers.begin(name, request(message, isRepeat: isRepeat), waiting, at: now) {
+        let request = request(message, isRepeat: isRepeat)
+        if let outcome = shard.answers.begin(name, request, waiting, at: now) {
             return take(outcome, call)
         }
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
@@ -41,7 +43,9 @@ extension ServerConnection {
         }
         if shard.stateWriter != nil {
             let key = CallNamespace.key(message.text(message.envelope.pointee.session), name.number)
-            run.kept = KeptCall(key, digest: CallDigest.of(message), principal: caller?.principal?.id)
+            run.kept = KeptCall(
+                key, digest: request.digest, principal: request.principal,
+                in: shard.answers.storedRoom(of: name.connection, request))
         }
         start(.table(method), of: record, message, run) { outcome in
             if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }
@@ -88,16 +92,8 @@ extension ServerConnection {
     private func repeatCall(
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall
     ) {
-        let (record, type): (ActorRecord?, ActorType?) =
-            switch place(of: message) {
-            case .ready(let record): (record, record.type)
-            case .unmade(let type): (nil, type)
-            case .nowhere: (nil, nil)
-            }
-        let target = type?.target(message.target)
-        if isGuarded, let refusal = refusal(of: target?.name ?? message.target, message.actorName) {
-            return finish(call, .failure(refusal))
-        }
+        let (record, target, refusal) = repeatedPlace(of: message)
+        if let refusal { return finish(call, .failure(refusal)) }
         let isRepeat = name.connection != self.name
         if isRepeat {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
@@ -121,6 +117,31 @@ extension ServerConnection {
     }
 
     // MARK: Parts
+
+    /// What a repeated call's name and target lead to here, and why it may not be made.
+    func repeatedPlace(of message: borrowing Message) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
+        let (record, type): (ActorRecord?, ActorType?) =
+            switch place(of: message) {
+            case .ready(let record): (record, record.type)
+            case .unmade(let type): (nil, type)
+            case .nowhere: (nil, nil)
+            }
+        let target = type?.target(message.target)
+        guard isGuarded else { return (record, target, nil) }
+        return (record, target, refusal(of: target?.name ?? message.target, message.actorName))
+    }
+
+    /// Tells a repeat from another call under the same name. Who sends another one under the name of its own deceives nobody but itself.
+    func digest(of message: borrowing Message) -> UInt64 {
+        let envelope = message.envelope
+        var digest = StableDigest()
+        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
+        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
+            digest.combine(UInt64(message.bytes(part).count))
+            digest.combine(message.bytes(part))
+        }
+        return digest.value
+    }
 
     private func take(_ outcome: RememberedAnswers.Memory.Outcome, _ call: RunningCall) {
         switch outcome {
@@ -177,15 +198,8 @@ extension ServerConnection {
     private func request(
         _ message: borrowing Message, isRepeat: Bool
     ) -> RememberedAnswers.Memory.Request {
-        let envelope = message.envelope
-        var hasher = Hasher()
-        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
-        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
-            hasher.combine(message.bytes(part).count)
-            hasher.combine(bytes: message.bytes(part))
-        }
-        return RememberedAnswers.Memory.Request(
-            digest: hasher.finalize(), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
+        RememberedAnswers.Memory.Request(
+            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
     }
 }
 

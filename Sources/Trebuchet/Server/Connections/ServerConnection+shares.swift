@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetActors
 
 /// How many streams a connection has, those that are being begun among them. On its reactor.

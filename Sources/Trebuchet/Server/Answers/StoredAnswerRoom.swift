@@ -1,0 +1,24 @@
+internal import TrebuchetActors
+
+/// Where the answers of one connection's calls count that a store keeps.
+struct StoredAnswerRoom: KeptAnswerRoom {
+    private let holding: AnswerHolding
+    private let connection: Share<ConnectionName>
+
+    init(_ holding: AnswerHolding, _ connection: Share<ConnectionName>) {
+        self.holding = holding
+        self.connection = connection
+    }
+
+    func take(_ bytes: Int) -> Bool {
+        guard connection.quota.take(bytes) else { return false }
+        guard holding.takeBytes(bytes) != nil else { return true }
+        connection.quota.release(bytes)
+        return false
+    }
+
+    func release(_ bytes: Int) {
+        connection.quota.release(bytes)
+        holding.releaseBytes(bytes)
+    }
+}
