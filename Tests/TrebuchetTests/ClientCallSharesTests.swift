@@ -1,3 +1,4 @@
+import Platform
 import Bytes
 import Networking
 import Testing
@@ -29,7 +30,7 @@ struct ClientCallSharesTests {
             get throws {
                 let host = try #require(AddressKey(SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false)))
                 return [
-                    quotas.calls.count, quotas.principals.share(of: "Ada").quota.count,
+                    quotas.calls.count, quotas.principals.share(of: PrincipalName("Ada")).quota.count,
                     quotas.hosts.share(of: host).quota.count, quotas.hostBytes.share(of: host).quota.count,
                     memory.usedBytes,
                 ]

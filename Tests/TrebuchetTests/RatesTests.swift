@@ -181,8 +181,8 @@ import WebSockets
     func parties() throws {
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let all = Parties(connection: 7, principal: "ada", host: host)
-        #expect(all.all == [.connection(7), .principal("ada"), .host(host.number)])
-        #expect(all.beyondConnection == [.principal("ada"), .host(host.number), .server])
+        #expect(all.all == [.connection(7), .principal(PrincipalName("ada")), .host(host.number)])
+        #expect(all.beyondConnection == [.principal(PrincipalName("ada")), .host(host.number), .server])
         #expect(Parties(connection: 7, principal: nil, host: nil).all == [.connection(7)])
         #expect(Parties(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)

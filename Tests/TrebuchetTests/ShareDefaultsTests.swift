@@ -1,3 +1,4 @@
+import Platform
 import Networking
 import Testing
 import TrebuchetWire
@@ -21,7 +22,8 @@ import WebSockets
         return SharedResource.allCases.map { resource in
             (
                 resource.name, limits.share(of: resource, .server).limit,
-                limits.share(of: resource, .principal("ada")).limit, limits.share(of: resource, host).limit
+                limits.share(of: resource, .principal(PrincipalName("ada"))).limit,
+                limits.share(of: resource, host).limit
             )
         } + [
             ("answers", limits.answers, limits.answersPerPrincipal, limits.answersPerHost),

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// How many calls may be made: so many a second in the long run, and a number at once.
 public struct RateLimit: Sendable, Hashable {
     /// Calls a second in the long run; a part of one is fine: 0.1 is one in ten seconds.

@@ -1,3 +1,4 @@
+internal import Platform
 public import Transports
 
 /// Who a client has proved to be. Two are equal when the bytes of their ids are, and their roles and claims.

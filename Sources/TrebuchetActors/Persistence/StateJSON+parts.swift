@@ -1,15 +1,10 @@
+internal import Platform
 internal import TrebuchetWire
 
 extension StateJSON {
     /// The members of an object, each name once. Names are what their bytes are: `é` in one character and in two are two names.
     public struct Object: Sendable, Hashable {
-        private struct Name: Sendable, Hashable {
-            let text: String
-
-            static func == (one: Self, other: Self) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
-        }
-
-        private var values: [Name: StateJSON] = [:]
+        private var values: [ByteText: StateJSON] = [:]
 
         /// An object without members, `{}`.
         public init() {}
@@ -21,17 +16,17 @@ extension StateJSON {
 
         /// In the order of their bytes.
         public var names: [String] {
-            values.keys.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+            values.keys.sorted().map(\.text)
         }
 
         /// The member of this name; nil when there is none. Setting nil takes it away; a member that is null is there.
         public subscript(name: String) -> StateJSON? {
-            get { values[Name(text: name)] }
-            _modify { yield &values[Name(text: name)] }
+            get { values[ByteText(name)] }
+            _modify { yield &values[ByteText(name)] }
         }
 
         /// Takes a member away, and gives its value.
-        mutating func take(_ name: String) -> StateJSON? { values.removeValue(forKey: Name(text: name)) }
+        mutating func take(_ name: String) -> StateJSON? { values.removeValue(forKey: ByteText(name)) }
     }
 
     /// A number of JSON, as the text that it is: none is too large, and none loses a digit. Two are equal when their texts are.

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// JSON of a persisted state, to be changed by `migrate:`.
 ///
 ///     json["title"] = json["name"]
@@ -129,7 +131,7 @@ extension StateJSON {
         case (.null, .null): true
         case (.bool(let one), .bool(let other)): one == other
         case (.number(let one), .number(let other)): one == other
-        case (.string(let one), .string(let other)): one.utf8.elementsEqual(other.utf8)
+        case (.string(let one), .string(let other)): one.isSameBytes(as: other)
         case (.array(let one), .array(let other)): one == other
         case (.object(let one), .object(let other)): one == other
         default: false
@@ -141,8 +143,7 @@ extension StateJSON {
         case .null: hasher.combine(0)
         case .bool(let bool): hasher.combine(bool)
         case .number(let number): hasher.combine(number)
-        // Texts that are the same in bytes are so in characters.
-        case .string(let text): hasher.combine(text)
+        case .string(let text): text.hashBytes(into: &hasher)
         case .array(let elements): hasher.combine(elements)
         case .object(let members): hasher.combine(members)
         }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Does what administrators ask for, with the services of a server. Clients never come here.

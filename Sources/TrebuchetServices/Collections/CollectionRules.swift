@@ -1,3 +1,4 @@
+internal import Platform
 public import Trebuchet
 
 /// What can be done with a document.

@@ -1,3 +1,5 @@
+internal import Platform
+
 // trebuchet: TypeScript = string
 /// The id of a document: a text that is what its bytes in UTF-8 are. In JSON it is the text.
 ///

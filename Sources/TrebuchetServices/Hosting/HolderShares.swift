@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Who uses a part of something that all share: somebody who is signed in, and a host.

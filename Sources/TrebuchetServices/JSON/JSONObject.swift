@@ -1,3 +1,5 @@
+internal import Platform
+
 // trebuchet: TypeScript = { [name: string]: unknown }
 /// The members of an object in JSON, each name once. Names are what their bytes are: `é` in one character and in two are two
 /// names.

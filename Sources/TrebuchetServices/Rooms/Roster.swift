@@ -1,3 +1,4 @@
+internal import Platform
 internal import Bytes
 internal import Trebuchet
 internal import TrebuchetWire

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// What a file of rules says of the collections of a name. What it leaves out, it says nothing of.

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Who may do something: words of a file of rules.

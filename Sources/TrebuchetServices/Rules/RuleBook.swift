@@ -1,3 +1,4 @@
+internal import Platform
 public import Trebuchet
 
 /// Rules from a file, for the collections and the rooms of a server: `trebuchet serve --rules rules.json`.

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Entries of collections and rooms.
 extension RuleReader {
     mutating func collection(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> CollectionEntry {

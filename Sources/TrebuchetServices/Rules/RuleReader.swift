@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Makes rules of a file's JSON, and notes all that is wrong with it.
 struct RuleReader {
     private let file: String

@@ -1,3 +1,4 @@
+import Platform
 import SharedState
 import TestSupport
 import Testing

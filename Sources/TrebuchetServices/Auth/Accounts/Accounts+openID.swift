@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Signing in with a token of somebody else.

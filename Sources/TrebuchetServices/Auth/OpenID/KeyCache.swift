@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The keys of a provider, and when they are to be fetched. Pure: times are milliseconds.
 struct KeyCache {
     enum Answer {

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Outbound
 
 /// Who signs ID tokens that sign somebody in here (OpenID Connect Core 1.0).

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Outbound
 internal import Trebuchet
 

@@ -1,3 +1,4 @@
+internal import Platform
 internal import SharedState
 internal import Synchronization
 internal import Trebuchet

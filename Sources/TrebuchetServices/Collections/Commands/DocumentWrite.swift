@@ -1,3 +1,5 @@
+internal import Platform
+
 /// A command, and what must hold for it to be done.
 struct DocumentWrite: Sendable, Hashable {
     let command: DocumentCommand

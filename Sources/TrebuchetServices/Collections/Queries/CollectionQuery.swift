@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Which documents of a collection, in which order, and how many.
 ///
 ///     CollectionQuery(where: [.equal("done", .bool(false))], order: [.descending("priority")], limit: 20)

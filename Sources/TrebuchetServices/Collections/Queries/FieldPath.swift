@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Where in a document a condition or an order looks.
 ///
 /// `title` is a field, `address.city` a field of an object in a field. A backslash before a dot, a backslash or a `$` makes it a part of

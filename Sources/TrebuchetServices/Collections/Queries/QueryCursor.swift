@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetWire
 
 /// A place in an order: right behind a document, whether that is still there or not. As text it is for nobody to read.

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// What an administrator does with the collections of a server.

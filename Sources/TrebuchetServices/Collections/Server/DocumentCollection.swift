@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// `collections/<name>`: the documents of a collection, and the commands that change them.

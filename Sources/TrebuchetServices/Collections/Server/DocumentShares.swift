@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// How much of a collection there is, and how much of it is each principal's and each host's. Pure.

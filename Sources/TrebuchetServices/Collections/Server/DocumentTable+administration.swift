@@ -1,3 +1,5 @@
+internal import Platform
+
 /// What an administrator does with documents, past the rules.
 extension DocumentTable {
     /// What became of a document that was to be put back.

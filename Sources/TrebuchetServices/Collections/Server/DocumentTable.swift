@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// The documents of a collection and what is remembered of its clients: what is written, and what is still to be written.

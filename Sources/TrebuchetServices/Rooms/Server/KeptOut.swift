@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Who was sent out of a room and may not join it for a time. Pure: times are nanoseconds.

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// A room, as it is listed.

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Who is in a room: stays, the connections that have them, and how long they live without one.

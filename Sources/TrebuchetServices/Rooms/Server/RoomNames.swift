@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Names in the order of their bytes. Pure.
 struct RoomNames: Sendable {
     private var names: [ByteText] = []

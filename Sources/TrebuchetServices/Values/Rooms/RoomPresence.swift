@@ -1,3 +1,4 @@
+internal import Platform
 public import SharedState
 
 /// Who is in a room: the user, and the others.

@@ -1,3 +1,4 @@
+internal import Platform
 public import SharedState
 
 /// Where a `RoomPresence` comes from; see ``SharedState/SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.

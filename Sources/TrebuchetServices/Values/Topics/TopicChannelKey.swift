@@ -1,3 +1,4 @@
+internal import Platform
 public import SharedState
 
 /// Where a `TopicChannel` comes from; see ``SharedState/SharedReaderKey/trebuchetTopic(_:roomId:)``.

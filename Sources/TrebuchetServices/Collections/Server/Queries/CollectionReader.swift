@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Who reads a query, where readers are not alike: equal for those who may read the same, under the same rules.

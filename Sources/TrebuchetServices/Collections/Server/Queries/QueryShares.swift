@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// How many different queries there are at a server, and how many of them are those of one principal and of one host. Pure.

@@ -1,21 +1,25 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// A text that is what its bytes are: equal, and ordered, by them. Swift's own equality takes different texts for one (é in one
 /// character or in two), which a store does not.
-struct ByteText: Hashable, Sendable, Comparable {
-    let text: String
+package struct ByteText: Hashable, Sendable, Comparable {
+    package let text: String
 
-    init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 
-    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
+    package static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
 
-    static func < (one: Self, other: Self) -> Bool { one.text.precedesInBytes(other.text) }
+    package static func < (one: Self, other: Self) -> Bool { one.text.precedesInBytes(other.text) }
 
-    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+    package func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
 extension String {
-    func isSameBytes(as other: String) -> Bool {
+    package func isSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         // Nearly all texts lie in one piece; going through views byte by byte takes many times as long.
         let isSame = utf8.withContiguousStorageIfAvailable { bytes in
@@ -26,12 +30,12 @@ extension String {
         return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
     }
 
-    func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
+    package func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 
     /// Without so many bytes of UTF-8 at its beginning, where a character ends. A character in Swift's sense may go on behind them.
-    func dropFirst(bytes count: Int) -> String { String(decoding: utf8.dropFirst(count), as: UTF8.self) }
+    package func dropFirst(bytes count: Int) -> String { String(decoding: utf8.dropFirst(count), as: UTF8.self) }
 
-    func hashBytes(into hasher: inout Hasher) {
+    package func hashBytes(into hasher: inout Hasher) {
         var copy = self
         copy.withUTF8 {
             hasher.combine($0.count)
