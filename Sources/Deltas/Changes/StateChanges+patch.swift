@@ -25,25 +25,29 @@ extension StateChanges {
         if let value = operation.value { bytes.append(contentsOf: value) }
         steps.append(
             Step(
-                kind: kind, path: operation.path.tokens, from: operation.from?.tokens, value: offset..<bytes.count))
+                kind: kind, path: Path(names: operation.path.tokens),
+                from: operation.from.map { Path(names: $0.tokens) },
+                value: offset..<bytes.count))
     }
 
     /// Writes the patch.
     package func write(into buffer: inout ByteBuffer) {
         buffer.reserve(bytes.count + steps.count * 64 + 2)
         buffer.append(0x5B)
-        for (number, step) in zip(0..., steps) {
-            if number > 0 { buffer.append(0x2C) }
+        var names = NamesText(depth: depth)
+        var isFirst = true
+        for step in steps {
+            if !isFirst { buffer.append(0x2C) }
+            isFirst = false
             buffer.append(#"{"op":""# as StaticString)
-            buffer.append(utf8: step.kind.rawValue)
+            buffer.append(step.kind.text)
             if let from = step.from {
-                buffer.append(#"","from":"# as StaticString)
-                JSONString.append(JSONPointer(Array(from[depth...])).description, to: &buffer)
-                buffer.append(#","path":"# as StaticString)
-            } else {
-                buffer.append(#"","path":"# as StaticString)
+                buffer.append(#"","from":""# as StaticString)
+                names.append(from, to: &buffer)
             }
-            JSONString.append(JSONPointer(Array(step.path[depth...])).description, to: &buffer)
+            buffer.append(#"","path":""# as StaticString)
+            names.append(step.path, to: &buffer)
+            buffer.append(0x22)
             if !step.value.isEmpty {
                 buffer.append(#","value":"# as StaticString)
                 bytes.withUnsafeBytes { buffer.append(UnsafeRawBufferPointer(rebasing: $0[step.value])) }
@@ -51,5 +55,38 @@ extension StateChanges {
             buffer.append(0x7D)
         }
         buffer.append(0x5D)
+    }
+
+    /// Writes paths. The names of one are mostly those of the one before: their text is made once.
+    private struct NamesText {
+        let depth: Int
+        private var names: [JSONPointer.Token] = []
+        private var text: [UInt8] = []
+
+        init(depth: Int) { self.depth = depth }
+
+        mutating func append(_ path: Path, to buffer: inout ByteBuffer) {
+            if path.names != names {
+                names = path.names
+                var escaped = ByteBuffer()
+                JSONString.append(JSONPointer(Array(names.dropFirst(depth))).description, to: &escaped)
+                text = Array(escaped.bytes.dropFirst().dropLast())
+            }
+            buffer.append(text)
+            guard path.index >= 0, depth < path.count else { return }
+            buffer.append(0x2F)
+            buffer.append(decimal: Int64(path.index))
+        }
+    }
+}
+
+extension StateChanges.Operation.Kind {
+    fileprivate var text: StaticString {
+        switch self {
+        case .add: "add"
+        case .remove: "remove"
+        case .replace: "replace"
+        case .move: "move"
+        }
     }
 }

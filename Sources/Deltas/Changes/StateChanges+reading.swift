@@ -19,8 +19,8 @@ extension StateChanges {
         private let bytes: ArraySlice<UInt8>
 
         init(_ step: Step, in changes: StateChanges) {
-            func names(_ tokens: [JSONPointer.Token]) -> [String] {
-                tokens[changes.depth...].map { String(decoding: $0.bytes, as: UTF8.self) }
+            func names(_ path: Path) -> [String] {
+                (changes.depth..<path.count).map { String(decoding: path[$0].bytes, as: UTF8.self) }
             }
             kind = step.kind
             path = names(step.path)

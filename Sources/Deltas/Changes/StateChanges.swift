@@ -9,9 +9,28 @@ public struct StateChanges: Sendable {
     /// Kept by where its value is, so that parts of many changes share their bytes.
     struct Step: Sendable {
         let kind: Operation.Kind
-        var path: [JSONPointer.Token]
-        var from: [JSONPointer.Token]?
+        var path: Path
+        var from: Path?
         var value: Range<Int>
+    }
+
+    /// The way to a place: names, and where that is an element of an array that notes its own changes, an index behind them.
+    struct Path: Sendable {
+        var names: [JSONPointer.Token] = []
+        /// Negative for none.
+        var index = -1
+
+        var count: Int { names.count + (index < 0 ? 0 : 1) }
+
+        subscript(place: Int) -> JSONPointer.Token {
+            place < names.count ? names[place] : JSONPointer.Token(String(index))
+        }
+
+        /// What is left behind so many, with a name before it.
+        func below(_ name: [JSONPointer.Token], from depth: Int) -> Path {
+            // Mostly all that was there is an index: the one name is shared then.
+            Path(names: depth < names.count ? name + names[depth...] : name, index: depth < count ? index : -1)
+        }
     }
 
     static let mostOperations = 65_536
@@ -69,12 +88,12 @@ public struct StateChanges: Sendable {
         }
         start.append(part.start)
         end.append(part.end)
-        let member = JSONPointer.Token(member)
+        let member = [JSONPointer.Token(member)]
         let offset = bytes.count
         bytes += part.bytes
         for var step in part.steps {
-            step.path = [member] + step.path[part.depth...]
-            step.from = step.from.map { [member] + $0[part.depth...] }
+            step.path = step.path.below(member, from: part.depth)
+            step.from = step.from?.below(member, from: part.depth)
             step.value = step.value.lowerBound + offset..<step.value.upperBound + offset
             steps.append(step)
         }
@@ -93,29 +112,80 @@ public struct StateChanges: Sendable {
     }
 
     private mutating func append(_ kind: Operation.Kind, _ path: [String], encoding value: some Encodable) {
-        guard isKnown else { return }
-        let offset = bytes.count
-        do {
-            var buffer = ByteBuffer()
-            try (Self.coder ?? ValueCoder()).encode(value, into: &buffer)
-            bytes.append(contentsOf: buffer.bytes)
-        } catch {
-            // The error will be that of the whole value, which is sent now.
-            return forget()
-        }
-        append(kind, path, value: offset..<bytes.count)
+        make(1) { $0.append(kind, Path(path), value) }
     }
 
-    private mutating func append(
-        _ kind: Operation.Kind, _ path: [String], from: [String]? = nil, value: Range<Int> = 0..<0
-    ) {
-        guard isKnown else { return }
-        guard steps.count < Self.mostOperations else { return forget() }
-        steps.append(
-            Step(
-                kind: kind, path: path.map { JSONPointer.Token($0) }, from: from?.map { JSONPointer.Token($0) },
-                value: value))
+    private mutating func append(_ kind: Operation.Kind, _ path: [String], from: [String]? = nil) {
+        make(1) { $0.append(kind, Path(path), from: from.map { Path($0) }) }
     }
+
+    /// Makes some more changes, about so many.
+    mutating func make(_ count: Int, _ body: (inout ChangeWriter) -> Void) {
+        guard isKnown else { return }
+        var writer = ChangeWriter(behind: steps.count, bytes.count, count)
+        body(&writer)
+        guard writer.isKnown else { return forget() }
+        steps += writer.steps
+        bytes.append(contentsOf: writer.values.bytes)
+    }
+}
+
+/// Makes changes one after the other: all of their values are encoded into one buffer.
+struct ChangeWriter: ~Copyable {
+    private(set) var steps: [StateChanges.Step] = []
+    private(set) var values = ByteBuffer()
+    private(set) var isKnown = true
+    private let coder = StateChanges.coder ?? ValueCoder()
+    private let stepsBefore: Int
+    private let bytesBefore: Int
+
+    init(behind steps: Int, _ bytes: Int, _ count: Int) {
+        stepsBefore = steps
+        bytesBefore = bytes
+        self.steps.reserveCapacity(count)
+    }
+
+    mutating func append(_ kind: StateChanges.Operation.Kind, _ index: Int, _ value: some Encodable) {
+        append(kind, StateChanges.Path(index: index), value)
+    }
+
+    mutating func append(_ kind: StateChanges.Operation.Kind, _ index: Int, from: Int? = nil) {
+        append(kind, StateChanges.Path(index: index), from: from.map { StateChanges.Path(index: $0) })
+    }
+
+    /// Instead of the whole.
+    mutating func append(replacement value: some Encodable) { append(.replace, StateChanges.Path(), value) }
+
+    mutating func append(_ kind: StateChanges.Operation.Kind, _ path: StateChanges.Path, _ value: some Encodable) {
+        guard isKnown else { return }
+        let start = values.count
+        do {
+            try coder.encode(value, into: &values)
+        } catch {
+            // The error will be that of the whole value, which is sent now.
+            isKnown = false
+            return
+        }
+        append(.init(kind: kind, path: path, from: nil, value: bytesBefore + start..<bytesBefore + values.count))
+    }
+
+    mutating func append(
+        _ kind: StateChanges.Operation.Kind, _ path: StateChanges.Path, from: StateChanges.Path? = nil
+    ) {
+        append(.init(kind: kind, path: path, from: from, value: 0..<0))
+    }
+
+    private mutating func append(_ step: StateChanges.Step) {
+        guard stepsBefore + steps.count < StateChanges.mostOperations else {
+            isKnown = false
+            return
+        }
+        steps.append(step)
+    }
+}
+
+extension StateChanges.Path {
+    init(_ names: [String]) { self.init(names: names.map { JSONPointer.Token($0) }) }
 }
 
 /// Changes that do not fit the value, or are not what changes may be.

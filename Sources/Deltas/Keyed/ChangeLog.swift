@@ -2,7 +2,9 @@
 ///
 /// Elements are noted by their ids and read when the changes are taken: each is written at most once however often it was
 /// changed, and the log holds no copy that would make the next change in place copy the element.
+@usableFromInline
 package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Element.ID: Sendable {
+    @usableFromInline
     enum Step: Sendable {
         case add(id: Element.ID, index: Int)
         /// Was removed later; what comes between counts on its place.
@@ -15,25 +17,35 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         case nothing
     }
 
-    private(set) var steps: [Step] = []
+    @usableFromInline var steps: [Step] = []
     /// The step that writes an element.
-    private var writes: [Element.ID: Int] = [:]
+    @usableFromInline var writes: [Element.ID: Int] = [:]
     /// There were too many steps.
-    private(set) var isFull = false
+    @usableFromInline var isFull = false
+    /// Whether elements stand where they stood when the steps were noted: nothing but updates came.
+    private(set) var keepsPlaces = true
     /// The version that the steps begin with.
     let start = ChangeMark()
 
+    @usableFromInline
+    init() {}
+
+    @inlinable
     mutating func updated(_ id: Element.ID, index: Int, count: Int) {
         guard writes[id] == nil else { return }
         write(id, .replace(id: id, index: index), count)
     }
 
+    @usableFromInline
     mutating func added(_ id: Element.ID, index: Int, count: Int) {
+        keepsPlaces = false
         write(id, .add(id: id, index: index), count)
     }
 
+    @usableFromInline
     mutating func removed(_ element: Element, index: Int, count: Int) {
         guard !isFull else { return }
+        keepsPlaces = false
         if let number = writes.removeValue(forKey: element.id) {
             switch steps[number] {
             case .add where number == steps.count - 1:
@@ -46,8 +58,10 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         append(.remove(index: index), count)
     }
 
+    @usableFromInline
     mutating func moved(from: Int, to: Int, count: Int) {
         guard !isFull else { return }
+        keepsPlaces = false
         if case .move(let first, let last)? = steps.last, last == from {
             steps[steps.count - 1] = first == to ? .nothing : .move(from: first, to: to)
         } else {
@@ -55,20 +69,24 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         }
     }
 
+    @usableFromInline
     mutating func removedAll() {
         steps = [.removeAll]
         writes = [:]
         isFull = false
+        keepsPlaces = false
     }
 
-    private mutating func write(_ id: Element.ID, _ step: Step, _ count: Int) {
+    @inlinable
+    mutating func write(_ id: Element.ID, _ step: Step, _ count: Int) {
         guard !isFull else { return }
         writes[id] = steps.count
         append(step, count)
     }
 
     /// Beyond a quarter of the elements, the whole value is hardly longer.
-    private mutating func append(_ step: Step, _ count: Int) {
+    @inlinable
+    mutating func append(_ step: Step, _ count: Int) {
         guard steps.count < max(64, count / 4) else {
             steps = []
             writes = [:]

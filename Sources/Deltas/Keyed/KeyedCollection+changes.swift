@@ -9,20 +9,23 @@ extension KeyedCollection: DeltaState {
             log = ChangeLog()
             return nil
         }
-        for step in log.steps { append(step, to: &changes) }
+        changes.make(log.steps.count) { writer in
+            for step in log.steps { write(step, to: &writer) }
+        }
         if !log.steps.isEmpty { log = ChangeLog() }
         changes.end = log.start
         return changes
     }
 
-    private func append(_ step: ChangeLog<Element>.Step, to changes: inout StateChanges) {
+    private func write(_ step: ChangeLog<Element>.Step, to changes: inout ChangeWriter) {
         switch step {
-        case .add(let id, let index): changes.add(self[id: id]!, at: String(index))
-        case .addRemoved(let element, let index): changes.add(element, at: String(index))
-        case .replace(let id, let index): changes.replace(self[id: id]!, at: String(index))
-        case .remove(let index): changes.remove(at: String(index))
-        case .move(let from, let to): changes.move(from: String(from), to: String(to))
-        case .removeAll: changes.replace([Element]())
+        case .add(let id, let index): changes.append(.add, index, self[id: id]!)
+        case .addRemoved(let element, let index): changes.append(.add, index, element)
+        case .replace(let id, let index):
+            changes.append(.replace, index, log.keepsPlaces ? store[index] : self[id: id]!)
+        case .remove(let index): changes.append(.remove, index)
+        case .move(let from, let to): changes.append(.move, to, from: from)
+        case .removeAll: changes.append(replacement: [Element]())
         case .nothing: return
         }
     }

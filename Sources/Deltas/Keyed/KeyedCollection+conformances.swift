@@ -1,24 +1,28 @@
 extension KeyedCollection: RandomAccessCollection {
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { store.count }
+    @inlinable public var startIndex: Int { 0 }
+    @inlinable public var endIndex: Int { store.count }
 
     /// The element at an index, in time that grows with the logarithm of the count. Traps for an index that is none.
+    @inlinable
     public subscript(index: Int) -> Element {
         precondition(indices.contains(index), "there is no element \(index) of \(count)")
         return store[index]
     }
 
+    @inlinable
     public func makeIterator() -> Iterator { Iterator(store: store) }
 
     /// Goes through the elements in order.
     public struct Iterator: IteratorProtocol {
-        let store: ElementStore<Element>
-        private var leaf: [Element] = []
-        private var place = 0
-        private var passed = 0
+        @usableFromInline let store: ElementStore<Element>
+        @usableFromInline var leaf: [Element] = []
+        @usableFromInline var place = 0
+        @usableFromInline var passed = 0
 
+        @inlinable
         init(store: ElementStore<Element>) { self.store = store }
 
+        @inlinable
         public mutating func next() -> Element? {
             if place == leaf.count {
                 guard passed < store.count else { return nil }
@@ -64,7 +68,7 @@ extension KeyedCollection: Codable {
             throw DecodingError.dataCorruptedError(
                 in: container, debugDescription: "two elements have the id \(repeated!)")
         }
-        self.store = store
+        self.init(store)
     }
 
     public func encode(to encoder: any Encoder) throws {

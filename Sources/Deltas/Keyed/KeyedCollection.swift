@@ -9,31 +9,42 @@
 ///
 /// An element's id may not change in place. It is no `MutableCollection` for that reason.
 public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Sendable where Element.ID: Sendable {
-    var store: ElementStore<Element>
-    var log = ChangeLog<Element>()
+    @usableFromInline var store: ElementStore<Element>
+    @usableFromInline var log: ChangeLog<Element>
 
     /// A collection without elements.
-    public init() { store = ElementStore() }
+    @inlinable
+    public init() { self.init(ElementStore()) }
+
+    @inlinable
+    init(_ store: ElementStore<Element>) {
+        self.store = store
+        log = ChangeLog()
+    }
 
     /// Traps when two elements have one id.
+    @inlinable
     public init(_ elements: some Sequence<Element>) {
-        store = ElementStore(elements) { preconditionFailure("two elements have the id \($0)") }!
+        self.init(ElementStore(elements) { preconditionFailure("two elements have the id \($0)") }!)
     }
 
     // MARK: Finding
 
     /// Where the element with this id stands.
+    @inlinable
     public func index(id: Element.ID) -> Int? { store.index(of: id) }
 
     /// Whether an element with this id is there.
+    @inlinable
     public func contains(id: Element.ID) -> Bool { store.contains(id) }
 
     /// The element with this id.
     ///
     /// Setting nil removes it; setting an element whose id is not there appends it. Traps when the element has another
     /// id than the subscript. To change an element in place, use ``update(id:_:)``.
+    @inlinable
     public subscript(id id: Element.ID) -> Element? {
-        get { store.index(of: id).map { store[$0] } }
+        get { store[id] }
         set {
             guard let newValue else {
                 remove(id: id)
@@ -47,9 +58,11 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     // MARK: Adding
 
     /// Adds an element at the end. Traps when its id is there.
+    @inlinable
     public mutating func append(_ element: Element) { insert(element, at: count) }
 
     /// Adds an element before the one at an index. Traps when its id is there.
+    @inlinable
     public mutating func insert(_ element: Element, at index: Int) {
         precondition(!contains(id: element.id), "two elements have the id \(element.id)")
         precondition((0...count).contains(index), "an element was inserted at \(index) of \(count)")
@@ -63,13 +76,15 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     ///
     /// Traps when the body changes the element's id.
     @discardableResult
+    @inlinable
     public mutating func update<Result>(
         id: Element.ID, _ body: (inout Element) throws -> Result
     ) rethrows -> Result? {
-        guard let index = store.index(of: id) else { return nil }
+        let count = store.count
         // Also when the body throws: it may have changed something before.
-        defer { log.updated(id, index: index, count: count) }
-        return try store.update(index) { element in
+        return try store.update(id: id) { index in
+            log.updated(id, index: index, count: count)
+        } _: { element in
             defer { precondition(element.id == id, "the id \(id) of an element was changed to \(element.id)") }
             return try body(&element)
         }
@@ -77,6 +92,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// Replaces the element with the same id, which is returned, or adds the new one at the end.
     @discardableResult
+    @inlinable
     public mutating func updateOrAppend(_ element: Element) -> Element? {
         guard let index = store.index(of: element.id) else {
             append(element)
@@ -93,6 +109,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// Removes the element with this id, which is returned, if there is one.
     @discardableResult
+    @inlinable
     public mutating func remove(id: Element.ID) -> Element? {
         guard let index = store.index(of: id) else { return nil }
         let removed = store.remove(at: index)
@@ -101,6 +118,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     }
 
     /// Removes all elements; it is sent as one change.
+    @inlinable
     public mutating func removeAll() {
         store = ElementStore()
         log.removedAll()
@@ -112,6 +130,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     ///
     /// Traps when the index is not that of an element.
     @discardableResult
+    @inlinable
     public mutating func move(id: Element.ID, to index: Int) -> Bool {
         guard let present = store.index(of: id) else { return false }
         precondition(indices.contains(index), "an element was moved to \(index) of \(count)")

@@ -5,17 +5,19 @@
 ///
 /// A tree that branches by the bits of the hash, of arrays in arrays as `LeafTree` is: a change copies what lies on the way
 /// to it when a copy shares it.
+@usableFromInline
 struct LabelTable: Sendable {
+    @usableFromInline
     struct Entry: Equatable, Sendable {
-        let hash: Int
-        var label: UInt64
+        @usableFromInline let hash: Int
+        @usableFromInline var label: UInt64
     }
 
     private static let bitsPerLevel = 4
     /// More entries than this make branches of a node, as long as the hash has bits left.
-    private static let mostEntries = 12
+    private static let mostEntries = 32
     /// Fewer than this in all branches, and they become one node again.
-    private static let fewestEntries = 6
+    private static let fewestEntries = 12
 
     /// Entries in this node and all below.
     private(set) var count = 0
@@ -24,9 +26,14 @@ struct LabelTable: Sendable {
     /// None, or one for each value of the bits.
     private(set) var branches: [LabelTable] = []
 
-    /// Calls the body with the labels of a hash until it gives an index.
-    func find(_ hash: Int, _ body: (UInt64) -> Int?) -> Int? { find(hash, 0, body) }
+    @usableFromInline
+    init() {}
 
+    /// Few entries, those of a hash among them.
+    @usableFromInline
+    func neighbours(of hash: Int) -> [Entry] { neighbours(hash, 0) }
+
+    @usableFromInline
     mutating func add(_ label: UInt64, for hash: Int) { add(Entry(hash: hash, label: label), 0) }
 
     /// Removes a label that is there.
@@ -42,12 +49,10 @@ struct LabelTable: Sendable {
         Int(UInt(bitPattern: hash) >> UInt(level * bitsPerLevel) & (1 << UInt(bitsPerLevel) - 1))
     }
 
-    private func find(_ hash: Int, _ level: Int, _ body: (UInt64) -> Int?) -> Int? {
-        if !branches.isEmpty { return branches[Self.branch(hash, level)].find(hash, level + 1, body) }
-        for entry in entries where entry.hash == hash {
-            if let found = body(entry.label) { return found }
-        }
-        return nil
+    private func neighbours(_ hash: Int, _ level: Int) -> [Entry] {
+        if branches.isEmpty { return entries }
+        // In place: an element that is taken out of an array is copied, which counts references.
+        return branches.withUnsafeBufferPointer { $0[Self.branch(hash, level)].neighbours(hash, level + 1) }
     }
 
     private mutating func add(_ entry: Entry, _ level: Int) {

@@ -1,8 +1,15 @@
 extension LeafTree {
     /// An element to be put in: the hash of its id, and what puts it into a leaf.
+    @usableFromInline
     struct Newcomer {
         let hash: Int
         let insert: (AnyLeaf, _ place: Int) -> Void
+
+        @usableFromInline
+        init(hash: Int, insert: @escaping (AnyLeaf, _ place: Int) -> Void) {
+            self.hash = hash
+            self.insert = insert
+        }
     }
 
     enum Insertion {
@@ -25,10 +32,22 @@ extension LeafTree {
 
     /// The distance of labels where nothing limits it: wide enough that a leaf between two can split 40 times, and small
     /// enough for 8 million leaves on either side of the first.
-    static let labelDistance: UInt64 = 1 << 40
-    static let firstLabel: UInt64 = 1 << 63
+    @usableFromInline static let labelDistance: UInt64 = 1 << 40
+    @usableFromInline static let firstLabel: UInt64 = 1 << 63
 
-    mutating func insert(
+    /// Puts an element into the whole tree.
+    @usableFromInline
+    mutating func insertAtRoot(_ element: Newcomer, at index: Int, _ labels: inout LabelTable) {
+        switch insert(element, at: index, .root, &labels) {
+        case .done: return
+        case .split(let half): self = LeafTree(label: label, children: [self, half])
+        case .noLabel:
+            spreadAllLabels(&labels)
+            insertAtRoot(element, at: index, &labels)
+        }
+    }
+
+    private mutating func insert(
         _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
     ) -> Insertion {
         if isLeaf { return insertInLeaf(element, at: index, surroundings, &labels) }

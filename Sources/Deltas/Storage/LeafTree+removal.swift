@@ -1,19 +1,26 @@
 extension LeafTree {
-    /// Removes the element at an index, whose id has this hash; the body takes it out of its leaf.
-    mutating func remove<Element>(
-        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Element
-    ) -> Element {
+    /// Removes the element at an index of the whole tree, whose id has this hash; the body takes it out of its leaf.
+    @usableFromInline
+    mutating func removeAtRoot(
+        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Void
+    ) {
+        remove(at: index, hash: hash, &labels, body)
+        if children.count == 1 { self = children[0] }
+    }
+
+    private mutating func remove(
+        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Void
+    ) {
         count -= 1
         if isLeaf {
             labels.remove(label, for: hash)
             return body(ownLeaf(), index)
         }
         let (place, rest) = child(holding: index)
-        let removed = children[place].remove(at: rest, hash: hash, &labels, body)
+        children[place].remove(at: rest, hash: hash, &labels, body)
         if children[place].partCount < children[place].mostParts / 4, children.count > 1 {
             fill(at: max(place, 1), &labels)
         }
-        return removed
     }
 
     /// Puts a child's parts to those of the child before it, and takes half of them back when they are too many.
