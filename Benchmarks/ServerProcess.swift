@@ -23,6 +23,14 @@ struct ServerProcess {
         }
     }
 
+    /// Bytes that it has had written to disks so far, from `/proc/PID/io`.
+    func writtenBytes() throws -> Int {
+        for line in try lines("io") where line.hasPrefix("write_bytes: ") {
+            if let bytes = Int(line.dropFirst(13).prefix { $0.isNumber }) { return bytes }
+        }
+        throw UsageError("process \(pid) has no write_bytes in io")
+    }
+
     func descriptors() throws -> Int { try entries("fd").count }
 
     func threads() throws -> Int { try entries("task").count }

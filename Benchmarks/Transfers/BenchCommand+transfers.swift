@@ -18,8 +18,9 @@ extension BenchCommand {
         discussion: """
             Each figure is of bank.transfer(from:to:amount:) between two accounts by chance, at a server with one reactor in a
             process of its own: persisted with 'serve --data' (each transaction on the disk before its transfers are answered),
-            memory without. The total is checked after each, and after the server with data was killed and started again; a wrong
-            one is an error.
+            memory without; single is persisted, one transfer at a time. server_cpu_us and bytes_written are what a transfer costs
+            the server's process, of its processor time and its disk. The total is checked after each, and after the server with
+            data was killed and started again (ready_after_kill_ms later); a wrong one is an error.
 
             fdatasync_per_second is the disk's own limit: one block written and synced at a time.
             sqlite_transfers_per_second is SQLite in this process, without network or calls: WAL, synchronous=FULL, two reads and

@@ -2,6 +2,7 @@ import Commands
 import Foundation
 import Glibc
 import Platform
+import Synchronization
 import Trebuchet
 
 /// Transfers between accounts by chance, over many connections with many calls in flight on each; beside the disk, SQLite alone and
@@ -9,6 +10,8 @@ import Trebuchet
 struct TransferLoad {
     /// What every number of accounts is set beside.
     static let fewAccounts = 100
+    /// What one transfer at a time among all accounts is set beside.
+    static let fewestAccounts = 10
 
     let accounts: Int
     let connections: Int
@@ -63,21 +66,34 @@ struct TransferLoad {
         let server = try MeasuredServer(["--bench", "--data", file])
         defer { server.stop() }
         for count in counts { try await measure("persisted", server, count, into: &report) }
+        for count in [Self.fewestAccounts, accounts] {
+            try await measure("single", server, count, isAlone: true, into: &report)
+        }
         // Nor does it lose anything when it is killed.
         server.stop()
+        let start = MonotonicClock.now
         let again = try MeasuredServer(["--bench", "--data", file])
         defer { again.stop() }
         try await Self.checkTotal("after a kill", at: again.url, accounts: accounts)
+        report.add("ready_after_kill_ms_\(accounts)", MonotonicClock.seconds(since: start) * 1_000)
     }
 
+    /// - Parameter isAlone: one transfer at a time, on one connection.
     private func measure(
-        _ kind: String, _ server: MeasuredServer, _ count: Int, into report: inout BenchReport
+        _ kind: String, _ server: MeasuredServer, _ count: Int, isAlone: Bool = false, into report: inout BenchReport
     ) async throws {
         Progress.tell("\(kind), \(count) accounts…")
         try await Self.withBank(at: server.url) { try await $0.open(count) }
-        let script = TransferScript(accounts: count, inFlight: inFlight, seed: UInt64(count))
-        let figures = try await RequestLoad(messages: script.messages, script: script).run(
-            url: server.url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)
+        let script = TransferScript(accounts: count, inFlight: isAlone ? 1 : inFlight, seed: UInt64(count))
+        let load = RequestLoad(messages: script.messages, script: script)
+        let process = try server.knownProcess()
+        let (time, written) = (try process.processorTime(), try process.writtenBytes())
+        let figures = try await load.run(
+            url: server.url, subprotocol: Invocation.subprotocol, connections: isAlone ? 1 : connections,
+            seconds: seconds)
+        let transfers = Double(max(1, load.answers.load(ordering: .relaxed)))
+        let cost = Double(try process.processorTime() - time) / 1_000 / transfers
+        let bytes = Double(try process.writtenBytes() - written) / transfers
         guard script.failed == 0, figures["errors"] == 0 else {
             throw UsageError("\(kind), \(count) accounts: calls were answered with errors, or connections ended")
         }
@@ -85,6 +101,8 @@ struct TransferLoad {
         report.add("\(kind)_transfers_per_second_\(count)", figures["messages_per_second"] ?? 0)
         report.add("\(kind)_p50_us_\(count)", figures["p50_us"] ?? 0)
         report.add("\(kind)_p99_us_\(count)", figures["p99_us"] ?? 0)
+        report.add("\(kind)_server_cpu_us_\(count)", cost)
+        if kind != "memory" { report.add("\(kind)_bytes_written_\(count)", bytes) }
         // None, while accounts have so much more than is moved.
         if script.refused > 0 { report.add("\(kind)_refused_\(count)", script.refused) }
     }

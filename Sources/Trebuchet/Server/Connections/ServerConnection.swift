@@ -11,8 +11,9 @@ internal import WebSockets
 final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
     let name: ConnectionName
-    /// What carries its messages; one that does nothing once the connection is gone.
-    private(set) var link: any MessageLink
+    /// What carries its messages; one that does nothing once the connection is gone. It is read and written in one step, so access
+    /// to it needs no check.
+    @exclusivity(unchecked) private(set) var link: any MessageLink
     /// How dates are written in what is sent.
     let dates: DateForm
     private(set) var isOpen = true

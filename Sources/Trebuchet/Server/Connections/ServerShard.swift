@@ -16,11 +16,11 @@ final class ServerShard: @unchecked Sendable {
     /// The number of its reactor.
     let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The coders of `states`: each call uses one, and another module would be asked for it with a check of exclusive access.
-    private var coder: ValueCoder
-    private var wholeSecondsCoder: ValueCoder
-    /// Where messages are scanned.
-    var scans = ScanPlaces()
+    /// The coders of `states`: each call uses one, read in one step, so access to it needs no check.
+    @exclusivity(unchecked) private var coder: ValueCoder
+    @exclusivity(unchecked) private var wholeSecondsCoder: ValueCoder
+    /// Where messages are scanned. Taken and given back in one step each, so access to it needs no check.
+    @exclusivity(unchecked) var scans = ScanPlaces()
     /// How much memory `reply` keeps for the next result after a large one.
     static let keptReply = 256 << 10
     /// The result of the call that is being handled.
@@ -38,8 +38,9 @@ final class ServerShard: @unchecked Sendable {
     /// Whether calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
 
-    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them.
-    private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
+    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them. Looking into it
+    /// and changing it call nothing that comes back here, so access to it needs no check.
+    @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
     private var held: [ActorName: ActorRecord] = [:]
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
