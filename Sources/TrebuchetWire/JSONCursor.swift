@@ -67,7 +67,7 @@ package struct JSONCursor {
             // Eight bytes at a time: none of them a quote, a backslash or a control character.
             while at &+ 8 <= end {
                 let word = UnsafeRawPointer(base + at).loadUnaligned(as: UInt64.self)
-                let special = Self.specialBytes(word)
+                let special = JSONString.specialBytes(word)
                 guard special == 0 else {
                     at &+= special.trailingZeroBitCount >> 3
                     break
@@ -84,20 +84,6 @@ package struct JSONCursor {
             if byte < 0x20 { throw error("a control character in a string") }
             at &+= 1
         }
-    }
-
-    /// The high bit of each byte that is a quote, a backslash or below 0x20. Bytes above the first such one may be
-    /// marked wrongly by the borrow of a subtraction; only the lowest mark is used.
-    @inline(__always)
-    private static func specialBytes(_ word: UInt64) -> UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let high: UInt64 = 0x8080_8080_8080_8080
-        let quote = word ^ (ones &* 0x22)
-        let backslash = word ^ (ones &* 0x5C)
-        let isQuote = (quote &- ones) & ~quote
-        let isBackslash = (backslash &- ones) & ~backslash
-        let isControl = (word &- ones &* 0x20) & ~word
-        return (isQuote | isBackslash | isControl) & high
     }
 
     private mutating func escapedString(from start: Int) throws(EnvelopeError) -> ByteRange {

@@ -1,5 +1,24 @@
+internal import Bytes
+
 /// Numbers of JSON.
 package enum JSONNumber {
+    /// Writes a finite number, with no more digits than it is told from others by; a whole one below 2^53 without a fraction.
+    static func append(_ value: Double, to buffer: inout ByteBuffer) {
+        if let whole = Int64(exactly: value), whole.magnitude < 1 << 53, whole != 0 || value.sign == .plus {
+            buffer.append(decimal: whole)
+        } else {
+            buffer.append(utf8: value.description)
+        }
+    }
+
+    static func append(_ value: Float, to buffer: inout ByteBuffer) {
+        if let whole = Int32(exactly: value), whole.magnitude < 1 << 24, whole != 0 || value.sign == .plus {
+            buffer.append(decimal: Int64(whole))
+        } else {
+            buffer.append(utf8: value.description)
+        }
+    }
+
     /// The number, when the bytes are one without fraction and exponent that fits; nil otherwise.
     package static func int(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var at = 0

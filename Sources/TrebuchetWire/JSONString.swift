@@ -61,15 +61,44 @@ package enum JSONString {
         buffer.reserve(text.count + 2)
         buffer.append(0x22)
         var start = 0
-        for index in 0..<text.count {
-            let byte = text[index]
-            if byte >= 0x20, byte != 0x22, byte != 0x5C { continue }
+        var index = 0
+        while true {
+            index = plainEnd(text, from: index)
+            guard index < text.count else { break }
             buffer.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
-            start = index + 1
-            appendEscape(byte, to: &buffer)
+            appendEscape(text[index], to: &buffer)
+            index += 1
+            start = index
         }
         buffer.append(UnsafeRawBufferPointer(rebasing: text[start...]))
         buffer.append(0x22)
+    }
+
+    /// Where the first byte is that must be escaped, at `start` or behind it; the end of the text when none must.
+    @inline(__always)
+    private static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
+        var index = start
+        while index &+ 8 <= text.count {
+            let special = specialBytes(text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            guard special == 0 else { return index &+ special.trailingZeroBitCount >> 3 }
+            index &+= 8
+        }
+        while index < text.count, text[index] >= 0x20, text[index] != 0x22, text[index] != 0x5C { index &+= 1 }
+        return index
+    }
+
+    /// The high bit of each byte that is a quote, a backslash or below 0x20. Bytes above the first such one may be
+    /// marked wrongly by the borrow of a subtraction; only the lowest mark is used.
+    @inline(__always)
+    static func specialBytes(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let high: UInt64 = 0x8080_8080_8080_8080
+        let quote = word ^ (ones &* 0x22)
+        let backslash = word ^ (ones &* 0x5C)
+        let isQuote = (quote &- ones) & ~quote
+        let isBackslash = (backslash &- ones) & ~backslash
+        let isControl = (word &- ones &* 0x20) & ~word
+        return (isQuote | isBackslash | isControl) & high
     }
 
     /// Bytes that a string has in JSON, with its quotes and escapes.

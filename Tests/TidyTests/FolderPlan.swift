@@ -50,9 +50,9 @@ enum FolderPlan {
             ["Backend"],
             ["Values/Auth", "Values/Collections", "Values/Rooms"], ["Values/Topics"],
         ],
-        // JSON and what all messages have, then parts of a state, then whole messages.
+        // JSON and what all messages have, and how values are coded in it, then parts of a state, then whole messages.
         "TrebuchetWire": [
-            ["."], ["Patch"], ["Filter"], ["Envelopes"], ["Legacy"],
+            ["."], ["Coding"], ["Patch"], ["Filter"], ["Envelopes"], ["Legacy"],
         ],
         "WebSockets": [
             ["Frames"], ["HTTP"], ["Compression"], ["Plain"], ["Proxies"], ["."],

@@ -81,8 +81,11 @@ import Testing
             (0.0006, "1970-01-01T00:00:00.001Z"), (1.25, "1970-01-01T00:00:01.250Z"),
         ] as [(Double, String)])
     func clamped(seconds: Double, text: String) {
-        #expect(DateText.text(Date(timeIntervalSince1970: seconds), .milliseconds) == text)
-        #expect(DateText.text(Date(timeIntervalSince1970: seconds), .wholeSeconds) == text.prefix(19) + "Z")
+        for (form, text) in [(DateForm.milliseconds, text), (.wholeSeconds, text.prefix(19) + "Z")] {
+            var buffer = ByteBuffer()
+            DateText.append(Date(timeIntervalSince1970: seconds), form, to: &buffer)
+            #expect(String(decoding: buffer.bytes, as: UTF8.self) == text)
+        }
     }
 
     // MARK: Numbers

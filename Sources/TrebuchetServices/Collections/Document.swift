@@ -57,6 +57,7 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     }
 
     public func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(id, forKey: .id)
         try members.encode(fields, forKey: .fields)

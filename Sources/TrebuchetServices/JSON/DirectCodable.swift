@@ -4,7 +4,10 @@ package import TrebuchetWire
 extension DirectJSON where Self: Codable {
     package init(from decoder: any Decoder) throws { self = try Self(json: JSONValue(from: decoder).json) }
 
-    package func encode(to encoder: any Encoder) throws { try JSONValue(json: json()).encode(to: encoder) }
+    package func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
+        try JSONValue(json: json()).encode(to: encoder)
+    }
 }
 
 extension JSONCursor {

@@ -50,5 +50,8 @@ extension EncodedJSON: DirectJSON {
 extension EncodedJSON: Codable {
     init(from decoder: any Decoder) throws { self.init(try JSONValue(from: decoder)) }
 
-    func encode(to encoder: any Encoder) throws { try value().encode(to: encoder) }
+    func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
+        try value().encode(to: encoder)
+    }
 }

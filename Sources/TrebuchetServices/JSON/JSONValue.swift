@@ -90,6 +90,7 @@ extension JSONValue: Codable {
     }
 
     public func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
         if case .object(let members) = self {
             var object = encoder.container(keyedBy: Name.self)
             // In order: an encoder that is given the same writes the same, and differences stay small.

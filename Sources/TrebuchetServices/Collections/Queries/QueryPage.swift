@@ -17,5 +17,8 @@ public struct QueryPage: Codable, Sendable, Equatable {
 extension QueryPage {
     public init(from decoder: any Decoder) throws { self = try QueryPage(json: JSONValue(from: decoder).json) }
 
-    public func encode(to encoder: any Encoder) throws { try JSONValue(json: json()).encode(to: encoder) }
+    public func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
+        try JSONValue(json: json()).encode(to: encoder)
+    }
 }

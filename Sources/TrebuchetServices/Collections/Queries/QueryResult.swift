@@ -33,6 +33,7 @@ extension QueryResult {
     }
 
     func encode(to encoder: any Encoder) throws {
+        if try writeDirectly(to: encoder) { return }
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(revision, forKey: .revision)
         // There always or never: a query counts or does not.

@@ -16,7 +16,8 @@ package import Bytes
 package final class ValueCoder: @unchecked Sendable {
     private let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
-    private lazy var encoder = makeEncoder()
+    /// Taken while it writes: a value may have another one encoded while it encodes itself.
+    private var writer: JSONWriter?
     private lazy var decoder = makeDecoder()
 
     package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
@@ -32,8 +33,10 @@ package final class ValueCoder: @unchecked Sendable {
         if Value.self == String.self { return encode(value as! String, into: &buffer) }
         if Value.self == Bool.self { return encode(value as! Bool, into: &buffer) }
         if Value.self == Double.self { return try encode(value as! Double, into: &buffer) }
-        if let direct = value as? any DirectJSON { return try direct.write(json: &buffer) }
-        try encoder.encode(value).withUnsafeBytes { buffer.append($0) }
+        let writer = writer ?? JSONWriter(dates: dates, userInfo: userInfo)
+        self.writer = nil
+        defer { self.writer = writer }
+        try writer.encode(value, into: &buffer)
     }
 
     package func encode(_ value: Int, into buffer: inout ByteBuffer) { buffer.append(decimal: Int64(value)) }
@@ -49,11 +52,7 @@ package final class ValueCoder: @unchecked Sendable {
             throw EncodingError.invalidValue(
                 value, .init(codingPath: [], debugDescription: "\(value) has no form in JSON"))
         }
-        if let whole = Int64(exactly: value), whole.magnitude < 1 << 53, whole != 0 || value.sign == .plus {
-            buffer.append(decimal: whole)
-        } else {
-            buffer.append(utf8: value.description)
-        }
+        JSONNumber.append(value, to: &buffer)
     }
 
     // MARK: Reading
@@ -110,23 +109,6 @@ package final class ValueCoder: @unchecked Sendable {
 
     // MARK: Foundation's coders
 
-    private func makeEncoder() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        encoder.userInfo = userInfo
-        let dates = dates
-        encoder.dateEncodingStrategy = .custom { date, encoder in
-            guard !date.timeIntervalSince1970.isNaN else {
-                throw EncodingError.invalidValue(
-                    date.timeIntervalSince1970,
-                    .init(codingPath: encoder.codingPath, debugDescription: "the date is not a number"))
-            }
-            var container = encoder.singleValueContainer()
-            try container.encode(DateText.text(date, dates))
-        }
-        return encoder
-    }
-
     private func makeDecoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.userInfo = userInfo
@@ -156,14 +138,12 @@ package enum DateForm: Sendable {
 
 /// A date as text of the protocol.
 enum DateText {
-    static func text(_ date: Date, _ form: DateForm) -> String {
+    static func append(_ date: Date, _ form: DateForm, to buffer: inout ByteBuffer) {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         // Outside of the years that four digits can tell, the nearest that can.
         let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))
         let seconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
-        var buffer = ByteBuffer(capacity: 32)
         ISO8601.append(
             seconds: seconds, milliseconds: form == .milliseconds ? Int(clamped - seconds * 1000) : nil, to: &buffer)
-        return String(decoding: buffer.bytes, as: UTF8.self)
     }
 }

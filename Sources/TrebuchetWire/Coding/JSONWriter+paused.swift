@@ -1,0 +1,159 @@
+internal import Bytes
+
+/// Nested containers that are written to by turns with what they stand in. Each part of the text that comes late is written by a writer of
+/// its own, and put where it belongs when the value ends.
+extension JSONWriter {
+    /// The writer that writes at a place which is not that of the uppermost frame; nil when the place is no more.
+    func resume(_ depth: Int, _ serial: UInt64) -> JSONWriter? {
+        if depth <= top, frames[depth].serial == serial {
+            guard !(depth + 1..<top + 1).contains(where: { frames[$0].isScope }) else {
+                // A value of it is being written and has not ended: what comes now goes behind that.
+                paused.append(pausedFrame(depth, end: ~depth))
+                frames[depth].serial = 0
+                return rest(of: paused.count - 1)
+            }
+            while top > depth { pause() }
+            return self
+        }
+        return pausedIndex(serial).flatMap { rest(of: $0) }
+    }
+
+    private func rest(of index: Int) -> JSONWriter? {
+        let entry = paused[index]
+        if let rest = entry.rest { return rest.resume(0, rest.frames[0].serial) }
+        guard entry.kind != .single else { return nil }
+        let rest = JSONWriter(dates: dates, userInfo: userInfo)
+        rest.parent = (self, entry.serial)
+        _ = rest.push(entry.kind, isScope: true, level: entry.level)
+        rest.firstIndex = entry.count
+        paused[index].rest = rest
+        return rest
+    }
+
+    private func pausedIndex(_ serial: UInt64) -> Int? {
+        if pausedPlaces.count < paused.count {
+            for (index, entry) in paused.enumerated() { pausedPlaces[entry.serial] = index }
+        }
+        guard let index = pausedPlaces[serial], index < paused.count, paused[index].serial == serial else { return nil }
+        return index
+    }
+
+    private func pausedFrame(_ depth: Int, end: Int) -> PausedFrame {
+        let frame = frames[depth]
+        let outer = depth > 0 ? frames[depth - 1] : nil
+        return PausedFrame(
+            serial: frame.serial, kind: frame.kind, count: frame.count, level: frame.level,
+            parent: outer?.serial ?? 0, place: outer.map { $0.kind == .single ? -1 : lastPlace(of: $0) } ?? -1,
+            isNamed: outer?.kind == .object, end: end)
+    }
+
+    /// Ends the uppermost frame, since what it stands in is written to.
+    private func pause() {
+        if frames[top].serial != 0 {
+            paused.append(pausedFrame(top, end: buffer.count))
+            if frames[top].kind == .empty { _ = rest(of: paused.count - 1) }
+        }
+        if frames[top].kind != .empty { close(top) }
+        top -= 1
+    }
+
+    /// Ends the uppermost frame, since the value that it belongs to ends.
+    func closeLoose() {
+        close(top)
+        top -= 1
+    }
+
+    /// Says of a frame whose writing had gone elsewhere where it ends.
+    func settle(_ depth: Int) {
+        guard let index = paused.lastIndex(where: { $0.end == ~depth }) else { return }
+        var entry = paused.remove(at: index)
+        entry.end = buffer.count
+        paused.append(entry)
+        pausedPlaces = [:]
+    }
+
+    /// Puts the parts that came late where they belong, those of the frames from `first` on, which have ended.
+    func splice(from first: Int) {
+        defer { forgetPaused(from: first) }
+        guard let start = paused[first...].first(where: { $0.rest != nil && $0.end >= 0 })?.end else { return }
+        let tail = Array(buffer.bytes[start...])
+        buffer.truncate(to: start)
+        var taken = start
+        // In the order of their ends, since each is added when it ends.
+        for entry in paused[first...] where entry.end >= 0 {
+            guard let rest = entry.rest else { continue }
+            buffer.append(Array(tail[taken - start..<entry.end - start]))
+            taken = entry.end
+            append(rest, isBegun: entry.kind != .empty)
+        }
+        buffer.append(Array(tail[(taken - start)...]))
+        hasRepeatedNames = true
+    }
+
+    private func append(_ rest: JSONWriter, isBegun: Bool) {
+        while rest.top > 0 { rest.closeLoose() }
+        if !isBegun { rest.close(0) }
+        rest.splice(from: 0)
+        failure = failure ?? rest.failure
+        isTooDeep = isTooDeep || rest.isTooDeep
+        guard !rest.buffer.isEmpty else { return }
+        let last = buffer.bytes.last
+        if isBegun, last != UInt8(ascii: "["), last != UInt8(ascii: "{") { buffer.append(0x2C) }
+        buffer.append(rest.buffer.bytes)
+    }
+
+    /// Forgets frames that were paused, but for those that are still being written.
+    func forgetPaused(from first: Int) {
+        guard paused.count > first else { return }
+        let open = top < 0 ? [] : paused[first...].filter { $0.end < 0 && ~$0.end <= top }
+        paused.removeSubrange(first...)
+        paused += open
+        pausedPlaces = [:]
+    }
+
+    // MARK: What a place tells
+
+    func count(_ depth: Int, _ serial: UInt64) -> Int {
+        if depth <= top, frames[depth].serial == serial { return firstIndex(depth) + frames[depth].count }
+        guard let entry = pausedIndex(serial).map({ paused[$0] }) else { return 0 }
+        return entry.rest.map { $0.firstIndex + $0.frames[0].count } ?? entry.count
+    }
+
+    private func firstIndex(_ depth: Int) -> Int { depth == 0 ? firstIndex : 0 }
+
+    /// The way to a frame; nil when it is no more.
+    func path(to serial: UInt64) -> [any CodingKey]? {
+        if let depth = (0..<top + 1).last(where: { frames[$0].serial == serial }) {
+            let before = parent.map { $0.writer.path(to: $0.serial) ?? [] } ?? []
+            return before
+                + (0..<depth).compactMap { depth in
+                    let frame = frames[depth]
+                    guard frame.kind == .object || frame.kind == .array, frame.count > 0 else { return nil }
+                    return step(
+                        frame.kind == .object, lastPlace(of: frame) + (frame.kind == .array ? firstIndex(depth) : 0))
+                }
+        }
+        guard let entry = pausedIndex(serial).map({ paused[$0] }) else { return nil }
+        return (path(to: entry.parent) ?? []) + (entry.place < 0 ? [] : [step(entry.isNamed, entry.place)])
+    }
+
+    /// The step from the uppermost frame to what is being written of it.
+    var lastStep: (any CodingKey)? {
+        let frame = frames[top]
+        guard frame.kind == .object || frame.kind == .array, frame.count > 0 else { return nil }
+        return step(frame.kind == .object, lastPlace(of: frame) + (frame.kind == .array ? firstIndex(top) : 0))
+    }
+
+    private func step(_ isNamed: Bool, _ place: Int) -> any CodingKey {
+        guard isNamed else { return JSONStep(index: place) }
+        let name = writtenName(at: place)
+        return JSONStep(stringValue: JSONString.text(name, isEscaped: name.contains(0x5C)))
+    }
+
+    /// Writes what nobody reads: to a place that is no more.
+    static func lost(_ kind: JSONFrame.Kind) -> JSONWriter {
+        let writer = JSONWriter(dates: .milliseconds, userInfo: [:])
+        _ = writer.push(kind, isScope: true)
+        return writer
+    }
+}

@@ -1,0 +1,182 @@
+/// What a value encodes itself to: a place of a `JSONWriter`.
+struct ValueEncoder: Encoder {
+    let place: JSONPlace
+
+    init(_ place: JSONPlace) { self.place = place }
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var userInfo: [CodingUserInfoKey: Any] { place.writer.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(KeyedValueEncoder(place: place.opened(.object)))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedValueEncoder(place: place.opened(.array)) }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(place: place) }
+}
+
+/// An object that is being encoded.
+struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let place: JSONPlace
+
+    var codingPath: [any CodingKey] { place.codingPath }
+
+    @inline(__always)
+    private func begun(_ key: some CodingKey) -> JSONWriter {
+        let writer = place.resumed(.object)
+        writer.member(key.stringValue)
+        return writer
+    }
+
+    /// For values that may have no form.
+    @inline(__always)
+    private func write<Value: Encodable>(_ value: Value, _ key: Key) throws {
+        let writer = place.resumed(.object)
+        let mark = writer.mark
+        writer.member(key.stringValue)
+        try writer.write(value, mark)
+    }
+
+    func encodeNil(forKey key: Key) { begun(key).writeNull() }
+    func encode(_ value: Bool, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: String, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Double, forKey key: Key) throws { try write(value, key) }
+    func encode(_ value: Float, forKey key: Key) throws { try write(value, key) }
+    func encode(_ value: Int, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int8, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int16, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int32, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int64, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int128, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt8, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt16, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt32, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt64, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: UInt128, forKey key: Key) { begun(key).write(value) }
+    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try write(value, key) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        KeyedEncodingContainer(KeyedValueEncoder<NestedKey>(place: place.nested(begun(key), .object)))
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        UnkeyedValueEncoder(place: place.nested(begun(key), .array))
+    }
+
+    func superEncoder() -> any Encoder {
+        ValueEncoder(place.nested(begun(JSONStep(stringValue: "super")), .empty))
+    }
+
+    func superEncoder(forKey key: Key) -> any Encoder { ValueEncoder(place.nested(begun(key), .empty)) }
+}
+
+/// An array that is being encoded.
+struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
+    let place: JSONPlace
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var count: Int { place.count }
+
+    @inline(__always)
+    private func begun() -> JSONWriter {
+        let writer = place.resumed(.array)
+        writer.element()
+        return writer
+    }
+
+    @inline(__always)
+    private func write<Value: Encodable>(_ value: Value) throws {
+        let writer = place.resumed(.array)
+        let mark = writer.mark
+        writer.element()
+        try writer.write(value, mark)
+    }
+
+    func encodeNil() { begun().writeNull() }
+    func encode(_ value: Bool) { begun().write(value) }
+    func encode(_ value: String) { begun().write(value) }
+    func encode(_ value: Double) throws { try write(value) }
+    func encode(_ value: Float) throws { try write(value) }
+    func encode(_ value: Int) { begun().write(value) }
+    func encode(_ value: Int8) { begun().write(value) }
+    func encode(_ value: Int16) { begun().write(value) }
+    func encode(_ value: Int32) { begun().write(value) }
+    func encode(_ value: Int64) { begun().write(value) }
+    func encode(_ value: Int128) { begun().write(value) }
+    func encode(_ value: UInt) { begun().write(value) }
+    func encode(_ value: UInt8) { begun().write(value) }
+    func encode(_ value: UInt16) { begun().write(value) }
+    func encode(_ value: UInt32) { begun().write(value) }
+    func encode(_ value: UInt64) { begun().write(value) }
+    func encode(_ value: UInt128) { begun().write(value) }
+    func encode<Value: Encodable>(_ value: Value) throws { try write(value) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> {
+        KeyedEncodingContainer(KeyedValueEncoder<NestedKey>(place: place.nested(begun(), .object)))
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedValueEncoder(place: place.nested(begun(), .array))
+    }
+
+    func superEncoder() -> any Encoder { ValueEncoder(place.nested(begun(), .empty)) }
+}
+
+/// One value that is being encoded in the place of another.
+struct SingleValueEncoder: SingleValueEncodingContainer {
+    let place: JSONPlace
+
+    var codingPath: [any CodingKey] { place.codingPath }
+
+    /// Throws when something is there already.
+    @inline(__always)
+    fileprivate func begun() throws -> JSONWriter {
+        let writer = place.resumed(.empty)
+        guard writer.frames[writer.top].kind == .empty else {
+            throw place.refusal("it has encoded something else before, in the same place")
+        }
+        writer.frames[writer.top].kind = .single
+        return writer
+    }
+
+    @inline(__always)
+    private func write<Value: Encodable>(_ value: Value) throws {
+        let writer = try begun()
+        try writer.write(value, writer.mark)
+    }
+
+    func encodeNil() throws { try begun().writeNull() }
+    func encode(_ value: Bool) throws { try begun().write(value) }
+    func encode(_ value: String) throws { try begun().write(value) }
+    func encode(_ value: Double) throws { try write(value) }
+    func encode(_ value: Float) throws { try write(value) }
+    func encode(_ value: Int) throws { try begun().write(value) }
+    func encode(_ value: Int8) throws { try begun().write(value) }
+    func encode(_ value: Int16) throws { try begun().write(value) }
+    func encode(_ value: Int32) throws { try begun().write(value) }
+    func encode(_ value: Int64) throws { try begun().write(value) }
+    func encode(_ value: Int128) throws { try begun().write(value) }
+    func encode(_ value: UInt) throws { try begun().write(value) }
+    func encode(_ value: UInt8) throws { try begun().write(value) }
+    func encode(_ value: UInt16) throws { try begun().write(value) }
+    func encode(_ value: UInt32) throws { try begun().write(value) }
+    func encode(_ value: UInt64) throws { try begun().write(value) }
+    func encode(_ value: UInt128) throws { try begun().write(value) }
+    func encode<Value: Encodable>(_ value: Value) throws { try write(value) }
+}
+
+extension DirectJSON {
+    /// Writes itself, when the encoder is that of a `ValueCoder`; false when it is another one. For `encode(to:)` of such a type.
+    package func writeDirectly(to encoder: any Encoder) throws -> Bool {
+        guard let encoder = encoder as? ValueEncoder else { return false }
+        let writer = try SingleValueEncoder(place: encoder.place).begun()
+        try write(json: &writer.buffer)
+        return true
+    }
+}
