@@ -63,6 +63,8 @@ let package = Package(
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
+        .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
+        .library(name: "TrebuchetRedis", targets: ["TrebuchetRedis"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
         .executable(name: "trebuchet-generate", targets: ["GenerateTool"]),
@@ -95,6 +97,7 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         library("Relays"),
         library("Transports", ["Platform"]),
+        library("TrebuchetCluster", ["Platform"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
@@ -111,6 +114,7 @@ let package = Package(
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Floor 4
         library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
+        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
@@ -181,6 +185,12 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("IdentifiedArraysTests", ["IdentifiedArrays"]),
         test("OutboundTests", ["Outbound"]),
+        test(
+            "TrebuchetRedisTests",
+            [
+                "TrebuchetRedis", "TrebuchetCluster", "Networking", "Transports", "Bytes", "Platform",
+                "TestCertificates", "DocumentedDefaults", "TestSupport",
+            ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
         test(
@@ -404,7 +414,7 @@ let package = Package(
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetRedis", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
             exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
