@@ -114,7 +114,7 @@ let package = Package(
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Floor 4
         library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
-        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking"]),
+        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
