@@ -114,7 +114,6 @@ let package = Package(
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Floor 4
         library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
-        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
@@ -129,6 +128,8 @@ let package = Package(
         library(
             "TrebuchetStore",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Platform", "CSQLite", "CZlib"]),
+        // What many nodes share, at a Redis server.
+        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",

@@ -23,7 +23,8 @@ final class RedisServer: @unchecked Sendable {
     /// - Parameters:
     ///   - port: a free one unless given.
     ///   - options: beside those for port, folder and persistence, as `--requirepass x`.
-    init(port: Int? = nil, program: String = "redis-server", config: String? = nil, options: [String] = []) async throws {
+    init(port: Int? = nil, program: String = "redis-server", config: String? = nil, options: [String] = []) async throws
+    {
         let folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-redis-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var output = ""
@@ -103,7 +104,9 @@ extension SuiteTrait where Self == SharedRedisServer {
 }
 
 extension Trait where Self == ConditionTrait {
-    static var hasRedis: Self { .enabled(if: RedisServer.isInstalled, "redis-server is not installed: scripts/bootstrap --redis") }
+    static var hasRedis: Self {
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed: scripts/bootstrap --redis")
+    }
 }
 
 extension RedisError {

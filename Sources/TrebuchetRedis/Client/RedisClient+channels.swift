@@ -64,7 +64,8 @@ extension RedisClient {
     }
 
     private func join(
-        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber, _ done: @escaping @Sendable (Int, RedisError?) -> Void
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber,
+        _ done: @escaping @Sendable (Int, RedisError?) -> Void
     ) {
         let topic = topics[channel] ?? RedisTopic(channel)
         subscribers += 1

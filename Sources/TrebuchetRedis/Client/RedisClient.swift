@@ -111,7 +111,9 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         let deadline = now &+ (timeout ?? settings.commandTimeout).nanoseconds
         switch state {
         case .open(let connection):
-            if let excess = excess(command, connection.pendingCount, connection.pendingBytes) { return done(.failure(excess)) }
+            if let excess = excess(command, connection.pendingCount, connection.pendingBytes) {
+                return done(.failure(excess))
+            }
             connection.send(command, now: now, deadline: deadline, done)
         case .idle, .connecting, .greeting:
             if let excess = excess(command, waiting.count, waitingBytes) { return done(.failure(excess)) }
