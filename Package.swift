@@ -150,7 +150,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 "Commands", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices",
-                "TrebuchetStore", "StateMachines", "QStream",
+                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "StateMachines", "QStream",
                 "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
                 "CSQLite",
             ],

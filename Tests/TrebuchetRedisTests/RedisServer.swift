@@ -7,6 +7,8 @@ import Testing
 
 /// A redis-server of the tests' own, on a free port of this machine and with a folder of its own. It goes when nobody holds it, and with
 /// the tests' process.
+///
+/// `@unchecked Sendable`: what changes is changed by `stop` alone, once, at the end of a test.
 final class RedisServer: @unchecked Sendable {
     static let isInstalled = ["redis-server", "redis-cli", "redis-sentinel"].allSatisfy {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0)
@@ -17,15 +19,19 @@ final class RedisServer: @unchecked Sendable {
     let port: Int
     let folder: URL
     private let processID: pid_t
-    /// A shell that ends the server when its input is closed. Used by `stop`, and let go, alone: hence `@unchecked Sendable`.
+    private var isRunning = true
+    /// A shell that ends the server when its input is closed.
     private let process: ChildProcess
 
     /// - Parameters:
     ///   - port: a free one unless given.
+    ///   - folder: that of an earlier server, whose data it takes over.
     ///   - options: beside those for port, folder and persistence, as `--requirepass x`.
-    init(port: Int? = nil, program: String = "redis-server", config: String? = nil, options: [String] = []) async throws
-    {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-redis-\(UUID())")
+    init(
+        port: Int? = nil, folder: URL? = nil, program: String = "redis-server", config: String? = nil,
+        options: [String] = []
+    ) async throws {
+        let folder = folder ?? FileManager.default.temporaryDirectory.appending(path: "trebuchet-redis-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var output = ""
         // Another process may take the port between our asking and the server's.
@@ -49,13 +55,20 @@ final class RedisServer: @unchecked Sendable {
         throw DidNotStart(output: output)
     }
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
+    deinit {
+        // Before its shell goes, which could not do it any more.
+        if isRunning { kill(processID, SIGKILL) }
+        try? FileManager.default.removeItem(at: folder)
+    }
 
     var url: String { "redis://127.0.0.1:\(port)" }
     var endpoint: RedisURL.Endpoint { .init(host: "127.0.0.1", port: port) }
 
     /// Ends it at once.
-    func stop() async { _ = await process.finish() }
+    func stop() async {
+        isRunning = false
+        _ = await process.finish()
+    }
 
     /// Stops and continues the process itself.
     func signal(_ number: Int32) { kill(processID, number) }

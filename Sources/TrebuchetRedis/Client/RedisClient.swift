@@ -158,9 +158,11 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         }
     }
 
-    /// Gives the connection up, as when the server turns out to be another one; the next is made at once.
-    func reconnect() {
-        if case .open(let connection) = state { connection.close() }
+    /// Gives the connection up, unless it leads there: the server turned out to be another one. The next is made soon.
+    func reconnect(unlessTo endpoint: RedisURL.Endpoint?) {
+        reactor.run {
+            if case .open(let connection) = self.state, connection.endpoint != endpoint { connection.close() }
+        }
     }
 
     // MARK: Connecting

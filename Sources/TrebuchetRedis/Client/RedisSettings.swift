@@ -15,6 +15,8 @@ public struct RedisSettings: Sendable {
     public var firstReconnectDelay = Duration.milliseconds(50)
     /// The longest such pause. Default 2 s.
     public var longestReconnectDelay = Duration.seconds(2)
+    /// How often sentinels, or a cluster, are asked who is in charge now. Default 1 s.
+    public var topologyInterval = Duration.seconds(1)
     /// How often a command is sent on from node to node of a cluster. Default 5.
     public var redirects = 5
     /// By which name the server lists the connection; no spaces. Default "trebuchet".

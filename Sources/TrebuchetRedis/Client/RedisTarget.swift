@@ -14,6 +14,14 @@ package struct RedisTarget: Sendable {
         self.init(as: url, isPrimaryNeeded: false) { endpoint }
     }
 
+    /// A sentinel, which has neither databases nor the server's users.
+    init(sentinel endpoint: RedisURL.Endpoint, of url: RedisURL) {
+        resolve = { endpoint }
+        isPrimaryNeeded = false
+        isSecure = url.isSecure
+        (user, password, database) = (nil, nil, 0)
+    }
+
     init(as url: RedisURL, isPrimaryNeeded: Bool, resolve: @escaping @Sendable () async throws -> RedisURL.Endpoint) {
         self.resolve = resolve
         self.isPrimaryNeeded = isPrimaryNeeded

@@ -1,6 +1,6 @@
 /// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
 /// in another way.
-enum EngineScripts {
+package enum EngineScripts {
     static let all = [announce, nodes, acquire, renew, release, holder, append, store, read]
 
     /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
@@ -93,7 +93,7 @@ enum EngineScripts {
     /// nothing or call, reply, limit of replies, their milliseconds; `ARGV[6]` says which of both there are (`e`, `c`, `ec`).
     ///
     /// The stream comes first: if the server refuses that, nothing was written.
-    static let append = RedisScript(
+    package static let append = RedisScript(
         owned + """
             local hasEntry, hasCall = ARGV[6] ~= 'c', ARGV[6] ~= 'e'
             if hasCall then

@@ -34,7 +34,12 @@ public final class RedisEngine: ClusterEngine {
     }
 
     private static func route(_ url: RedisURL, _ settings: RedisSettings) -> any RedisRoute {
-        RedisServerRoute(RedisTarget(url.endpoints[0], as: url), settings, scripts: EngineScripts.all)
+        let scripts = EngineScripts.all
+        return switch url.kind {
+        case .server: RedisServerRoute(url, settings, scripts: scripts)
+        case .sentinels(let name): RedisServerRoute(primary: name, of: url, settings, scripts: scripts)
+        case .cluster: RedisClusterRoute(url, settings, scripts: scripts)
+        }
     }
 
     /// Looks whether the server can be relied on: its version, that it never drops what it keeps when memory is short, that it
