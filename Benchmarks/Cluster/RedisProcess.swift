@@ -1,6 +1,7 @@
 import Commands
 import Foundation
 import Networking
+import Transports
 import TrebuchetRedis
 
 /// A redis-server that keeps each change in a file (everysec), in a folder of its own, for as long as it is measured.

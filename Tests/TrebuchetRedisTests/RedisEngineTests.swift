@@ -155,6 +155,14 @@ struct RedisEngineTests {
         #expect(error?.code == .invalid)
     }
 
+    @Test("limits beyond what one command may have are refused")
+    func largest() {
+        var limits = ClusterEngineLimits()
+        limits.snapshotBytes += 1
+        let error = #expect(throws: ClusterEngineError.self) { try RedisEngine(url: "redis://x", limits: limits) }
+        #expect(error?.code == .invalid)
+    }
+
     @Test("the documented defaults are those that count")
     func defaults() throws {
         let settings = try DocumentedDefaults(of: RedisSettings(), in: "TrebuchetRedis/Client/RedisSettings.swift")

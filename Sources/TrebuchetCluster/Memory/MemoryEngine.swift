@@ -33,20 +33,24 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: Nodes
 
+    /// A node lives for so long from now; again before that is over.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
         try change { $0.slots.announce(node, info, until: $1 + lasting, now: $1) }
     }
 
+    /// The node is forgotten at once.
     public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
         try change { contents, _ in contents.slots.withdraw(node) }
     }
 
+    /// The nodes that live now, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try change { $0.slots.liveNodes(now: $1) } }
 
     // MARK: Slots
 
+    /// Takes a slot that nobody owns, or whose lease is over.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
     ) async throws(ClusterEngineError) -> SlotClaim {
@@ -54,21 +58,25 @@ public final class MemoryEngine: ClusterEngine {
         return try change { $0.slots.acquire(slot, for: node, until: $1 + lasting, now: $1) }
     }
 
+    /// Lets a lease last so long from now; false when it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
         return try change { $0.slots.renew(lease, until: $1 + lasting) }
     }
 
+    /// Gives a slot back; false when its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try change { contents, _ in contents.slots.release(lease) }
     }
 
+    /// Who owns the slot now.
     public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         try change { $0.slots.holder(of: slot, now: $1) }
     }
 
     // MARK: Logs
 
+    /// Compares, records, appends and publishes in one step.
     public func append(
         _ append: LogAppend, to log: ClusterLog, under lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
@@ -90,6 +98,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// Keeps a snapshot, and forgets entries that it makes needless.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -105,6 +114,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// What a reader lacks.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
@@ -115,12 +125,14 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// The reply that was recorded with a call.
     public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try limits.check(log)
         try limits.check(callID: callID)
         return try change { $0.logs[log]?.reply(to: callID, now: $1) }
     }
 
+    /// Listens to what is appended to a log.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -140,6 +152,7 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: Messages
 
+    /// Listens to what is sent to a node.
     public func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -156,6 +169,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// Calls those who listen at the node; false when nobody does.
     public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         return try change { contents, _ in
@@ -164,6 +178,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// Ends all subscriptions, and all that is asked from now on.
     public func close() async {
         let error = ClusterEngineError(.closed, "the engine was closed")
         _ = try? change { contents, _ in

@@ -19,13 +19,21 @@ public final class RedisEngine: ClusterEngine {
     ///   - prefix: what all keys begin with; nodes that share a server share nothing when they have other ones.
     ///   - limits: the same for all nodes.
     ///   - settings: how long it waits for the server, and how much.
-    /// - Throws: `invalid` when the URL or the prefix is none.
+    /// - Throws: `invalid` when the URL or the prefix is none, or the limits allow a snapshot of more than 32 MiB or than half of
+    ///   `RedisSettings.waitingBytes`, or other texts as long.
     public init(
         url: String, prefix: String = "tb", limits: ClusterEngineLimits = ClusterEngineLimits(),
         settings: RedisSettings = RedisSettings()
     ) throws(ClusterEngineError) {
         self.limits = limits
         keys = try EngineKeys(prefix: prefix)
+        let largest = [limits.snapshotBytes, limits.payloadBytes, limits.infoBytes, limits.readBytes].max()!
+        guard largest <= min(32 << 20, settings.waitingBytes / 2) else {
+            throw ClusterEngineError(
+                .invalid,
+                "a Redis server is not sent \(largest) bytes at once: at most 32 MiB, and half of RedisSettings.waitingBytes"
+            )
+        }
         do throws(TransportError) {
             route = Self.route(try RedisURL(url), settings)
         } catch {
@@ -59,6 +67,7 @@ public final class RedisEngine: ClusterEngine {
         return warnings
     }
 
+    /// Ends its connections, all subscriptions, and all that is asked from now on.
     public func close() async { route.close() }
 
     // MARK: Asking
@@ -81,6 +90,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Nodes
 
+    /// A node lives for so long from now; again before that is over.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
@@ -89,6 +99,7 @@ public final class RedisEngine: ClusterEngine {
             [.text(node.description), .bytes(info), .integer(Int64(lasting))])
     }
 
+    /// The node is forgotten when the server has it.
     public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
         let key = keys.nodes[0]
         _ = try await asking { () async throws(RedisError) in
@@ -96,6 +107,7 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
+    /// The nodes that live by the server's clock, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] {
         let found = try await run(EngineScripts.nodes, keys.nodes, []).elements ?? []
         var nodes: [LiveNode] = []
@@ -110,6 +122,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Slots
 
+    /// Takes a slot that nobody owns, or whose lease is over by the server's clock.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
     ) async throws(ClusterEngineError) -> SlotClaim {
@@ -125,6 +138,7 @@ public final class RedisEngine: ClusterEngine {
         return .acquired(SlotLease(slot, owner: node, fence: UInt64(clamping: fence)))
     }
 
+    /// Lets a lease last so long from now; false when it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
         return try await run(
@@ -132,10 +146,12 @@ public final class RedisEngine: ClusterEngine {
         ).number == 1
     }
 
+    /// Gives a slot back; false when its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease)).number == 1
     }
 
+    /// Who owns the slot now.
     public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         let answer = try await run(EngineScripts.holder, [keys.owner(of: slot)], []).elements ?? []
         return answer.isEmpty ? nil : try Self.holder(of: slot, answer[...])
@@ -158,6 +174,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Logs
 
+    /// Compares, records, appends and publishes in one script.
     public func append(
         _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
@@ -204,6 +221,7 @@ public final class RedisEngine: ClusterEngine {
         return .fenced(UInt64(clamping: fence))
     }
 
+    /// Keeps a snapshot, and forgets entries that it makes needless.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -223,6 +241,7 @@ public final class RedisEngine: ClusterEngine {
         return .misplaced
     }
 
+    /// What a reader lacks.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
@@ -239,6 +258,7 @@ public final class RedisEngine: ClusterEngine {
         return reading
     }
 
+    /// The reply that was recorded with a call.
     public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try limits.check(log)
         try limits.check(callID: callID)
@@ -248,6 +268,7 @@ public final class RedisEngine: ClusterEngine {
         }.bytes
     }
 
+    /// Listens to what is appended to a log. After a lost connection it is taken up again by itself.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -265,6 +286,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Messages
 
+    /// Listens to what is sent to a node. After a lost connection it is taken up again by itself.
     public func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -277,6 +299,7 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
+    /// Publishes to the node's channel; false when the server knows of nobody who listens there.
     public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         let inbox = keys.inbox(of: node)

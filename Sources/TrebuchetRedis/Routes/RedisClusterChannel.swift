@@ -69,7 +69,6 @@ final class RedisClusterChannel: RedisCancellable {
         guard state.withLock({ $0.number == number && !$0.isOver }) else { return }
         switch event {
         case .message, .mayHaveMissed: subscriber(event)
-        case .ended(.closed): end(.closed)
         case .ended: move(from: number)
         }
     }

@@ -69,7 +69,7 @@ final class RedisClusterRoute: RedisRoute {
                 return isAsking ? try await client.sendPair(RedisCommand("ASKING"), command) : try await ask(client)
             } catch {
                 let next = await self.next(after: error, from: endpoint, slot)
-                guard let next, turn < settings.redirects else { throw error }
+                guard let next, turn < settings.redirects else { throw outward(error) }
                 (endpoint, isAsking) = next
             }
         }
@@ -100,8 +100,18 @@ final class RedisClusterRoute: RedisRoute {
         case .unknownOutcome:
             startReadingMap()
             return nil
-        case .overloaded, .closed: return nil
+        case .closed:
+            // The node has left the cluster, unless all of it was closed.
+            guard let owner = state.withLock({ $0.isClosed ? nil : $0.map[slot] }), owner != asked else { return nil }
+            return (owner, false)
+        case .overloaded: return nil
         }
+    }
+
+    /// As those see it who know of the cluster alone.
+    private func outward(_ error: RedisError) -> RedisError {
+        guard error == .closed, !state.withLock({ $0.isClosed }) else { return error }
+        return .unavailable("the node has left the Redis Cluster")
     }
 
     // MARK: The map
@@ -208,7 +218,7 @@ final class RedisClusterRoute: RedisRoute {
                 return (try await node(endpoint).channels.subscribe(channel, subscriber), endpoint)
             } catch {
                 let next = await self.next(after: error, from: endpoint, slot)
-                guard let next, turn < settings.redirects else { throw error }
+                guard let next, turn < settings.redirects else { throw outward(error) }
                 endpoint = next.0
             }
         }

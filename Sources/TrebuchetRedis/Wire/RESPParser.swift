@@ -6,8 +6,8 @@ package struct RESPLimits: Hashable, Sendable {
     package var lineBytes = 64 << 10
     /// Bytes of one text. Default 64 MiB.
     package var bulkBytes = 64 << 20
-    /// Bytes of all texts and lines of one answer. Default 64 MiB.
-    package var answerBytes = 64 << 20
+    /// Bytes of all texts and lines of one answer. Default 128 MiB.
+    package var answerBytes = 128 << 20
     /// Elements of one answer, with those inside of them. Default 1,000,000.
     package var elements = 1_000_000
     /// Arrays inside of arrays. Default 16.
