@@ -45,7 +45,8 @@ final class RedisProcess {
     }
 
     func stop() {
-        process.terminate()
+        // A signal that can be blocked is: the server inherits what this program waits for in its own way.
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)
     }

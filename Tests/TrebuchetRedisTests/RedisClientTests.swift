@@ -102,14 +102,17 @@ struct RedisClientTests {
             $0.waitingBytes = 1_000
         }
         _ = try await client.send(RedisCommand("PING"))
-        let errors = Journal()
+        let outcomes = Journal()
         await client.reactor.perform {
             for _ in 0..<12 {
-                client.send(RedisCommand("PING")) { if case .failure(let error) = $0 { errors.note("\(error)") } }
+                client.send(RedisCommand("PING")) { outcome in
+                    if case .failure(let error) = outcome { outcomes.note("\(error)") } else { outcomes.note("done") }
+                }
             }
         }
-        await errors.wait { $0.count == 2 }
-        #expect(errors.entries[0] == "10 commands wait for Redis; the limit is RedisSettings.waitingCommands")
+        await outcomes.wait { $0.count == 12 }
+        let refused = "10 commands wait for Redis; the limit is RedisSettings.waitingCommands"
+        #expect(outcomes.entries == [refused, refused] + [String](repeating: "done", count: 10))
         let large = RedisCommand("ECHO", [.bytes([UInt8](repeating: 0, count: 1_000))])
         let error = await #expect(throws: RedisError.self) { try await client.send(large) }
         #expect(error?.kind == "overloaded")
