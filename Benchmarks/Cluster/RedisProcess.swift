@@ -8,6 +8,7 @@ import TrebuchetRedis
 final class RedisProcess {
     let port: Int
     private let process = Process()
+    private let input = Pipe()
     private let folder: URL
 
     init() async throws {
@@ -17,13 +18,16 @@ final class RedisProcess {
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [ReactorGroup.client]) { _ in }
         port = listener.address.port
         await listener.close()
-        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.executableURL = URL(filePath: "/bin/sh")
+        // The shell ends the server when its input is closed, as it is too when this program is killed.
         process.arguments = [
-            "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path, "--save", "",
-            "--appendonly",
-            "yes", "--appendfsync", "everysec",
+            "-c", "\"$@\" & cat >/dev/null; kill -KILL $!; wait", "sh", "redis-server",
+            "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path, "--save", "",
+            "--appendonly", "yes", "--appendfsync", "everysec",
         ]
+        process.standardInput = input
         process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
         try process.run()
         let client = RedisClient(try Self.target(port))
         defer { client.close() }
@@ -45,8 +49,7 @@ final class RedisProcess {
     }
 
     func stop() {
-        // A signal that can be blocked is: the server inherits what this program waits for in its own way.
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        try? input.fileHandleForWriting.close()
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)
     }
