@@ -63,6 +63,8 @@ let package = Package(
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
+        .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
+        .library(name: "TrebuchetRedis", targets: ["TrebuchetRedis"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
         .executable(name: "trebuchet-generate", targets: ["GenerateTool"]),
@@ -95,6 +97,7 @@ let package = Package(
             linkerSettings: syntaxLinkerSettings),
         library("Relays"),
         library("Transports", ["Platform"]),
+        library("TrebuchetCluster", ["Platform"]),
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
@@ -125,6 +128,8 @@ let package = Package(
         library(
             "TrebuchetStore",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Platform", "CSQLite", "CZlib"]),
+        // What many nodes share, at a Redis server.
+        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         // What a backend needs, made of actors.
         library(
             "TrebuchetServices",
@@ -145,7 +150,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 "Commands", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices",
-                "TrebuchetStore", "StateMachines", "QStream",
+                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "StateMachines", "QStream",
                 "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
                 "CSQLite",
             ],
@@ -181,6 +186,12 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("IdentifiedArraysTests", ["IdentifiedArrays"]),
         test("OutboundTests", ["Outbound"]),
+        test(
+            "TrebuchetRedisTests",
+            [
+                "TrebuchetRedis", "TrebuchetCluster", "Networking", "Transports", "Bytes", "Platform",
+                "TestCertificates", "DocumentedDefaults", "TestSupport",
+            ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
         test(
@@ -404,7 +415,7 @@ let package = Package(
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetRedis", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
             exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }

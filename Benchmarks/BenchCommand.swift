@@ -4,10 +4,11 @@ package import Commands
 package enum BenchCommand {
     package static let spec = CommandSpec(
         name: "bench",
-        summary: "measure what calls, streams, connections, relays, changes, machines, stores and services cost",
+        summary:
+            "measure what calls, streams, connections, relays, changes, machines, stores, engines and services cost",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
-            transfers, services,
+            transfers, cluster, services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same

@@ -13,6 +13,12 @@ package struct Histogram: Sendable {
         largest = max(largest, value)
     }
 
+    package mutating func add(_ other: Histogram) {
+        for index in buckets.indices { buckets[index] += other.buckets[index] }
+        count += other.count
+        largest = max(largest, other.largest)
+    }
+
     /// The value that a share of all values does not exceed, in microseconds.
     package func microseconds(_ share: Double) -> Double {
         guard count > 0 else { return 0 }

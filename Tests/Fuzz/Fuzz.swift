@@ -12,6 +12,7 @@ enum Fuzz {
     static let targets: [String: @Sendable ([UInt8]) -> Void] = [
         "frames": FrameFuzz.run, "http": HTTPFuzz.run, "envelope": EnvelopeFuzz.run,
         "patch": PatchFuzz.apply, "difference": PatchFuzz.difference, "filter": FilterFuzz.run,
+        "resp": RESPFuzz.run,
     ]
 
     static let run: @Sendable ([UInt8]) -> Void = {

@@ -3,7 +3,8 @@ enum DocumentationRules {
     /// The modules whose public declarations are a package's interface.
     static let modules: Set<String> = [
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
-        "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetServices", "TrebuchetStore", "TrebuchetTesting",
+        "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
+        "TrebuchetStore", "TrebuchetTesting",
         "TrebuchetURLSession", "WebSockets",
     ]
 

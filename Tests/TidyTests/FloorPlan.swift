@@ -10,7 +10,7 @@ enum FloorPlan {
         "CAllocationCount": 0, "CPowerCut": 0,
         "ClientGenerator": 1, "GenerateTool": 2, "GenerateClient": 3,
         "TestSupport": 2,
-        "Relays": 1, "Transports": 1, "TrebuchetWire": 1,
+        "Relays": 1, "Transports": 1, "TrebuchetWire": 1, "TrebuchetCluster": 1,
         "Networking": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "WebSockets": 3, "TrebuchetActors": 3,
         "Outbound": 4, "TrebuchetClient": 4,

@@ -38,6 +38,13 @@ enum FolderPlan {
         "TrebuchetClient": [
             ["Hosting"], ["."], ["Observed"],
         ],
+        "TrebuchetCluster": [
+            ["."], ["Memory"],
+        ],
+        // What goes over the wire, where to, one connection, which of several; then what they are for.
+        "TrebuchetRedis": [
+            ["Wire"], ["Address"], ["Client"], ["Routes"], ["Engine"],
+        ],
         // What each service is at the server, then at a client, then the backend that has them all, then the values that show them.
         "TrebuchetServices": [
             ["JSON"], ["Hosting"], ["Schema"],

@@ -1,0 +1,245 @@
+internal import Platform
+internal import Synchronization
+
+/// An engine within one process, for tests and previews: nodes of a test share one object. What it keeps goes with it.
+///
+/// With a `ManualEngineClock` it does the same each time. Subscribers are called before the call returns that they hear of, unless
+/// another thread is telling them something.
+public final class MemoryEngine: ClusterEngine {
+    private struct Contents {
+        var slots = MemorySlots()
+        var logs: [ClusterLog: MemoryClusterLog] = [:]
+        var watchers: [ClusterLog: [Int: @Sendable (LogEvent) -> Void]] = [:]
+        var inboxes: [ClusterNode: [Int: @Sendable (InboxEvent) -> Void]] = [:]
+        var subscriptions = 0
+        var isClosed = false
+        /// What subscribers are to be told, in its order; they are called without the lock, by one thread at a time.
+        var news: [@Sendable () -> Void] = []
+        var isTelling = false
+    }
+
+    /// What it keeps and takes.
+    public let limits: ClusterEngineLimits
+    private let clock: ManualEngineClock?
+    private let contents = Mutex(Contents())
+
+    /// - Parameter clock: what leases go by; the machine's monotonic clock unless given.
+    public init(limits: ClusterEngineLimits = ClusterEngineLimits(), clock: ManualEngineClock? = nil) {
+        self.limits = limits
+        self.clock = clock
+    }
+
+    private var now: UInt64 { clock?.milliseconds ?? MonotonicClock.now / 1_000_000 }
+
+    // MARK: Nodes
+
+    /// A node lives for so long from now; again before that is over.
+    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+        try limits.check(info: info)
+        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
+        try change { $0.slots.announce(node, info, until: $1 + lasting, now: $1) }
+    }
+
+    /// The node is forgotten at once.
+    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+        try change { contents, _ in contents.slots.withdraw(node) }
+    }
+
+    /// The nodes that live now, in the order of their names.
+    public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try change { $0.slots.liveNodes(now: $1) } }
+
+    // MARK: Slots
+
+    /// Takes a slot that nobody owns, or whose lease is over.
+    public func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+    ) async throws(ClusterEngineError) -> SlotClaim {
+        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
+        return try change { $0.slots.acquire(slot, for: node, until: $1 + lasting, now: $1) }
+    }
+
+    /// Lets a lease last so long from now; false when it is lost.
+    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
+        return try change { $0.slots.renew(lease, until: $1 + lasting) }
+    }
+
+    /// Gives a slot back; false when its lease is lost.
+    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+        try change { contents, _ in contents.slots.release(lease) }
+    }
+
+    /// Who owns the slot now.
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+        try change { $0.slots.holder(of: slot, now: $1) }
+    }
+
+    // MARK: Logs
+
+    /// Compares, records, appends and publishes in one step.
+    public func append(
+        _ append: LogAppend, to log: ClusterLog, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> AppendOutcome {
+        try limits.check(append, log, lease)
+        let limits = limits
+        return try change { contents, now in
+            switch contents.slots.refusal(of: lease, now: now) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            let outcome = contents.logs[log, default: MemoryClusterLog()]
+                .append(append, fence: lease.fence, now: now, limits)
+            if case .accepted(let offset) = outcome, let payload = append.payload {
+                let entry = LogEntry(LogPosition(fence: lease.fence, offset: offset), payload)
+                Self.tell(contents.watchers[log], .appended(entry), &contents.news)
+            }
+            return outcome
+        }
+    }
+
+    /// Keeps a snapshot, and forgets entries that it makes needless.
+    public func store(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(snapshot: snapshot, log, lease)
+        return try change { contents, now in
+            switch contents.slots.refusal(of: lease, now: now) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            return contents.logs[log, default: MemoryClusterLog()]
+                .store(snapshot, at: offset, keepingLast: keepingLast)
+        }
+    }
+
+    /// What a reader lacks.
+    public func read(
+        _ log: ClusterLog, after position: LogPosition?, limit: Int
+    ) async throws(ClusterEngineError) -> LogReading {
+        try limits.check(log)
+        let bytes = limits.readBytes
+        return try change { contents, _ in
+            (contents.logs[log] ?? MemoryClusterLog()).read(after: position, limit: limit, bytes: bytes)
+        }
+    }
+
+    /// The reply that was recorded with a call.
+    public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
+        try limits.check(log)
+        try limits.check(callID: callID)
+        return try change { $0.logs[log]?.reply(to: callID, now: $1) }
+    }
+
+    /// Listens to what is appended to a log.
+    public func watch(
+        _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try limits.check(log)
+        let number = try change { contents, _ in
+            contents.subscriptions += 1
+            contents.watchers[log, default: [:]][contents.subscriptions] = receive
+            return contents.subscriptions
+        }
+        return MemorySubscription { [weak self] in
+            self?.contents.withLock { contents in
+                contents.watchers[log]?[number] = nil
+                if contents.watchers[log]?.isEmpty == true { contents.watchers[log] = nil }
+            }
+        }
+    }
+
+    // MARK: Messages
+
+    /// Listens to what is sent to a node.
+    public func listen(
+        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        let number = try change { contents, _ in
+            contents.subscriptions += 1
+            contents.inboxes[node, default: [:]][contents.subscriptions] = receive
+            return contents.subscriptions
+        }
+        return MemorySubscription { [weak self] in
+            self?.contents.withLock { contents in
+                contents.inboxes[node]?[number] = nil
+                if contents.inboxes[node]?.isEmpty == true { contents.inboxes[node] = nil }
+            }
+        }
+    }
+
+    /// Calls those who listen at the node; false when nobody does.
+    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        try limits.check(message: message)
+        return try change { contents, _ in
+            Self.tell(contents.inboxes[node], .message(message), &contents.news)
+            return contents.inboxes[node] != nil
+        }
+    }
+
+    /// Ends all subscriptions, and all that is asked from now on.
+    public func close() async {
+        let error = ClusterEngineError(.closed, "the engine was closed")
+        _ = try? change { contents, _ in
+            contents.isClosed = true
+            for watchers in contents.watchers.values { Self.tell(watchers, .ended(error), &contents.news) }
+            for inbox in contents.inboxes.values { Self.tell(inbox, .ended(error), &contents.news) }
+            (contents.watchers, contents.inboxes) = ([:], [:])
+        }
+    }
+
+    /// For tests: all who listen are told that they may have missed something, as after a connection to an engine was lost.
+    public func breakSubscriptions() {
+        _ = try? change { contents, _ in
+            for watchers in contents.watchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
+            for inbox in contents.inboxes.values { Self.tell(inbox, .mayHaveMissed, &contents.news) }
+        }
+    }
+
+    // MARK: What happens
+
+    private static func tell<Event: Sendable>(
+        _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
+    ) {
+        for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) { news.append { receive(event) } }
+    }
+
+    private func change<Result: Sendable>(
+        _ body: (inout Contents, _ now: UInt64) -> Result
+    ) throws(ClusterEngineError) -> Result {
+        let now = now
+        let (result, mustTell): (Result?, Bool) = contents.withLock { contents in
+            guard !contents.isClosed else { return (nil, false) }
+            let result = body(&contents, now)
+            guard !contents.news.isEmpty, !contents.isTelling else { return (result, false) }
+            contents.isTelling = true
+            return (result, true)
+        }
+        if mustTell { tellNews() }
+        guard let result else { throw ClusterEngineError(.closed, "the engine was closed") }
+        return result
+    }
+
+    private func tellNews() {
+        while true {
+            let news = contents.withLock { contents in
+                defer { contents.news = [] }
+                contents.isTelling = !contents.news.isEmpty
+                return contents.news
+            }
+            guard !news.isEmpty else { return }
+            for tell in news { tell() }
+        }
+    }
+}
+
+private final class MemorySubscription: ClusterSubscription {
+    private let end: @Sendable () -> Void
+
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+
+    deinit { end() }
+
+    func cancel() { end() }
+}

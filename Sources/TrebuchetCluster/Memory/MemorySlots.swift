@@ -1,0 +1,74 @@
+/// Nodes and slots as an engine has them, at a time that the caller gives, in milliseconds.
+struct MemorySlots {
+    private struct Slot {
+        var owner: ClusterNode?
+        var until: UInt64 = 0
+        /// Of the newest owner; it stays when that goes.
+        var fence: UInt64 = 0
+    }
+
+    private struct Node {
+        var info: [UInt8]
+        var until: UInt64
+    }
+
+    private var slots: [ClusterSlot: Slot] = [:]
+    private var nodes: [ClusterNode: Node] = [:]
+
+    mutating func announce(_ node: ClusterNode, _ info: [UInt8], until: UInt64, now: UInt64) {
+        nodes = nodes.filter { $0.value.until > now }
+        nodes[node] = Node(info: info, until: until)
+    }
+
+    mutating func withdraw(_ node: ClusterNode) { nodes[node] = nil }
+
+    func liveNodes(now: UInt64) -> [LiveNode] {
+        nodes.filter { $0.value.until > now }
+            .map { LiveNode($0.key, info: $0.value.info, remaining: .milliseconds($0.value.until - now)) }
+            .sorted { $0.node.description < $1.node.description }
+    }
+
+    mutating func acquire(_ number: ClusterSlot, for node: ClusterNode, until: UInt64, now: UInt64) -> SlotClaim {
+        if let holder = holder(of: number, now: now), holder.lease.owner != node { return .held(holder) }
+        var slot = slots[number] ?? Slot()
+        if slot.owner != node { slot.fence += 1 }
+        slot.owner = node
+        slot.until = until
+        slots[number] = slot
+        return .acquired(SlotLease(number, owner: node, fence: slot.fence))
+    }
+
+    mutating func renew(_ lease: SlotLease, until: UInt64) -> Bool {
+        guard isNewest(lease) else { return false }
+        slots[lease.slot]?.until = until
+        return true
+    }
+
+    mutating func release(_ lease: SlotLease) -> Bool {
+        guard isNewest(lease) else { return false }
+        slots[lease.slot]?.owner = nil
+        return true
+    }
+
+    func holder(of number: ClusterSlot, now: UInt64) -> SlotHolder? {
+        guard let slot = slots[number], let owner = slot.owner, slot.until > now else { return nil }
+        return SlotHolder(
+            SlotLease(number, owner: owner, fence: slot.fence), remaining: .milliseconds(slot.until - now))
+    }
+
+    /// Why a write under a lease is refused; nil when it is not.
+    func refusal(of lease: SlotLease, now: UInt64) -> Refusal? {
+        guard isNewest(lease) else { return .fenced(slots[lease.slot]?.fence ?? 0) }
+        return slots[lease.slot]!.until > now ? nil : .leaseOver
+    }
+
+    enum Refusal {
+        case fenced(UInt64)
+        case leaseOver
+    }
+
+    private func isNewest(_ lease: SlotLease) -> Bool {
+        guard let slot = slots[lease.slot] else { return false }
+        return slot.owner == lease.owner && slot.fence == lease.fence
+    }
+}

@@ -1,0 +1,163 @@
+internal import Networking
+internal import Platform
+
+/// What comes over a channel; called on the client's reactor.
+package typealias RedisSubscriber = @Sendable (RedisChannelEvent) -> Void
+
+package enum RedisChannelEvent: Equatable, Sendable {
+    case message([UInt8])
+    /// The connection was made again: what was published meanwhile did not come.
+    case mayHaveMissed
+    /// Nothing comes any more; the last event.
+    case ended(RedisError)
+}
+
+/// A channel and who listens to it.
+///
+/// `@unchecked Sendable`: it is touched on the client's reactor alone.
+final class RedisTopic: @unchecked Sendable {
+    let name: [UInt8]
+    var subscribers: [Int: RedisSubscriber] = [:]
+    /// Those whose subscription is not yet confirmed.
+    var joining: [Int: @Sendable (RedisError?) -> Void] = [:]
+    /// Whether the server has confirmed it on the connection that there is; and on whichever.
+    var isConfirmed = false
+    var wasConfirmed = false
+
+    init(_ name: [UInt8]) { self.name = name }
+}
+
+/// Listens until it is cancelled or nobody holds it any more.
+package final class RedisSubscription: Sendable {
+    private let client: RedisClient
+    private let channel: [UInt8]
+    private let number: Int
+
+    fileprivate init(_ client: RedisClient, _ channel: [UInt8], _ number: Int) {
+        self.client = client
+        self.channel = channel
+        self.number = number
+    }
+
+    deinit { cancel() }
+
+    package func cancel() {
+        let (client, channel, number) = (client, channel, number)
+        client.reactor.run { client.unsubscribe(channel, number) }
+    }
+}
+
+/// Channels of one shard (SSUBSCRIBE): they work with a single server and in a cluster alike.
+extension RedisClient {
+    /// Listens to a channel. When this returns, the server knows of it; after a connection was lost it is taken up again by itself.
+    package func subscribe(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(RedisError) -> RedisSubscription {
+        let outcome: Result<Int, RedisError> = await withCheckedContinuation { continuation in
+            reactor.run {
+                self.join(channel, subscriber) { number, error in
+                    continuation.resume(returning: error.map { .failure($0) } ?? .success(number))
+                }
+            }
+        }
+        return RedisSubscription(self, channel, try outcome.get())
+    }
+
+    private func join(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber,
+        _ done: @escaping @Sendable (Int, RedisError?) -> Void
+    ) {
+        let topic = topics[channel] ?? RedisTopic(channel)
+        subscribers += 1
+        let number = subscribers
+        switch state {
+        case .closed: return done(number, .closed)
+        case .pausing(_, let reason): return done(number, .unavailable(reason))
+        case .idle, .connecting, .greeting, .open: break
+        }
+        topic.subscribers[number] = subscriber
+        if topic.isConfirmed { return done(number, nil) }
+        topic.joining[number] = { done(number, $0) }
+        guard topics.updateValue(topic, forKey: channel) == nil else { return }
+        if case .open(let connection) = state { sendSubscribe(topic, over: connection) } else { start() }
+    }
+
+    fileprivate func unsubscribe(_ channel: [UInt8], _ number: Int) {
+        guard let topic = topics[channel], topic.subscribers.removeValue(forKey: number) != nil else { return }
+        guard topic.subscribers.isEmpty else { return }
+        topics[channel] = nil
+        guard case .open(let connection) = state else { return }
+        connection.send(
+            RedisCommand("SUNSUBSCRIBE", [.bytes(channel)]), now: reactor.now, deadline: .max,
+            confirmation: .init(kind: "sunsubscribe", channel: channel)
+        ) { _ in }
+    }
+
+    func sendSubscribe(_ topic: RedisTopic, over connection: RedisConnection) {
+        let now = reactor.now
+        connection.send(
+            RedisCommand("SSUBSCRIBE", [.bytes(topic.name)]), now: now,
+            deadline: .max, confirmation: .init(kind: "ssubscribe", channel: topic.name)
+        ) { [weak self] outcome in self?.didSubscribe(topic, outcome) }
+        sweep(at: now &+ settings.commandTimeout.nanoseconds)
+    }
+
+    private func didSubscribe(_ topic: RedisTopic, _ outcome: Result<RESPValue, RedisError>) {
+        // The channel may have been left meanwhile, and joined by others.
+        guard topics[topic.name] === topic else { return }
+        switch outcome {
+        case .success:
+            topic.isConfirmed = true
+            if topic.wasConfirmed {
+                for (number, subscriber) in topic.subscribers where topic.joining[number] == nil {
+                    subscriber(.mayHaveMissed)
+                }
+            }
+            topic.wasConfirmed = true
+            finishJoining(topic, nil)
+        case .failure(.reply(let reply)): end(topic, .reply(reply))
+        // The connection is lost. Who was joining is told; the others go on with the next one.
+        case .failure(let error): leaveJoining(topic, error)
+        }
+    }
+
+    private func finishJoining(_ topic: RedisTopic, _ error: RedisError?) {
+        let joining = topic.joining
+        topic.joining = [:]
+        for done in joining.values { done(error) }
+    }
+
+    private func leaveJoining(_ topic: RedisTopic, _ error: RedisError) {
+        for number in topic.joining.keys { topic.subscribers[number] = nil }
+        if topic.subscribers.isEmpty { topics[topic.name] = nil }
+        finishJoining(topic, error)
+    }
+
+    private func end(_ topic: RedisTopic, _ error: RedisError) {
+        topics[topic.name] = nil
+        let old = topic.subscribers.filter { topic.joining[$0.key] == nil }
+        topic.subscribers = [:]
+        finishJoining(topic, error)
+        for subscriber in old.values { subscriber(.ended(error)) }
+    }
+
+    /// There is no connection, and will not be one soon.
+    func failTopics(_ error: RedisError) {
+        for topic in topics.values { leaveJoining(topic, error) }
+    }
+
+    /// There will be none any more.
+    func endTopics(_ error: RedisError) {
+        for topic in topics.values { end(topic, error) }
+    }
+
+    func didPush(_ elements: [RESPValue]) {
+        guard elements.count >= 2, let channel = elements[1].bytes, let topic = topics[channel] else { return }
+        if elements[0].isText("smessage"), elements.count == 3, let message = elements[2].bytes {
+            for subscriber in topic.subscribers.values { subscriber(.message(message)) }
+        } else if elements[0].isText("sunsubscribe") {
+            // The part of the cluster in which the channel lies has gone to another node.
+            end(topic, .unavailable("the channel has moved to another node"))
+        }
+    }
+}

@@ -1,0 +1,27 @@
+internal import COpenSSL
+internal import Networking
+
+/// A script that the server knows by its digest once it was loaded.
+package struct RedisScript: Sendable {
+    package let source: String
+    /// SHA-1 in hexadecimal, as the server makes it.
+    package let digest: String
+
+    package init(_ source: String) {
+        self.source = source
+        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        var digest = [UInt8](repeating: 0, count: 20)
+        let text = Array(source.utf8)
+        let status = EVP_Digest(text, text.count, &digest, nil, EVP_sha1(), nil)
+        precondition(status == 1, "libcrypto has no SHA-1")
+        let digits = Array("0123456789abcdef".utf8)
+        self.digest = String(
+            decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    var load: RedisCommand { RedisCommand("SCRIPT", ["LOAD", .text(source)]) }
+
+    func command(keys: [[UInt8]], _ arguments: [RedisArgument]) -> RedisCommand {
+        RedisCommand("EVALSHA", [.text(digest), .integer(Int64(keys.count))] + keys.map { .bytes($0) } + arguments)
+    }
+}

@@ -1,0 +1,187 @@
+/// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
+/// in another way.
+package enum EngineScripts {
+    static let all = [announce, nodes, acquire, renew, release, holder, append, store, read]
+
+    /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
+    private static let time = """
+        local t = redis.call('TIME')
+        local now = t[1] * 1000 + math.floor(t[2] / 1000)
+        local function text(n) return string.format('%.0f', n) end
+
+        """
+
+    // MARK: Nodes
+
+    /// KEYS: until, info. ARGV: node, info, milliseconds. Nodes that are long gone go from the lists, some at a time.
+    static let announce = RedisScript(
+        time + """
+            for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now), 'LIMIT', 0, 100)) do
+              redis.call('ZREM', KEYS[1], gone)
+              redis.call('HDEL', KEYS[2], gone)
+            end
+            redis.call('ZADD', KEYS[1], text(now + ARGV[3]), ARGV[1])
+            redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+            return 1
+            """)
+
+    /// KEYS: until, info. Gives node, milliseconds and info of each in turn.
+    static let nodes = RedisScript(
+        time + """
+            local found = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. text(now), '+inf', 'WITHSCORES')
+            local all = {}
+            for i = 1, #found, 2 do
+              all[#all + 1] = found[i]
+              all[#all + 1] = text(found[i + 1] - now)
+              all[#all + 1] = redis.call('HGET', KEYS[2], found[i]) or ''
+            end
+            return all
+            """)
+
+    // MARK: Slots. KEYS: own.
+
+    /// ARGV: node, milliseconds. The fence is never deleted.
+    static let acquire = RedisScript(
+        time + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
+            if own[1] and own[1] ~= ARGV[1] and tonumber(own[3]) > now then
+              return {'held', own[1], own[2], text(own[3] - now)}
+            end
+            local fence = own[2]
+            if own[1] ~= ARGV[1] then fence = text(redis.call('HINCRBY', KEYS[1], 'fence', 1)) end
+            redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', text(now + ARGV[2]))
+            return {'acquired', fence}
+            """)
+
+    /// ARGV: node, fence, milliseconds.
+    static let renew = RedisScript(
+        time + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
+            if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
+            redis.call('HSET', KEYS[1], 'until', text(now + ARGV[3]))
+            return 1
+            """)
+
+    /// ARGV: node, fence.
+    static let release = RedisScript(
+        """
+        local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
+        if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
+        redis.call('HDEL', KEYS[1], 'owner', 'until')
+        return 1
+        """)
+
+    static let holder = RedisScript(
+        time + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
+            if not own[1] or tonumber(own[3]) <= now then return {} end
+            return {own[1], own[2], text(own[3] - now)}
+            """)
+
+    // MARK: Logs
+
+    /// Refuses who does not own the slot. ARGV begins with owner and fence.
+    private static let owned =
+        time + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
+            if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return {'fenced', own[2] or '0'} end
+            if tonumber(own[3]) <= now then return {'over'} end
+
+            """
+
+    /// KEYS: own, meta, log, done, calls. ARGV: owner, fence, expected top, channel, limit of entries, then the payload or nothing, then
+    /// nothing or call, reply, limit of replies, their milliseconds; `ARGV[6]` says which of both there are (`e`, `c`, `ec`).
+    ///
+    /// The stream comes first: if the server refuses that, nothing was written.
+    package static let append = RedisScript(
+        owned + """
+            local hasEntry, hasCall = ARGV[6] ~= 'c', ARGV[6] ~= 'e'
+            if hasCall then
+              local reply = redis.call('HGET', KEYS[4], ARGV[8])
+              if reply then return {'repeated', reply} end
+            end
+            local top = redis.call('HGET', KEYS[2], 'top') or '0'
+            if top ~= ARGV[3] then return {'top', top} end
+            if hasEntry then
+              if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[5]) then return {'full'} end
+              top = text(top + 1)
+              redis.call('XADD', KEYS[3], top .. '-0', 'f', ARGV[2], 'd', ARGV[7])
+              redis.call('HSET', KEYS[2], 'top', top, 'fence', ARGV[2])
+            end
+            if hasCall then
+              redis.call('HSET', KEYS[4], ARGV[8], ARGV[9])
+              if redis.call('RPUSH', KEYS[5], ARGV[8]) > tonumber(ARGV[10]) then
+                redis.call('HDEL', KEYS[4], redis.call('LPOP', KEYS[5]))
+              end
+              redis.call('PEXPIRE', KEYS[4], ARGV[11])
+              redis.call('PEXPIRE', KEYS[5], ARGV[11])
+            end
+            if hasEntry then redis.call('SPUBLISH', ARGV[4], ARGV[2] .. ':' .. top .. ':' .. ARGV[7]) end
+            return {'accepted', top}
+            """)
+
+    /// `fenceAt(offset)` is the fence of an entry that is known, else nil. `meta` is top, fence, snap_at, snap_fence.
+    private static func fenceAt(meta: Int, log: Int) -> String {
+        """
+        local meta = redis.call('HMGET', KEYS[\(meta)], 'top', 'fence', 'snap_at', 'snap_fence')
+        local top = meta[1] or '0'
+        local function fenceAt(offset)
+          if offset == top then return meta[2] or '0' end
+          if offset == meta[3] then return meta[4] end
+          if offset == '0' then return '0' end
+          local found = redis.call('XRANGE', KEYS[\(log)], offset .. '-0', offset .. '-0')
+          return found[1] and found[1][2][2]
+        end
+
+        """
+    }
+
+    /// KEYS: own, meta, log. ARGV: owner, fence, offset, snapshot, how many entries are kept.
+    static let store = RedisScript(
+        owned + fenceAt(meta: 2, log: 3) + """
+            if tonumber(ARGV[3]) < tonumber(meta[3] or '0') then return {'misplaced'} end
+            local fence = fenceAt(ARGV[3])
+            if not fence then return {'misplaced'} end
+            redis.call('HSET', KEYS[2], 'snap', ARGV[4], 'snap_at', ARGV[3], 'snap_fence', fence)
+            local first = ARGV[3] - ARGV[5] + 1
+            if first > 1 then redis.call('XTRIM', KEYS[3], 'MINID', text(first) .. '-0') end
+            return {'stored'}
+            """)
+
+    /// KEYS: meta, log. ARGV: fence and offset of the reader, or nothing for both; limit of entries; limit of bytes.
+    ///
+    /// Gives where to begin, top and its fence, offset, fence and bytes of the snapshot, then id, fence and payload of each entry.
+    static let read = RedisScript(
+        """
+        local function text(n) return string.format('%.0f', n) end
+
+        """ + fenceAt(meta: 1, log: 2) + """
+            local kind, from, snap = 'resumed', nil, ''
+            if ARGV[2] ~= '' and fenceAt(ARGV[2]) == ARGV[1] then
+              local next = text(ARGV[2] + 1) .. '-0'
+              if ARGV[2] == top or redis.call('XRANGE', KEYS[2], next, next)[1] then from = ARGV[2] end
+            end
+            if not from and meta[3] then
+              kind, from, snap = 'snapshot', meta[3], redis.call('HGET', KEYS[1], 'snap')
+            elseif not from then
+              kind, from = 'start', '0'
+            end
+            local all = {kind, top, meta[2] or '0', meta[3] or '0', meta[4] or '0', snap}
+            local left, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+            local start = text(from + 1) .. '-0'
+            while left > 0 do
+              local some = redis.call('XRANGE', KEYS[2], start, '+', 'COUNT', math.min(left, 16))
+              if not some[1] then return all end
+              for _, entry in ipairs(some) do
+                bytes = bytes - #entry[2][4]
+                if bytes < 0 and #all > 6 then return all end
+                all[#all + 1] = entry[1]
+                all[#all + 1] = entry[2][2]
+                all[#all + 1] = entry[2][4]
+              end
+              left = left - #some
+              start = '(' .. some[#some][1]
+            end
+            return all
+            """)
+}

@@ -1,0 +1,326 @@
+@_exported public import TrebuchetCluster
+
+internal import Transports
+
+/// An engine that is a Redis server, version 7 or later (or one that speaks like it, as Valkey), the primary that Redis Sentinel
+/// names, or a Redis Cluster.
+///
+/// It connects when something is asked of it first. While the server is out of reach all that is asked fails with `unavailable`
+/// at once, and goes on when it is there again.
+public final class RedisEngine: ClusterEngine {
+    /// What it keeps and takes.
+    public let limits: ClusterEngineLimits
+    private let keys: EngineKeys
+    private let route: any RedisRoute
+
+    /// - Parameters:
+    ///   - url: `redis://user:password@host:port/database`, for TLS `rediss://…`; `redis+sentinel://host,host,host/name`; or
+    ///     `redis+cluster://host,host`. User, password, port and database may be left out.
+    ///   - prefix: what all keys begin with; nodes that share a server share nothing when they have other ones.
+    ///   - limits: the same for all nodes.
+    ///   - settings: how long it waits for the server, and how much.
+    /// - Throws: `invalid` when the URL or the prefix is none, or the limits allow a snapshot of more than 32 MiB or than half of
+    ///   `RedisSettings.waitingBytes`, or other texts as long.
+    public init(
+        url: String, prefix: String = "tb", limits: ClusterEngineLimits = ClusterEngineLimits(),
+        settings: RedisSettings = RedisSettings()
+    ) throws(ClusterEngineError) {
+        self.limits = limits
+        keys = try EngineKeys(prefix: prefix)
+        let largest = [limits.snapshotBytes, limits.payloadBytes, limits.infoBytes, limits.readBytes].max()!
+        guard largest <= min(32 << 20, settings.waitingBytes / 2) else {
+            throw ClusterEngineError(
+                .invalid,
+                "a Redis server is not sent \(largest) bytes at once: at most 32 MiB, and half of RedisSettings.waitingBytes"
+            )
+        }
+        do throws(TransportError) {
+            route = Self.route(try RedisURL(url), settings)
+        } catch {
+            throw ClusterEngineError(.invalid, error.message)
+        }
+    }
+
+    private static func route(_ url: RedisURL, _ settings: RedisSettings) -> any RedisRoute {
+        let scripts = EngineScripts.all
+        return switch url.kind {
+        case .server: RedisServerRoute(url, settings, scripts: scripts)
+        case .sentinels(let name): RedisServerRoute(primary: name, of: url, settings, scripts: scripts)
+        case .cluster: RedisClusterRoute(url, settings, scripts: scripts)
+        }
+    }
+
+    /// Looks whether the server can be relied on: its version, that it never drops what it keeps when memory is short, that it
+    /// writes to a disk. Call it before the first write.
+    ///
+    /// - Returns: warnings, a sentence each: what may be lost, and what to set.
+    /// - Throws: `unfit`, with what is wrong and how to put it right; `unavailable`.
+    public func check() async throws(ClusterEngineError) -> [String] {
+        var warnings: [String] = []
+        for info in try await asking({ () async throws(RedisError) in try await route.info() }) {
+            let findings = RedisFitness(info: info)
+            guard findings.problems.isEmpty else {
+                throw ClusterEngineError(.unfit, findings.problems.joined(separator: " "))
+            }
+            warnings += findings.warnings.filter { !warnings.contains($0) }
+        }
+        return warnings
+    }
+
+    /// Ends its connections, all subscriptions, and all that is asked from now on.
+    public func close() async { route.close() }
+
+    // MARK: Asking
+
+    private func run(
+        _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument]
+    ) async throws(ClusterEngineError) -> RESPValue {
+        try await asking { () async throws(RedisError) in try await route.run(script, keys: keys, arguments) }
+    }
+
+    private func asking<Answer>(
+        _ body: () async throws(RedisError) -> Answer
+    ) async throws(ClusterEngineError) -> Answer {
+        do throws(RedisError) { return try await body() } catch { throw ClusterEngineError(error) }
+    }
+
+    private static func damaged(_ what: String) -> ClusterEngineError {
+        ClusterEngineError(.damaged, "the server keeps something else than was written: \(what)")
+    }
+
+    // MARK: Nodes
+
+    /// A node lives for so long from now; again before that is over.
+    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+        try limits.check(info: info)
+        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+        _ = try await run(
+            EngineScripts.announce, keys.nodes,
+            [.text(node.description), .bytes(info), .integer(Int64(lasting))])
+    }
+
+    /// The node is forgotten when the server has it.
+    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+        let key = keys.nodes[0]
+        _ = try await asking { () async throws(RedisError) in
+            try await route.send(RedisCommand("ZREM", [.bytes(key), .text(node.description)]), key: key)
+        }
+    }
+
+    /// The nodes that live by the server's clock, in the order of their names.
+    public func nodes() async throws(ClusterEngineError) -> [LiveNode] {
+        let found = try await run(EngineScripts.nodes, keys.nodes, []).elements ?? []
+        var nodes: [LiveNode] = []
+        for index in stride(from: 0, to: found.count - 2, by: 3) {
+            guard let node = found[index].text.flatMap({ ClusterNode($0) }), let left = found[index + 1].number,
+                let info = found[index + 2].bytes
+            else { throw Self.damaged("the list of nodes") }
+            nodes.append(LiveNode(node, info: info, remaining: .milliseconds(left)))
+        }
+        return nodes.sorted { $0.node.description < $1.node.description }
+    }
+
+    // MARK: Slots
+
+    /// Takes a slot that nobody owns, or whose lease is over by the server's clock.
+    public func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+    ) async throws(ClusterEngineError) -> SlotClaim {
+        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+        let answer =
+            try await run(
+                EngineScripts.acquire, [keys.owner(of: slot)], [.text(node.description), .integer(Int64(lasting))]
+            ).elements ?? []
+        if answer.first?.isText("held") == true { return .held(try Self.holder(of: slot, answer.dropFirst())) }
+        guard answer.count == 2, answer[0].isText("acquired"), let fence = answer[1].number else {
+            throw Self.damaged("the owner of \(slot)")
+        }
+        return .acquired(SlotLease(slot, owner: node, fence: UInt64(clamping: fence)))
+    }
+
+    /// Lets a lease last so long from now; false when it is lost.
+    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+        return try await run(
+            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))]
+        ).number == 1
+    }
+
+    /// Gives a slot back; false when its lease is lost.
+    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+        try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease)).number == 1
+    }
+
+    /// Who owns the slot now.
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+        let answer = try await run(EngineScripts.holder, [keys.owner(of: slot)], []).elements ?? []
+        return answer.isEmpty ? nil : try Self.holder(of: slot, answer[...])
+    }
+
+    private static func holder(
+        of slot: ClusterSlot, _ words: ArraySlice<RESPValue>
+    ) throws(ClusterEngineError) -> SlotHolder {
+        let words = Array(words)
+        guard words.count == 3, let owner = words[0].text.flatMap({ ClusterNode($0) }), let fence = words[1].number,
+            let left = words[2].number
+        else { throw damaged("the owner of \(slot)") }
+        let lease = SlotLease(slot, owner: owner, fence: UInt64(clamping: fence))
+        return SlotHolder(lease, remaining: .milliseconds(left))
+    }
+
+    private static func words(_ lease: SlotLease) -> [RedisArgument] {
+        [.text(lease.owner.description), .text(String(lease.fence))]
+    }
+
+    // MARK: Logs
+
+    /// Compares, records, appends and publishes in one script.
+    public func append(
+        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> AppendOutcome {
+        try limits.check(change, log, lease)
+        var arguments = Self.words(lease)
+        arguments += [
+            .text(String(change.expectedTop)), .bytes(keys.part(.published, of: log)),
+            .integer(Int64(limits.entriesPerLog)),
+            change.call == nil ? "e" : change.payload == nil ? "c" : "ec", .bytes(change.payload ?? []),
+        ]
+        if let call = change.call {
+            arguments += [
+                .text(call.id), .bytes(call.reply), .integer(Int64(limits.repliesPerLog)),
+                .integer(Int64(max(1, limits.replyLifetime / .milliseconds(1)))),
+            ]
+        }
+        let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments)
+        let words = answer.elements ?? []
+        if let refusal = Self.refusal(words) {
+            switch refusal {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            }
+        }
+        guard let word = words.first else { throw Self.damaged("log '\(log)'") }
+        if word.isText("full") { return .full }
+        guard words.count == 2 else { throw Self.damaged("log '\(log)'") }
+        if word.isText("repeated"), let reply = words[1].bytes { return .repeated(reply) }
+        guard let offset = words[1].number.flatMap({ UInt64(exactly: $0) }) else { throw Self.damaged("log '\(log)'") }
+        if word.isText("top") { return .topDiffers(offset) }
+        guard word.isText("accepted") else { throw Self.damaged("log '\(log)'") }
+        return .accepted(offset)
+    }
+
+    private enum Refusal {
+        case fenced(UInt64)
+        case leaseOver
+    }
+
+    private static func refusal(_ words: [RESPValue]) -> Refusal? {
+        if words.count == 1, words[0].isText("over") { return .leaseOver }
+        guard words.count == 2, words[0].isText("fenced"), let fence = words[1].number else { return nil }
+        return .fenced(UInt64(clamping: fence))
+    }
+
+    /// Keeps a snapshot, and forgets entries that it makes needless.
+    public func store(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(snapshot: snapshot, log, lease)
+        let answer = try await run(
+            EngineScripts.store,
+            [keys.owner(of: lease.slot), keys.part(.meta, of: log), keys.part(.log, of: log)],
+            Self.words(lease) + [.text(String(offset)), .bytes(snapshot), .integer(Int64(max(0, keepingLast)))])
+        let words = answer.elements ?? []
+        switch Self.refusal(words) {
+        case .fenced(let fence): return .fenced(fence)
+        case .leaseOver: return .leaseOver
+        case nil: break
+        }
+        if words.first?.isText("stored") == true { return .stored }
+        guard words.first?.isText("misplaced") == true else { throw Self.damaged("log '\(log)'") }
+        return .misplaced
+    }
+
+    /// What a reader lacks.
+    public func read(
+        _ log: ClusterLog, after position: LogPosition?, limit: Int
+    ) async throws(ClusterEngineError) -> LogReading {
+        try limits.check(log)
+        let answer = try await run(
+            EngineScripts.read, [keys.part(.meta, of: log), keys.part(.log, of: log)],
+            [
+                .text(position.map { String($0.fence) } ?? ""), .text(position.map { String($0.offset) } ?? ""),
+                .integer(Int64(max(1, limit))), .integer(Int64(limits.readBytes)),
+            ])
+        guard let reading = LogReading(answer.elements ?? [], after: position) else {
+            throw Self.damaged("log '\(log)'")
+        }
+        return reading
+    }
+
+    /// The reply that was recorded with a call.
+    public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
+        try limits.check(log)
+        try limits.check(callID: callID)
+        let key = keys.part(.done, of: log)
+        return try await asking { () async throws(RedisError) in
+            try await route.send(RedisCommand("HGET", [.bytes(key), .text(callID)]), key: key)
+        }.bytes
+    }
+
+    /// Listens to what is appended to a log. After a lost connection it is taken up again by itself.
+    public func watch(
+        _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try limits.check(log)
+        return try await subscribe(keys.part(.published, of: log)) { event in
+            switch event {
+            case .message(let bytes):
+                // What others publish there is not for us.
+                if let entry = LogEntry(published: bytes) { receive(.appended(entry)) }
+            case .mayHaveMissed: receive(.mayHaveMissed)
+            case .ended(let error): receive(.ended(ClusterEngineError(error)))
+            }
+        }
+    }
+
+    // MARK: Messages
+
+    /// Listens to what is sent to a node. After a lost connection it is taken up again by itself.
+    public func listen(
+        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try await subscribe(keys.inbox(of: node)) { event in
+            switch event {
+            case .message(let bytes): receive(.message(bytes))
+            case .mayHaveMissed: receive(.mayHaveMissed)
+            case .ended(let error): receive(.ended(ClusterEngineError(error)))
+            }
+        }
+    }
+
+    /// Publishes to the node's channel; false when the server knows of nobody who listens there.
+    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        try limits.check(message: message)
+        let inbox = keys.inbox(of: node)
+        let listeners = try await asking { () async throws(RedisError) in
+            try await route.send(RedisCommand("SPUBLISH", [.bytes(inbox), .bytes(message)]), key: inbox)
+        }
+        return listeners.number ?? 0 > 0
+    }
+
+    private func subscribe(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        EngineSubscription(
+            try await asking { () async throws(RedisError) in try await route.subscribe(channel, subscriber) })
+    }
+}
+
+private final class EngineSubscription: ClusterSubscription {
+    private let held: any RedisCancellable
+
+    init(_ held: any RedisCancellable) { self.held = held }
+
+    func cancel() { held.cancel() }
+}

@@ -1,0 +1,249 @@
+internal import Synchronization
+
+/// The nodes of a cluster, each with connections of its own, and which of them has which slot.
+final class RedisClusterRoute: RedisRoute {
+    private struct Node {
+        let commands: RedisClient
+        let channels: RedisClient
+    }
+
+    private struct State {
+        var map = SlotMap()
+        var nodes: [RedisURL.Endpoint: Node] = [:]
+        /// Under way; who needs a newer map waits for it.
+        var reading: Task<RedisError?, Never>?
+        var channels: [ObjectIdentifier: WeakChannel] = [:]
+        var isClosed = false
+    }
+
+    private struct WeakChannel {
+        weak var channel: RedisClusterChannel?
+    }
+
+    private let url: RedisURL
+    private let settings: RedisSettings
+    private let scripts: [RedisScript]
+    private let state = Mutex(State())
+    private let ticker = Mutex<RedisTicker?>(nil)
+
+    init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
+        self.url = url
+        self.settings = settings
+        self.scripts = scripts
+        let ticker = RedisTicker(every: settings.topologyInterval) { [weak self] in await self?.look() }
+        self.ticker.withLock { $0 = ticker }
+    }
+
+    /// Who only listens hears of a new owner so; before the first question there is nobody to ask for.
+    private func look() async {
+        guard state.withLock({ !$0.map.isEmpty }) else { return }
+        _ = await readMap()
+    }
+
+    // MARK: Commands
+
+    func run(
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+    ) async throws(RedisError) -> RESPValue {
+        let command = script.command(keys: keys, arguments)
+        return try await routed(keys[0], command) { (client) async throws(RedisError) in
+            try await client.run(script, keys: keys, arguments)
+        }
+    }
+
+    func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue {
+        try await routed(key, command) { (client) async throws(RedisError) in try await client.send(command) }
+    }
+
+    /// Asks the node of a key; where that sends on, the next, up to `RedisSettings.redirects` times.
+    private func routed(
+        _ key: [UInt8], _ command: RedisCommand, _ ask: (RedisClient) async throws(RedisError) -> RESPValue
+    ) async throws(RedisError) -> RESPValue {
+        let slot = HashSlot.of(key)
+        var endpoint = try await owner(of: slot)
+        var isAsking = false
+        for turn in 0...max(0, settings.redirects) {
+            do throws(RedisError) {
+                let client = try node(endpoint).commands
+                // For this one command: the slot is on its way to that node.
+                return isAsking ? try await client.sendPair(RedisCommand("ASKING"), command) : try await ask(client)
+            } catch {
+                let next = await self.next(after: error, from: endpoint, slot)
+                guard let next, turn < settings.redirects else { throw outward(error) }
+                (endpoint, isAsking) = next
+            }
+        }
+        throw .unavailable("the cluster sent a command on more than \(settings.redirects) times")
+    }
+
+    /// Where to ask after an error; nil when that is not because of the node.
+    private func next(
+        after error: RedisError, from asked: RedisURL.Endpoint, _ slot: Int
+    ) async -> (RedisURL.Endpoint, isAsking: Bool)? {
+        switch error {
+        case .reply(let reply):
+            switch RedisRedirect(reply, from: asked) {
+            case .moved(let slot, let endpoint):
+                state.withLock { $0.map.set(slot, endpoint) }
+                // Seldom does one slot move alone.
+                startReadingMap()
+                return (endpoint, false)
+            case .ask(_, let endpoint): return (endpoint, true)
+            case nil: return nil
+            }
+        case .unavailable:
+            // Nothing was done there; perhaps another node has taken its place.
+            guard await readMap() == nil, let owner = state.withLock({ $0.map[slot] }), owner != asked else {
+                return nil
+            }
+            return (owner, false)
+        case .unknownOutcome:
+            startReadingMap()
+            return nil
+        case .closed:
+            // The node has left the cluster, unless all of it was closed.
+            guard let owner = state.withLock({ $0.isClosed ? nil : $0.map[slot] }), owner != asked else { return nil }
+            return (owner, false)
+        case .overloaded: return nil
+        }
+    }
+
+    /// As those see it who know of the cluster alone.
+    private func outward(_ error: RedisError) -> RedisError {
+        guard error == .closed, !state.withLock({ $0.isClosed }) else { return error }
+        return .unavailable("the node has left the Redis Cluster")
+    }
+
+    // MARK: The map
+
+    private func owner(of slot: Int) async throws(RedisError) -> RedisURL.Endpoint {
+        if let known = state.withLock({ $0.map[slot] }) { return known }
+        if let error = await readMap() { throw error }
+        guard let owner = state.withLock({ $0.map[slot] }) else {
+            throw .unavailable("no node of the Redis Cluster has slot \(slot)")
+        }
+        return owner
+    }
+
+    private func startReadingMap() { _ = mapReading() }
+
+    /// Reads the map anew, once for all who wait for it. Gives why it could not.
+    private func readMap() async -> RedisError? { await mapReading().value }
+
+    private func mapReading() -> Task<RedisError?, Never> {
+        state.withLock { state in
+            if let reading = state.reading { return reading }
+            let reading = Task<RedisError?, Never> { [weak self] in
+                guard let self else { return .closed }
+                return await self.askForMap()
+            }
+            state.reading = reading
+            return reading
+        }
+    }
+
+    private func askForMap() async -> RedisError? {
+        let known = state.withLock { Array($0.nodes.keys) }
+        var failure = RedisError.unavailable("no node of the Redis Cluster was reached")
+        var found: SlotMap?
+        for endpoint in known + url.endpoints.filter({ !known.contains($0) }) where found == nil {
+            do throws(RedisError) {
+                let answer = try await node(endpoint).commands.send(RedisCommand("CLUSTER", ["SLOTS"]))
+                found = SlotMap(answer, from: endpoint)
+                if found == nil { failure = .unavailable("\(endpoint) knows no slots of a Redis Cluster") }
+            } catch {
+                failure = error
+            }
+        }
+        let (gone, channels) = state.withLock { state -> ([Node], [RedisClusterChannel]) in
+            state.reading = nil
+            state.channels = state.channels.filter { $0.value.channel != nil }
+            guard let found else { return ([], []) }
+            state.map = found
+            let kept = Set(found.endpoints).union(url.endpoints)
+            let gone = state.nodes.filter { !kept.contains($0.key) }
+            for endpoint in gone.keys { state.nodes[endpoint] = nil }
+            return (Array(gone.values), state.channels.values.compactMap(\.channel))
+        }
+        for channel in channels { channel.follow(found?[channel.slot]) }
+        for node in gone {
+            node.commands.close()
+            node.channels.close()
+        }
+        return found == nil ? failure : nil
+    }
+
+    private func node(_ endpoint: RedisURL.Endpoint) throws(RedisError) -> Node {
+        let node: Node? = state.withLock { state in
+            if state.isClosed { return nil }
+            if let node = state.nodes[endpoint] { return node }
+            let target = RedisTarget(endpoint, as: url)
+            let node = Node(
+                commands: RedisClient(target, settings: settings, scripts: scripts),
+                channels: RedisClient(target, settings: settings))
+            state.nodes[endpoint] = node
+            return node
+        }
+        guard let node else { throw .closed }
+        return node
+    }
+
+    // MARK: Channels
+
+    func subscribe(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(RedisError) -> any RedisCancellable {
+        let joined = RedisClusterChannel(channel, subscriber, settings) {
+            [weak self] (subscriber) async throws(RedisError) in
+            guard let self else { throw .closed }
+            return try await self.join(channel, subscriber)
+        }
+        try await joined.start()
+        let isOpen = state.withLock { state in
+            if !state.isClosed { state.channels[ObjectIdentifier(joined)] = WeakChannel(channel: joined) }
+            return !state.isClosed
+        }
+        guard isOpen else { throw .closed }
+        return joined
+    }
+
+    /// Listens at the node that has the channel now.
+    private func join(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(RedisError) -> (RedisSubscription, RedisURL.Endpoint) {
+        let slot = HashSlot.of(channel)
+        var endpoint = try await owner(of: slot)
+        for turn in 0...max(0, settings.redirects) {
+            do throws(RedisError) {
+                return (try await node(endpoint).channels.subscribe(channel, subscriber), endpoint)
+            } catch {
+                let next = await self.next(after: error, from: endpoint, slot)
+                guard let next, turn < settings.redirects else { throw outward(error) }
+                endpoint = next.0
+            }
+        }
+        throw .unavailable("the cluster sent a subscription on more than \(settings.redirects) times")
+    }
+
+    func info() async throws(RedisError) -> [String] {
+        if let error = await readMap() { throw error }
+        var all: [String] = []
+        for endpoint in state.withLock({ $0.map.endpoints }) {
+            all.append(try await node(endpoint).commands.send(RedisCommand("INFO")).text ?? "")
+        }
+        return all
+    }
+
+    func close() {
+        ticker.withLock { $0?.stop() }
+        let nodes = state.withLock { state in
+            defer { state.nodes = [:] }
+            state.isClosed = true
+            return state.nodes.values
+        }
+        for node in nodes {
+            node.commands.close()
+            node.channels.close()
+        }
+    }
+}

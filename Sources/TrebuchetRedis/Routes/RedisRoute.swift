@@ -1,0 +1,26 @@
+/// The way from a key to the server that has it.
+protocol RedisRoute: Sendable {
+    /// Runs a script at the server of its first key; the others have the same tag.
+    func run(
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+    ) async throws(RedisError) -> RESPValue
+
+    /// Sends a command to the server of that key or channel.
+    func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue
+
+    func subscribe(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(RedisError) -> any RedisCancellable
+
+    /// What each server says of itself.
+    func info() async throws(RedisError) -> [String]
+
+    func close()
+}
+
+/// What goes on until it is cancelled or nobody holds it any more.
+protocol RedisCancellable: AnyObject, Sendable {
+    func cancel()
+}
+
+extension RedisSubscription: RedisCancellable {}

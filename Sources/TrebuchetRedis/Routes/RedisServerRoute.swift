@@ -1,0 +1,70 @@
+internal import Networking
+internal import Synchronization
+
+/// One server, or the primary that sentinels name. Channels have a connection of their own: the server cuts one that does not take
+/// what it hears, and commands are not to go with it.
+final class RedisServerRoute: RedisRoute {
+    private let commands: RedisClient
+    private let channels: RedisClient
+    private let ticker: RedisTicker?
+
+    /// One server of that address.
+    init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
+        let target = RedisTarget(url.endpoints[0], as: url)
+        commands = RedisClient(target, settings: settings, scripts: scripts)
+        channels = RedisClient(target, settings: settings)
+        ticker = nil
+    }
+
+    /// The primary of that name. Who takes its place is connected to when the connection breaks, when the server says that it follows
+    /// another one now, and when the sentinels, which are asked again and again, name another one.
+    init(primary name: String, of url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
+        let sentinels = Sentinels(url, name, settings)
+        let target = RedisTarget(as: url, isPrimaryNeeded: true) { try await sentinels.primary() }
+        let commands = RedisClient(target, settings: settings, scripts: scripts)
+        let channels = RedisClient(target, settings: settings)
+        (self.commands, self.channels) = (commands, channels)
+        ticker = RedisTicker(every: settings.topologyInterval) { [weak commands, weak channels] in
+            guard let primary = try? await sentinels.primary() else { return }
+            for client in [commands, channels] { client?.reconnect(unlessTo: primary) }
+        }
+    }
+
+    func run(
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+    ) async throws(RedisError) -> RESPValue {
+        try await noticing { () async throws(RedisError) in try await commands.run(script, keys: keys, arguments) }
+    }
+
+    func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue {
+        try await noticing { () async throws(RedisError) in try await commands.send(command) }
+    }
+
+    /// A server that has come to follow another one is left.
+    private func noticing(
+        _ body: () async throws(RedisError) -> RESPValue
+    ) async throws(RedisError) -> RESPValue {
+        do throws(RedisError) {
+            return try await body()
+        } catch {
+            if case .reply(let reply) = error, reply.code == "READONLY" {
+                for client in [commands, channels] { client.reconnect(unlessTo: nil) }
+            }
+            throw error
+        }
+    }
+
+    func subscribe(
+        _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
+    ) async throws(RedisError) -> any RedisCancellable { try await channels.subscribe(channel, subscriber) }
+
+    func info() async throws(RedisError) -> [String] {
+        [try await commands.send(RedisCommand("INFO")).text ?? ""]
+    }
+
+    func close() {
+        ticker?.stop()
+        commands.close()
+        channels.close()
+    }
+}

@@ -1,0 +1,35 @@
+/// Which node has which slot of a cluster.
+struct SlotMap: Equatable, Sendable {
+    private(set) var endpoints: [RedisURL.Endpoint] = []
+    /// Places in `endpoints`; -1 for a slot that nobody is known to have.
+    private var places = [Int32](repeating: -1, count: HashSlot.count)
+
+    init() {}
+
+    /// From the answer to CLUSTER SLOTS; nil when that is none. The first node of each range is its primary.
+    init?(_ answer: RESPValue, from asked: RedisURL.Endpoint) {
+        guard let ranges = answer.elements, !ranges.isEmpty else { return nil }
+        for range in ranges {
+            guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number,
+                0 <= first, first <= last, last < HashSlot.count, let node = parts[2].elements, node.count >= 2,
+                let port = node[1].number, (1...65_535).contains(port)
+            else { return nil }
+            // A node that does not know by which name it is reached gives none.
+            let host = node[0].text.flatMap { $0.isEmpty || $0.utf8.elementsEqual("?".utf8) ? nil : $0 } ?? asked.host
+            let place = place(of: RedisURL.Endpoint(host: host, port: Int(port)))
+            for slot in Int(first)...Int(last) { places[slot] = place }
+        }
+    }
+
+    var isEmpty: Bool { endpoints.isEmpty }
+
+    subscript(slot: Int) -> RedisURL.Endpoint? { places[slot] < 0 ? nil : endpoints[Int(places[slot])] }
+
+    mutating func set(_ slot: Int, _ endpoint: RedisURL.Endpoint) { places[slot] = place(of: endpoint) }
+
+    private mutating func place(of endpoint: RedisURL.Endpoint) -> Int32 {
+        if let place = endpoints.firstIndex(of: endpoint) { return Int32(place) }
+        endpoints.append(endpoint)
+        return Int32(endpoints.count - 1)
+    }
+}

@@ -1,0 +1,245 @@
+internal import Glibc
+
+/// What a server's answers may make us keep.
+package struct RESPLimits: Hashable, Sendable {
+    /// Bytes of one line: a number, a word, an error. Default 64 KiB.
+    package var lineBytes = 64 << 10
+    /// Bytes of one text. Default 64 MiB.
+    package var bulkBytes = 64 << 20
+    /// Bytes of all texts and lines of one answer. Default 128 MiB.
+    package var answerBytes = 128 << 20
+    /// Elements of one answer, with those inside of them. Default 1,000,000.
+    package var elements = 1_000_000
+    /// Arrays inside of arrays. Default 16.
+    package var depth = 16
+
+    package init() {}
+}
+
+/// What came is no RESP, or more than a limit allows; there is no way on behind it.
+package struct RESPViolation: Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
+}
+
+/// Bytes in, values out, however the network cuts them. It keeps what is not whole, never more than `RESPLimits` allow, and takes
+/// memory for what has come, not for what was announced.
+package struct RESPParser: Sendable {
+    private struct Open: Sendable {
+        let kind: UInt8
+        var left: Int
+        var elements: [RESPValue] = []
+    }
+
+    private enum Part: Sendable {
+        case line
+        /// How many bytes are still to come, with the line break behind them.
+        case bulk(kind: UInt8, left: Int)
+        case failed(RESPViolation)
+    }
+
+    private let limits: RESPLimits
+    private var part = Part.line
+    /// Of a line or a text that is not whole.
+    private var kept: [UInt8] = []
+    private var open: [Open] = []
+    private var elementsLeft: Int
+    private var bytesLeft: Int
+
+    package init(limits: RESPLimits = RESPLimits()) {
+        self.limits = limits
+        elementsLeft = limits.elements
+        bytesLeft = limits.answerBytes
+    }
+
+    /// Bytes and elements that are kept until more comes.
+    package var keptCount: Int { kept.count + open.reduce(0) { $0 + $1.elements.count } }
+
+    /// Takes from `rest` up to the end of a value; nil when all was taken and more is needed.
+    package mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
+        do throws(RESPViolation) {
+            while !rest.isEmpty {
+                var found: RESPValue?
+                switch part {
+                case .line: found = try takeLine(&rest)
+                case .bulk(let kind, let left): found = try takeBulk(kind, left, &rest)
+                case .failed(let violation): throw violation
+                }
+                if let found, let whole = try close(found) {
+                    elementsLeft = limits.elements
+                    bytesLeft = limits.answerBytes
+                    return whole
+                }
+            }
+            return nil
+        } catch {
+            part = .failed(error)
+            kept = []
+            open = []
+            throw error
+        }
+    }
+
+    // MARK: Lines
+
+    private mutating func takeLine(_ rest: inout UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
+        let end = memchr(rest.baseAddress!, 0x0A, rest.count).map {
+            $0 - UnsafeMutableRawPointer(mutating: rest.baseAddress!)
+        }
+        let taken = UnsafeRawBufferPointer(rebasing: rest[..<(end.map { $0 + 1 } ?? rest.count)])
+        guard kept.count + taken.count <= limits.lineBytes else {
+            throw RESPViolation(description: "a line is longer than \(limits.lineBytes) bytes")
+        }
+        rest = UnsafeRawBufferPointer(rebasing: rest[taken.count...])
+        guard end != nil else {
+            kept.append(contentsOf: taken)
+            return nil
+        }
+        guard !kept.isEmpty else { return try read(taken) }
+        kept.append(contentsOf: taken)
+        var line: [UInt8] = []
+        swap(&line, &kept)
+        // A closure cannot throw what it is to throw by type, so what comes of it is handed out.
+        let outcome: Result<RESPValue?, RESPViolation> = line.withUnsafeBytes { line in
+            do throws(RESPViolation) { return .success(try read(line)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// Reads a line with its end.
+    private mutating func read(_ line: UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
+        guard line.count >= 3, line[line.count - 2] == 0x0D, memchr(line.baseAddress!, 0x0D, line.count - 2) == nil
+        else {
+            throw RESPViolation(description: "a line without a kind or without its end")
+        }
+        let body = UnsafeRawBufferPointer(rebasing: line[1..<(line.count - 2)])
+        switch line[0] {
+        case UInt8(ascii: "+"): return .simple(try spend(body))
+        case UInt8(ascii: "-"): return .error(RedisReply(String(decoding: try spend(body), as: UTF8.self)))
+        case UInt8(ascii: ":"):
+            if let number = RESPNumber.integer(body) { return .integer(number) }
+        case UInt8(ascii: ","):
+            if let number = RESPNumber.double(body) { return .double(number) }
+        case UInt8(ascii: "("):
+            if RESPNumber.isBig(body) { return .bigNumber(try spend(body)) }
+        case UInt8(ascii: "_"):
+            if body.isEmpty { return .null }
+        case UInt8(ascii: "#"):
+            if body.count == 1, body[0] == UInt8(ascii: "t") || body[0] == UInt8(ascii: "f") {
+                return .boolean(body[0] == UInt8(ascii: "t"))
+            }
+        case let kind: return try readLength(kind, body)
+        }
+        throw RESPViolation(description: "no value of the kind \(line[0])")
+    }
+
+    private mutating func spend(_ body: UnsafeRawBufferPointer) throws(RESPViolation) -> [UInt8] {
+        try spend(body.count)
+        return Array(body)
+    }
+
+    private mutating func spend(_ bytes: Int) throws(RESPViolation) {
+        bytesLeft -= bytes
+        guard bytesLeft >= 0 else {
+            throw RESPViolation(description: "an answer has more than \(limits.answerBytes) bytes")
+        }
+    }
+
+    /// The beginning of what has a length: a text or an array.
+    private mutating func readLength(_ kind: UInt8, _ body: UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue?
+    {
+        // An empty line has no kind; a line break in the place of one is caught above.
+        guard let length = RESPNumber.integer(body), body.first != UInt8(ascii: "+") else {
+            throw RESPViolation(description: "a value of the kind \(kind) without a length")
+        }
+        switch kind {
+        case UInt8(ascii: "$"), UInt8(ascii: "!"), UInt8(ascii: "="):
+            if length == -1, kind == UInt8(ascii: "$") { return .null }
+            guard length >= 0, length <= limits.bulkBytes else {
+                throw RESPViolation(description: "a text of \(length) bytes; the limit is \(limits.bulkBytes)")
+            }
+            try spend(Int(length))
+            part = .bulk(kind: kind, left: Int(length) + 2)
+            return nil
+        case UInt8(ascii: "*"), UInt8(ascii: "~"), UInt8(ascii: "%"), UInt8(ascii: ">"), UInt8(ascii: "|"):
+            if length == -1, kind == UInt8(ascii: "*") { return .null }
+            return try begin(kind, length)
+        default: throw RESPViolation(description: "a value of the unknown kind \(kind)")
+        }
+    }
+
+    // MARK: Texts
+
+    private mutating func takeBulk(
+        _ kind: UInt8, _ left: Int, _ rest: inout UnsafeRawBufferPointer
+    ) throws(RESPViolation) -> RESPValue? {
+        let count = min(left, rest.count)
+        // The usual case has all of it in one piece, and takes memory once.
+        kept.append(contentsOf: rest[..<count])
+        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        guard count == left else {
+            part = .bulk(kind: kind, left: left - count)
+            return nil
+        }
+        part = .line
+        guard kept.suffix(2).elementsEqual([0x0D, 0x0A]) else {
+            throw RESPViolation(description: "a text that goes on behind its length")
+        }
+        kept.removeLast(2)
+        if kind == UInt8(ascii: "=") {
+            guard kept.count >= 4, kept[3] == UInt8(ascii: ":") else {
+                throw RESPViolation(description: "a verbatim text without a format")
+            }
+            kept.removeFirst(4)
+        }
+        var text: [UInt8] = []
+        swap(&text, &kept)
+        return kind == UInt8(ascii: "!") ? .error(RedisReply(String(decoding: text, as: UTF8.self))) : .bulk(text)
+    }
+
+    // MARK: Arrays
+
+    private mutating func begin(_ kind: UInt8, _ length: Int64) throws(RESPViolation) -> RESPValue? {
+        let isPairs = kind == UInt8(ascii: "%") || kind == UInt8(ascii: "|")
+        guard length >= 0, length <= elementsLeft / (isPairs ? 2 : 1) else {
+            throw RESPViolation(description: "\(length) elements; the limit for an answer is \(limits.elements)")
+        }
+        guard open.count < limits.depth else {
+            throw RESPViolation(description: "arrays lie in more than \(limits.depth) others")
+        }
+        guard kind != UInt8(ascii: ">") || open.isEmpty else {
+            throw RESPViolation(description: "a push inside of another value")
+        }
+        let count = Int(length) * (isPairs ? 2 : 1)
+        elementsLeft -= count
+        let begun = Open(kind: kind, left: count)
+        guard count == 0 else {
+            open.append(begun)
+            return nil
+        }
+        return Self.value(begun)
+    }
+
+    /// Puts a value into the array that is open; gives it, or the array that it was the last of, when none is.
+    private mutating func close(_ value: RESPValue) throws(RESPViolation) -> RESPValue? {
+        var value = value
+        while let last = open.indices.last {
+            open[last].elements.append(value)
+            open[last].left -= 1
+            guard open[last].left == 0 else { return nil }
+            // Attributes are about the value behind them, and nobody here asks for them.
+            guard let whole = Self.value(open.removeLast()) else { return nil }
+            value = whole
+        }
+        return value
+    }
+
+    private static func value(_ open: Open) -> RESPValue? {
+        switch open.kind {
+        case UInt8(ascii: "*"): .array(open.elements)
+        case UInt8(ascii: "~"): .set(open.elements)
+        case UInt8(ascii: "%"): .map(open.elements)
+        case UInt8(ascii: ">"): .push(open.elements)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// What every engine does.
+@Suite(.hasRedis, .redisServer, .serialized)
+struct EngineConformanceTests {
+    @Test("each course of steps goes as the table says", arguments: EngineKind.allCases, EngineScenario.all)
+    func scenarios(_ kind: EngineKind, _ scenario: EngineScenario) async throws {
+        let rig = try EngineRig(kind, limits: scenario.limits)
+        let player = try EnginePlayer(rig.one)
+        for (number, step) in scenario.steps.enumerated() {
+            guard let (outcome, expected) = try await player.play(step) else {
+                try await rig.passLease(of: player.log.slot)
+                continue
+            }
+            #expect(outcome == expected, "step \(number): \(step)")
+        }
+    }
+
+    @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
+    func random(_ seed: UInt64) async throws {
+        var limits = ClusterEngineLimits()
+        (limits.entriesPerLog, limits.repliesPerLog, limits.readBytes) = (12, 3, 20)
+        let players = try [EngineKind.memory, .redis].map {
+            try EnginePlayer(EngineRig($0, limits: limits).one, log: "é\u{0}{x}")
+        }
+        var course = RandomCourse(seed: seed)
+        for number in 0..<300 {
+            let step = course.next()
+            let outcomes = [try await players[0].play(step)!.outcome, try await players[1].play(step)!.outcome]
+            guard outcomes[0] == outcomes[1] else {
+                Issue.record("seed \(seed), step \(number), \(step): \(outcomes)")
+                return
+            }
+            course.note(outcomes[0], of: step)
+        }
+        // Enough of it came to something.
+        #expect(course.top > 20)
+    }
+
+    @Test("of nodes that ask at once one gets the slot", arguments: EngineKind.allCases)
+    func race(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let nodes = try (0..<4).map { try ClusterNode(name: "n\($0)") }
+        for slot in ClusterSlot.all.prefix(20) {
+            let winners = try await withThrowingTaskGroup(of: Int.self) { group in
+                for (index, node) in nodes.enumerated() {
+                    group.addTask {
+                        let engine = index % 2 == 0 ? rig.one : rig.other
+                        switch try await engine.acquire(slot, for: node, lasting: EngineRig.long) {
+                        case .acquired(let lease):
+                            #expect(lease.fence == 1)
+                            return 1
+                        case .held(let holder):
+                            #expect(holder.lease.fence == 1 && holder.lease.owner != node)
+                            return 0
+                        }
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(winners == 1)
+        }
+    }
+
+    @Test("nodes live as long as they say so", arguments: EngineKind.allCases)
+    func nodes(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        #expect(try await rig.one.nodes() == [])
+        try await rig.one.announce(b, info: [0, 255], lasting: EngineRig.short)
+        try await rig.one.announce(a, info: [], lasting: EngineRig.long)
+        // The same name again is another node.
+        let again = try ClusterNode(name: "a")
+        try await rig.other.announce(again, info: [1], lasting: EngineRig.long)
+        try await rig.passNode(b)
+        let live = try await rig.other.nodes()
+        #expect(Set(live.map(\.node)) == [a, again])
+        #expect(live.allSatisfy { $0.remaining > .seconds(60) && $0.remaining <= EngineRig.long })
+        try await rig.one.announce(b, info: [2], lasting: EngineRig.long)
+        #expect(try await rig.other.nodes().last?.info == [2])
+        try await rig.one.withdraw(again)
+        #expect(try await rig.other.nodes().map(\.node) == [a, b])
+    }
+
+    @Test("a message reaches who listens, and the sender hears whether somebody does", arguments: EngineKind.allCases)
+    func inbox(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let (node, earlier) = (try ClusterNode(name: "a"), try ClusterNode(name: "a"))
+        #expect(try await rig.one.send([1], to: node) == false)
+        let heard = Journal()
+        let subscription = try await rig.other.listen(as: node) { heard.note("\($0)") }
+        #expect(try await rig.one.send([0, 13, 10, 255], to: node))
+        #expect(try await rig.one.send([], to: node))
+        // An earlier life of the same name is another node.
+        #expect(try await rig.one.send([3], to: earlier) == false)
+        await heard.wait { $0.count == 2 }
+        #expect(heard.entries == ["message([0, 13, 10, 255])", "message([])"])
+        subscription.cancel()
+        #expect(try await eventually { try await rig.one.send([4], to: node) == false })
+    }
+
+    @Test(
+        "who watches a log gets its entries in order, and after a gap reads what is missing",
+        arguments: EngineKind.allCases)
+    func watching(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let log = ClusterLog("watched")
+        let node = try ClusterNode(name: "a")
+        guard case .acquired(let lease) = try await rig.one.acquire(log.slot, for: node, lasting: EngineRig.long) else {
+            Issue.record("not acquired")
+            return
+        }
+        func append(_ offset: UInt64) async throws {
+            let change = LogAppend([UInt8(offset), 58, 0], expectedTop: offset - 1)
+            #expect(try await rig.one.append(change, to: log, under: lease) == .accepted(offset))
+        }
+        try await append(1)
+        let heard = Journal()
+        let subscription = try await rig.other.watch(log) { event in
+            switch event {
+            case .appended(let entry): heard.note("\(entry.position) \(entry.payload)")
+            case .mayHaveMissed: heard.note("gap")
+            case .ended: heard.note("ended")
+            }
+        }
+        for offset in 2...10 as ClosedRange<UInt64> { try await append(offset) }
+        await heard.wait { $0.count == 9 }
+        #expect(heard.entries == (2...10).map { "1:\($0) [\($0), 58, 0]" })
+        // What is refused is not published, nor what only records a reply.
+        _ = try await rig.one.append(LogAppend([1], expectedTop: 3), to: log, under: lease)
+        _ = try await rig.one.append(
+            LogAppend(nil, expectedTop: 10, call: .init(id: "c", reply: [])), to: log, under: lease)
+        try await rig.breakSubscriptions()
+        try await append(11)
+        await heard.wait { $0.contains("gap") }
+        let missed = try await rig.other.read(log, after: LogPosition(fence: 1, offset: 10))
+        #expect(missed.entries.map(\.position.offset) == [11])
+        try await append(12)
+        await heard.wait(for: "1:12 [12, 58, 0]")
+        subscription.cancel()
+        #expect(heard.entries.filter { $0.hasPrefix("1:") }.count <= 11)
+    }
+
+    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.allCases)
+    func limits(_ kind: EngineKind) async throws {
+        var limits = ClusterEngineLimits()
+        (limits.payloadBytes, limits.snapshotBytes, limits.infoBytes, limits.nameBytes, limits.callIDBytes) = (
+            4, 5, 2, 8, 3
+        )
+        let engine = try EngineRig(kind, limits: limits).one
+        let node = try ClusterNode(name: "a")
+        let log = ClusterLog("12345678")
+        let lease = SlotLease(log.slot, owner: node, fence: 1)
+        func code(_ body: () async throws -> Void) async -> ClusterEngineError.Code? {
+            do { try await body() } catch { return (error as? ClusterEngineError)?.code }
+            return nil
+        }
+        func append(_ size: Int?, call: String? = nil, reply: Int = 0, to log: ClusterLog = log) async
+            -> ClusterEngineError.Code?
+        {
+            let payload = size.map { [UInt8](repeating: 0, count: $0) }
+            let call = call.map { LogAppend.Call(id: $0, reply: [UInt8](repeating: 0, count: reply)) }
+            return await code {
+                _ = try await engine.append(LogAppend(payload, expectedTop: 0, call: call), to: log, under: lease)
+            }
+        }
+        #expect(await append(4, call: "123", reply: 4) == nil)
+        #expect(await append(5) == .tooLarge)
+        #expect(await append(1, call: "1234") == .tooLarge)
+        #expect(await append(1, call: "1", reply: 5) == .tooLarge)
+        #expect(await append(1, call: "") == .invalid)
+        #expect(await append(nil) == .invalid)
+        #expect(await append(1, to: ClusterLog("123456789")) == .tooLarge)
+        #expect(await append(1, to: ClusterLog("other")) == .invalid)
+        #expect(
+            await code { _ = try await engine.store([1, 2, 3, 4, 5, 6], at: 0, of: log, under: lease) } == .tooLarge)
+        #expect(await code { try await engine.announce(node, info: [1, 2, 3], lasting: .seconds(1)) } == .tooLarge)
+        #expect(await code { _ = try await engine.send([1, 2, 3, 4, 5], to: node) } == .tooLarge)
+        for lasting in [Duration.zero, .seconds(-1), .seconds(86_401)] {
+            #expect(await code { _ = try await engine.acquire(log.slot, for: node, lasting: lasting) } == .invalid)
+        }
+    }
+
+    @Test("a closed engine says so, and ends who listens", arguments: EngineKind.allCases)
+    func closing(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let node = try ClusterNode(name: "a")
+        let heard = Journal()
+        let inbox = try await rig.one.listen(as: node) {
+            if case .ended(let error) = $0 { heard.note("\(error.code)") }
+        }
+        let log = try await rig.one.watch(ClusterLog("x")) {
+            if case .ended(let error) = $0 { heard.note("\(error.code)") }
+        }
+        await rig.one.close()
+        await heard.wait { $0.count == 2 }
+        #expect(heard.entries == ["closed", "closed"])
+        let error = await #expect(throws: ClusterEngineError.self) { try await rig.one.nodes() }
+        #expect(error?.code == .closed)
+        inbox.cancel()
+        log.cancel()
+    }
+}

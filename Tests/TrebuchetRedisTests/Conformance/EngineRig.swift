@@ -1,0 +1,57 @@
+import Foundation
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// Engines that are to do the same.
+enum EngineKind: CaseIterable, Sendable {
+    case memory
+    case redis
+}
+
+/// One engine for one test, as two nodes have it.
+final class EngineRig: Sendable {
+    /// Leases that are to run out, and those that are not.
+    static let short = Duration.milliseconds(30)
+    static let long = Duration.seconds(3_600)
+
+    let one: any ClusterEngine
+    let other: any ClusterEngine
+    private let clock: ManualEngineClock?
+    private let server: RedisServer?
+
+    init(_ kind: EngineKind, limits: ClusterEngineLimits = ClusterEngineLimits()) throws {
+        switch kind {
+        case .memory:
+            let clock = ManualEngineClock()
+            let engine = MemoryEngine(limits: limits, clock: clock)
+            (one, other, self.clock, server) = (engine, engine, clock, nil)
+        case .redis:
+            let server = try #require(SharedRedisServer.current)
+            let prefix = "test-\(UUID())"
+            one = try RedisEngine(url: server.url, prefix: prefix, limits: limits)
+            other = try RedisEngine(url: server.url, prefix: prefix, limits: limits)
+            (clock, self.server) = (nil, server)
+        }
+    }
+
+    /// Returns when a short lease has run out.
+    func passLease(of slot: ClusterSlot) async throws {
+        clock?.advance(by: Self.short)
+        #expect(try await eventually { try await one.holder(of: slot) == nil })
+    }
+
+    /// Returns when a node that was announced for a short time is forgotten.
+    func passNode(_ node: ClusterNode) async throws {
+        clock?.advance(by: Self.short)
+        #expect(try await eventually { try await one.nodes().allSatisfy { $0.node != node } })
+    }
+
+    /// Whoever listens may have missed something, of whichever test.
+    func breakSubscriptions() async throws {
+        (one as? MemoryEngine)?.breakSubscriptions()
+        try await server?.cli("CLIENT", "KILL", "TYPE", "pubsub")
+    }
+}

@@ -1,0 +1,154 @@
+import Platform
+import Testing
+import TrebuchetCluster
+
+/// What nodes do to one slot and its log, and what comes of it, in words.
+enum EngineStep: Sendable {
+    /// A node, by its letter, asks for the slot; `acquired 2`, `held by a 1`.
+    case acquire(Character, lasting: Duration = EngineRig.long, String)
+    case renew(Character, fence: UInt64, lasting: Duration = EngineRig.long, String)
+    case release(Character, fence: UInt64, String)
+    /// `a 2`, `nobody`.
+    case holder(String)
+    /// The short lease runs out.
+    case pass
+    /// `accepted 1`, `repeated ok`, `fenced 2`, `lease over`, `top 3`, `full`.
+    case append(Character, fence: UInt64, top: UInt64, String?, call: String? = nil, reply: String = "", String)
+    /// `stored`, `misplaced`, `fenced 2`, `lease over`.
+    case store(Character, fence: UInt64, at: UInt64, String, keeping: Int = 0, String)
+    /// `resumed 1:2=x top 1:2`, `snapshot 1:1=all 1:2=x top 1:2`, `start top 0:0`.
+    case read(LogPosition?, limit: Int = 100, String)
+    /// `ok`, `none`.
+    case reply(String, String)
+}
+
+/// Plays steps on an engine.
+struct EnginePlayer {
+    let engine: any ClusterEngine
+    let log: ClusterLog
+    /// Nodes by their letters.
+    private let nodes: [Character: ClusterNode]
+
+    init(_ engine: any ClusterEngine, log: String = "todos") throws {
+        self.engine = engine
+        self.log = ClusterLog(log)
+        nodes = ["a": try ClusterNode(name: "a"), "b": try ClusterNode(name: "b"), "c": try ClusterNode(name: "c")]
+    }
+
+    /// What came of a step, and what the table says; nil for one of which nothing comes.
+    func play(_ step: EngineStep) async throws -> (outcome: String, expected: String)? {
+        switch step {
+        case .acquire(let node, let lasting, let expected):
+            let claim = try await engine.acquire(log.slot, for: nodes[node]!, lasting: lasting)
+            switch claim {
+            case .acquired(let lease):
+                #expect(lease.owner == nodes[node]! && lease.slot == log.slot)
+                return ("acquired \(lease.fence)", expected)
+            case .held(let holder): return ("held by \(name(holder))", expected)
+            }
+        case .renew(let node, let fence, let lasting, let expected):
+            return ("\(try await engine.renew(lease(node, fence), lasting: lasting))", expected)
+        case .release(let node, let fence, let expected):
+            return ("\(try await engine.release(lease(node, fence)))", expected)
+        case .holder(let expected):
+            return (try await engine.holder(of: log.slot).map(name) ?? "nobody", expected)
+        case .pass: return nil
+        case .append(let node, let fence, let top, let payload, let call, let reply, let expected):
+            let append = LogAppend(
+                payload.map { Array($0.utf8) }, expectedTop: top,
+                call: call.map { LogAppend.Call(id: $0, reply: Array(reply.utf8)) })
+            return (words(try await engine.append(append, to: log, under: lease(node, fence))), expected)
+        case .store(let node, let fence, let offset, let bytes, let keeping, let expected):
+            let outcome = try await engine.store(
+                Array(bytes.utf8), at: offset, of: log, under: lease(node, fence), keepingLast: keeping)
+            switch outcome {
+            case .stored: return ("stored", expected)
+            case .misplaced: return ("misplaced", expected)
+            case .fenced(let fence): return ("fenced \(fence)", expected)
+            case .leaseOver: return ("lease over", expected)
+            }
+        case .read(let position, let limit, let expected):
+            return (words(try await engine.read(log, after: position, limit: limit)), expected)
+        case .reply(let call, let expected):
+            return (
+                try await engine.reply(to: call, in: log).map { String(decoding: $0, as: UTF8.self) } ?? "none",
+                expected
+            )
+        }
+    }
+
+    private func lease(_ node: Character, _ fence: UInt64) -> SlotLease {
+        SlotLease(log.slot, owner: nodes[node]!, fence: fence)
+    }
+
+    private func name(_ holder: SlotHolder) -> String {
+        #expect(holder.remaining > .zero)
+        return "\(holder.lease.owner.name) \(holder.lease.fence)"
+    }
+
+    private func words(_ outcome: AppendOutcome) -> String {
+        switch outcome {
+        case .accepted(let offset): "accepted \(offset)"
+        case .repeated(let reply): "repeated \(String(decoding: reply, as: UTF8.self))"
+        case .fenced(let fence): "fenced \(fence)"
+        case .leaseOver: "lease over"
+        case .topDiffers(let top): "top \(top)"
+        case .full: "full"
+        }
+    }
+
+    private func words(_ reading: LogReading) -> String {
+        var words: [String]
+        switch reading.beginning {
+        case .resumed: words = ["resumed"]
+        case .start: words = ["start"]
+        case .snapshot(let snapshot):
+            words = ["snapshot", "\(snapshot.position)=\(String(decoding: snapshot.bytes, as: UTF8.self))"]
+        }
+        words += reading.entries.map { "\($0.position)=\(String(decoding: $0.payload, as: UTF8.self))" }
+        return (words + ["top", "\(reading.top)"]).joined(separator: " ") + (reading.isComplete ? "" : " …")
+    }
+}
+
+/// Steps drawn from a seed, most of them such that something comes of them.
+struct RandomCourse {
+    private var random: RandomSource
+    private(set) var top: UInt64 = 0
+    private var owner: Character = "a"
+    private var fence: UInt64 = 1
+
+    init(seed: UInt64) { random = RandomSource(seed: seed) }
+
+    /// Takes what came of a step into account.
+    mutating func note(_ outcome: String, of step: EngineStep) {
+        let last = outcome.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
+        if outcome.hasPrefix("accepted ") { top = last }
+        if case .acquire(let node, _, _) = step, outcome.hasPrefix("acquired ") { (owner, fence) = (node, last) }
+    }
+
+    mutating func next() -> EngineStep {
+        let isOwner = Int.random(in: 0..<5, using: &random) > 0
+        let node = isOwner ? owner : "ab".randomElement(using: &random)!
+        let fence = isOwner ? fence : UInt64.random(in: 0...4, using: &random)
+        let near = top &+ UInt64.random(in: 0...3, using: &random) &- min(top, 2)
+        let call = "c\(Int.random(in: 0...9, using: &random))"
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0: return .acquire("ab".randomElement(using: &random)!, "")
+        case 1: return .renew(node, fence: fence, "")
+        case 2: return Bool.random(using: &random) ? .release(node, fence: fence, "") : .holder("")
+        case 3, 4:
+            return .store(node, fence: fence, at: near, "s\(near)", keeping: Int.random(in: 0...4, using: &random), "")
+        case 5: return .reply(call, "")
+        case 6, 7:
+            let offset = top &- min(top, UInt64.random(in: 0...14, using: &random))
+            return .read(
+                LogPosition(fence: fence, offset: offset), limit: Int.random(in: 1...20, using: &random), "")
+        case 8: return .read(nil, limit: Int.random(in: 1...20, using: &random), "")
+        case 9, 10:
+            let payload = Bool.random(using: &random) ? "p\(top)" : nil
+            return .append(node, fence: fence, top: top, payload, call: call, reply: "r\(top)", "")
+        case 11: return .append(node, fence: fence, top: near, "n\(near)", "")
+        default: return .append(node, fence: fence, top: top, "t\(top)", "")
+        }
+    }
+}

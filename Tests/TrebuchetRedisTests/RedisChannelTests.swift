@@ -1,0 +1,90 @@
+import TestSupport
+import Testing
+
+@testable import TrebuchetRedis
+
+/// Channels against a real server.
+@Suite(.hasRedis, .redisServer, .serialized)
+struct RedisChannelTests {
+    private let server: RedisServer
+
+    init() throws { server = try #require(SharedRedisServer.current) }
+
+    private func client() throws -> RedisClient {
+        let url = try RedisURL(server.url)
+        return RedisClient(RedisTarget(url.endpoints[0], as: url))
+    }
+
+    private func note(_ journal: Journal, _ prefix: String = "") -> RedisSubscriber {
+        { event in
+            switch event {
+            case .message(let bytes): journal.note(prefix + String(decoding: bytes, as: UTF8.self))
+            case .mayHaveMissed: journal.note(prefix + "gap")
+            case .ended: journal.note(prefix + "ended")
+            }
+        }
+    }
+
+    @Test("messages come in their order, between the answers, to all who listen and as long as they do")
+    func order() async throws {
+        let client = try client()
+        let heard = Journal()
+        let one = try await client.subscribe(Array("news".utf8), note(heard, "1:"))
+        let two = try await client.subscribe(Array("news".utf8), note(heard, "2:"))
+        for index in 0..<50 {
+            #expect(try await client.send(RedisCommand("SPUBLISH", ["news", .integer(Int64(index))])).number == 1)
+        }
+        await heard.wait { $0.count == 100 }
+        #expect(heard.entries.filter { $0.hasPrefix("1:") } == (0..<50).map { "1:\($0)" })
+        #expect(heard.entries.filter { $0.hasPrefix("2:") } == (0..<50).map { "2:\($0)" })
+        two.cancel()
+        _ = try await client.send(RedisCommand("SPUBLISH", ["news", "last"]))
+        await heard.wait(for: "1:last")
+        one.cancel()
+        #expect(try await client.send(RedisCommand("SPUBLISH", ["news", "nobody"])).number == 0)
+        #expect(heard.entries.count == 101)
+        // Left and joined in one breath: the answers are told apart.
+        let again = try await client.subscribe(Array("news".utf8), note(heard, "3:"))
+        _ = try await client.send(RedisCommand("SPUBLISH", ["news", "again"]))
+        await heard.wait(for: "3:again")
+        again.cancel()
+    }
+
+    @Test("after a lost connection a channel is taken up again, and who listens is told")
+    func reconnection() async throws {
+        let client = try client()
+        let heard = Journal()
+        let subscription = try await client.subscribe(Array("on".utf8), note(heard))
+        #expect(try await server.cli("CLIENT", "KILL", "TYPE", "pubsub") == "1")
+        await heard.wait(for: "gap")
+        _ = try await client.send(RedisCommand("SPUBLISH", ["on", "after"]))
+        await heard.wait(for: "after")
+        #expect(heard.entries == ["gap", "after"])
+        subscription.cancel()
+    }
+
+    @Test("a channel that the user may not hear is refused, and answers stay in their order")
+    func refused() async throws {
+        try await server.cli("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "resetchannels", "+@all")
+        let url = try RedisURL("redis://deaf:x@127.0.0.1:\(server.port)")
+        let client = RedisClient(RedisTarget(url.endpoints[0], as: url))
+        async let before = client.send(RedisCommand("ECHO", ["before"]))
+        let error = await #expect(throws: RedisError.self) {
+            try await client.subscribe(Array("secret".utf8)) { _ in }
+        }
+        #expect(error?.description.contains("NOPERM") == true)
+        #expect(try await before.text == "before")
+        #expect(try await client.send(RedisCommand("ECHO", ["after"])).text == "after")
+    }
+
+    @Test("a subscription ends with its client")
+    func closing() async throws {
+        let client = try client()
+        let heard = Journal()
+        let subscription = try await client.subscribe(Array("end".utf8), note(heard))
+        client.close()
+        await heard.wait(for: "ended")
+        await #expect(throws: RedisError.closed) { try await client.subscribe(Array("end".utf8)) { _ in } }
+        subscription.cancel()
+    }
+}

@@ -1,0 +1,126 @@
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// A Redis Cluster of three nodes of the tests' own.
+@Suite(.hasRedis)
+struct RedisClusterTests {
+    private struct Nodes {
+        let all: [RedisServer]
+        /// One of them is enough to find the others.
+        var url: String { "redis+cluster://127.0.0.1:\(all[0].port)" }
+
+        init() async throws {
+            var all: [RedisServer] = []
+            for index in 0..<3 {
+                let bus = RedisServer.freePort()
+                let node = try await RedisServer(options: [
+                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-node-timeout", "20000",
+                ])
+                let first = index * 5_461
+                try await node.cli("CLUSTER", "ADDSLOTSRANGE", "\(first)", "\(index == 2 ? 16_383 : first + 5_460)")
+                try await node.cli("CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)")
+                if let met = all.first {
+                    try await met.cli("CLUSTER", "MEET", "127.0.0.1", "\(node.port)", "\(bus)")
+                }
+                all.append(node)
+            }
+            self.all = all
+            for node in all {
+                #expect(
+                    await eventually {
+                        (try? await node.cli("CLUSTER", "SLOTS").split(separator: "\n").count) ?? 0 >= 15
+                    })
+                #expect(
+                    await eventually { (try? await node.cli("CLUSTER", "INFO").contains("cluster_state:ok")) ?? false })
+            }
+        }
+
+        func id(_ index: Int) async throws -> String { try await all[index].cli("CLUSTER", "MYID") }
+
+        func stop() async { for node in all { await node.stop() } }
+    }
+
+    @Test("names spread over the nodes, and a slot that moves is followed, by who asks and by who listens")
+    func cluster() async throws {
+        let nodes = try await Nodes()
+        var settings = RedisSettings()
+        settings.topologyInterval = .milliseconds(50)
+        let engine = try RedisEngine(url: nodes.url, settings: settings)
+        #expect(try await engine.check() == [])
+        let node = try ClusterNode(name: "a")
+        for slot in ClusterSlot.all.prefix(30) {
+            #expect(
+                try await engine.acquire(slot, for: node, lasting: .seconds(3_600))
+                    == .acquired(SlotLease(slot, owner: node, fence: 1)))
+        }
+        for server in nodes.all { #expect(try await Int(server.cli("DBSIZE"))! > 3) }
+
+        let log = ClusterLog("moving")
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
+            Issue.record("not acquired")
+            return
+        }
+        let heard = Journal()
+        let watch = try await engine.watch(log) { event in
+            if case .appended(let entry) = event {
+                heard.note("\(entry.position.offset)")
+            } else {
+                heard.note("\(event)")
+            }
+        }
+        #expect(try await engine.append(Self.append(1), to: log, under: lease) == .accepted(1))
+        await heard.wait(for: "1")
+
+        // The part of the cluster that has the log goes to another node: first its keys, one by one, then its name.
+        let slot = HashSlot.of(Array("tb:{\(log.slot)}".utf8))
+        let from = min(slot / 5_461, 2)
+        let to = (from + 1) % 3
+        let (source, target) = (nodes.all[from], nodes.all[to])
+        try await target.cli("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", nodes.id(from))
+        try await source.cli("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", nodes.id(to))
+        let keys = try await source.cli("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100").split(separator: "\n").map(
+            String.init)
+        for key in keys { try await source.cli("MIGRATE", "127.0.0.1", "\(target.port)", key, "0", "5000") }
+        // All of them are there, and the source sends who asks for one on, for this once.
+        #expect(try await engine.renew(lease, lasting: .seconds(3_600)))
+        #expect(try await engine.append(Self.append(2), to: log, under: lease) == .accepted(2))
+        for server in [target, source] { try await server.cli("CLUSTER", "SETSLOT", "\(slot)", "NODE", nodes.id(to)) }
+        await heard.wait(for: "mayHaveMissed")
+        #expect(try await engine.append(Self.append(3), to: log, under: lease) == .accepted(3))
+        await heard.wait(for: "3")
+        #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2], [3]])
+
+        watch.cancel()
+        await engine.close()
+        await nodes.stop()
+    }
+
+    /// One that writes to all keys of a log: a node that has not got all of them yet refuses.
+    private static func append(_ offset: UInt8) -> LogAppend {
+        LogAppend([offset], expectedTop: UInt64(offset) - 1, call: .init(id: "c\(offset)", reply: []))
+    }
+
+    @Test("a cluster's map is read as it is sent, and nothing else is taken for one")
+    func maps() throws {
+        let asked = RedisURL.Endpoint(host: "h", port: 1)
+        func range(_ first: Int64, _ last: Int64, _ host: RESPValue, _ port: Int64) -> RESPValue {
+            .array([.integer(first), .integer(last), .array([host, .integer(port), .bulk([])])])
+        }
+        let map = try #require(
+            SlotMap(
+                .array([range(0, 5, .bulk(Array("a".utf8)), 7), range(6, 6, .null, 8), range(7, 9, .bulk([]), 8)]),
+                from: asked))
+        #expect(
+            (0...10).map { map[$0]?.description } == [String](repeating: "a:7", count: 6) + [
+                "h:8", "h:8", "h:8", "h:8", nil,
+            ])
+        for wrong: RESPValue in [
+            .null, .array([]), .array([.integer(1)]), .array([range(5, 4, .null, 7)]), .array([range(-1, 4, .null, 7)]),
+            .array([range(0, 16_384, .null, 7)]), .array([range(0, 1, .null, 0)]),
+            .array([.array([.integer(0), .integer(1)])]),
+        ] { #expect(SlotMap(wrong, from: asked) == nil) }
+    }
+}

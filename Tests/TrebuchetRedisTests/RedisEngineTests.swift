@@ -1,0 +1,175 @@
+import DocumentedDefaults
+import Foundation
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// What only an engine at a Redis server does: it looks at it, and loses it.
+@Suite(.hasRedis)
+struct RedisEngineTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        let info: String
+        var problem: String?
+        var warning: String?
+        var testDescription: String { info }
+    }
+
+    @Test(
+        "a server is looked at, and what is wrong is said with what to set",
+        arguments: [
+            Row(info: "redis_version:7.0.15 maxmemory_policy:noeviction aof_enabled:1 aof_last_write_status:ok"),
+            Row(info: "redis_version:8.0.0 aof_enabled:1"),
+            Row(info: "redis_version:7.2.4 valkey_version:8.0.1 aof_enabled:1"),
+            Row(info: "redis_version:6.2.14 aof_enabled:1", problem: "Run Redis 7.0 or later"),
+            Row(info: "aof_enabled:1", problem: "+info"), Row(info: "redis_version:x aof_enabled:1", problem: "+info"),
+            Row(
+                info: "redis_version:7.0.15 maxmemory_policy:allkeys-lru aof_enabled:1",
+                problem: "Set maxmemory-policy noeviction"),
+            Row(info: "redis_version:7.0.15 aof_enabled:0", warning: "Set appendonly yes"),
+            Row(info: "redis_version:7.0.15 aof_enabled:1 aof_last_write_status:err", problem: "disk is full"),
+        ])
+    func fitness(_ row: Row) {
+        let findings = RedisFitness(info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n")
+        #expect(findings.problems.count == (row.problem == nil ? 0 : 1))
+        #expect(findings.warnings.count == (row.warning == nil ? 0 : 1))
+        if let problem = row.problem { #expect(findings.problems[0].contains(problem)) }
+        if let warning = row.warning { #expect(findings.warnings[0].contains(warning)) }
+    }
+
+    @Test("a real server that would lose data is refused, or warned of")
+    func check() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        #expect(try await engine.check() == [])
+        try await server.cli("CONFIG", "SET", "appendonly", "no")
+        #expect(try await engine.check().count == 1)
+        try await server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        let error = await #expect(throws: ClusterEngineError.self) { try await engine.check() }
+        #expect(error?.code == .unfit && error?.message.contains("noeviction") == true)
+        // And one that has no memory left says so.
+        try await server.cli("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        try await server.cli("CONFIG", "SET", "maxmemory", "1")
+        let node = try ClusterNode(name: "a")
+        let full = await #expect(throws: ClusterEngineError.self) {
+            try await engine.acquire(ClusterSlot.all[0], for: node, lasting: .seconds(1))
+        }
+        #expect(full?.code == .failed && full?.message.contains("maxmemory") == true)
+        await server.stop()
+    }
+
+    @Test("a server that is killed and comes back has what it acknowledged, and who listens is told")
+    func restart() async throws {
+        let port = RedisServer.freePort()
+        let engine = try RedisEngine(url: "redis://127.0.0.1:\(port)")
+        // There is none yet.
+        let node = try ClusterNode(name: "a")
+        let log = ClusterLog("kept")
+        let missing = await #expect(throws: ClusterEngineError.self) { try await engine.nodes() }
+        #expect(missing?.code == .unavailable)
+
+        let server = try await RedisServer(port: port, options: ["--appendfsync", "always"])
+        #expect(await eventually { (try? await engine.nodes()) != nil })
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
+            Issue.record("not acquired")
+            return
+        }
+        let heard = Journal()
+        let inbox = try await engine.listen(as: node) { heard.note("\($0)") }
+        let change = LogAppend([1], expectedTop: 0, call: .init(id: "c", reply: [2]))
+        #expect(try await engine.append(change, to: log, under: lease) == .accepted(1))
+        await server.stop()
+        #expect(
+            await eventually {
+                do { _ = try await engine.nodes() } catch {
+                    return (error as? ClusterEngineError)?.code == .unavailable
+                }
+                return false
+            })
+
+        let again = try await RedisServer(port: port, folder: server.folder)
+        await heard.wait(for: "mayHaveMissed")
+        #expect(await eventually { (try? await engine.nodes()) != nil })
+        #expect(try await engine.append(change, to: log, under: lease) == .repeated([2]))
+        #expect(try await engine.release(lease))
+        guard case .acquired(let next) = try await engine.acquire(log.slot, for: node, lasting: .seconds(1)) else {
+            Issue.record("not acquired")
+            return
+        }
+        #expect(next.fence == 2)
+        inbox.cancel()
+        await again.stop()
+    }
+
+    @Test("a user with the rights that the documentation names can do all of it, and nothing beside")
+    func rights() async throws {
+        let server = try await RedisServer()
+        let page = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Cluster.md"),
+            encoding: .utf8)
+        let line = try #require(page.split(separator: "\n").first { $0.contains("ACL SETUSER trebuchet") })
+        let words = line.split(separator: " ").map { $0 == ">PASSWORD" ? ">pass" : String($0) }
+        let client = RedisClient(try Self.target(server.url))
+        _ = try await client.send(RedisCommand("ACL", words.dropFirst().map { .text($0) }))
+
+        let engine = try RedisEngine(url: "redis://trebuchet:pass@127.0.0.1:\(server.port)")
+        #expect(try await engine.check() == [])
+        let node = try ClusterNode(name: "a")
+        let log = ClusterLog("x")
+        try await engine.announce(node, info: [], lasting: .seconds(60))
+        #expect(try await engine.nodes().count == 1)
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("not acquired")
+            return
+        }
+        let watch = try await engine.watch(log) { _ in }
+        let inbox = try await engine.listen(as: node) { _ in }
+        let change = LogAppend([1], expectedTop: 0, call: .init(id: "c", reply: [2]))
+        #expect(try await engine.append(change, to: log, under: lease) == .accepted(1))
+        #expect(try await engine.store([1], at: 1, of: log, under: lease) == .stored)
+        #expect(try await engine.reply(to: "c", in: log) == [2])
+        #expect(try await engine.read(log, after: nil).isComplete)
+        #expect(try await engine.send([1], to: node))
+        #expect(try await engine.renew(lease, lasting: .seconds(60)))
+        #expect(try await engine.release(lease))
+        try await engine.withdraw(node)
+        watch.cancel()
+        inbox.cancel()
+        let other = try RedisEngine(url: "redis://trebuchet:pass@127.0.0.1:\(server.port)", prefix: "other")
+        let error = await #expect(throws: ClusterEngineError.self) { try await other.nodes() }
+        #expect(error?.code == .failed)
+        await server.stop()
+    }
+
+    private static func target(_ text: String) throws -> RedisTarget {
+        let url = try RedisURL(text)
+        return RedisTarget(url.endpoints[0], as: url)
+    }
+
+    @Test(
+        "addresses and prefixes that are none are refused",
+        arguments: [("http://x", "tb"), ("redis://x", ""), ("redis://x", "a{b"), ("redis://x", "a b")])
+    func invalid(_ url: String, _ prefix: String) {
+        let error = #expect(throws: ClusterEngineError.self) { try RedisEngine(url: url, prefix: prefix) }
+        #expect(error?.code == .invalid)
+    }
+
+    @Test("limits beyond what one command may have are refused")
+    func largest() {
+        var limits = ClusterEngineLimits()
+        limits.snapshotBytes += 1
+        let error = #expect(throws: ClusterEngineError.self) { try RedisEngine(url: "redis://x", limits: limits) }
+        #expect(error?.code == .invalid)
+    }
+
+    @Test("the documented defaults are those that count")
+    func defaults() throws {
+        let settings = try DocumentedDefaults(of: RedisSettings(), in: "TrebuchetRedis/Client/RedisSettings.swift")
+        #expect(settings.wrong == [] && settings.compared.count >= 7)
+        let limits = try DocumentedDefaults(of: ClusterEngineLimits(), in: "TrebuchetCluster/ClusterEngineLimits.swift")
+        #expect(limits.wrong == [] && limits.compared.count == 9)
+        let parser = try DocumentedDefaults(of: RESPLimits(), in: "TrebuchetRedis/Wire/RESPParser.swift")
+        #expect(parser.wrong == [] && parser.compared.count == 5)
+    }
+}

@@ -1,0 +1,95 @@
+import Glibc
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// A primary, a replica and a sentinel of the tests' own.
+@Suite(.hasRedis)
+struct SentinelTests {
+    private struct Servers {
+        let primary: RedisServer
+        let replica: RedisServer
+        let sentinel: RedisServer
+        /// The first is none: the next one is asked.
+        var url: String { "redis+sentinel://127.0.0.1:\(RedisServer.freePort()),127.0.0.1:\(sentinel.port)/main" }
+
+        init() async throws {
+            primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
+            replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
+            let replica = replica
+            #expect(
+                await eventually {
+                    (try? await replica.cli("INFO", "replication").contains("master_link_status:up")) ?? false
+                })
+            sentinel = try await RedisServer(
+                program: "redis-sentinel",
+                config: """
+                    sentinel monitor main 127.0.0.1 \(primary.port) 1
+                    sentinel down-after-milliseconds main 300
+                    sentinel failover-timeout main 3000
+                    """)
+            let sentinel = sentinel
+            #expect(
+                await eventually {
+                    (try? await sentinel.cli("SENTINEL", "REPLICAS", "main").contains("\(replica.port)")) ?? false
+                })
+        }
+
+        func stop() async {
+            for server in [sentinel, replica, primary] { await server.stop() }
+        }
+    }
+
+    @Test("when the primary stops, the engine goes on with the one that the sentinels name, and who listens is told")
+    func failover() async throws {
+        let servers = try await Servers()
+        var settings = RedisSettings()
+        settings.topologyInterval = .milliseconds(50)
+        settings.longestReconnectDelay = .milliseconds(100)
+        let engine = try RedisEngine(url: servers.url, settings: settings)
+        let node = try ClusterNode(name: "a")
+        let log = ClusterLog("x")
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
+            Issue.record("not acquired")
+            return
+        }
+        #expect(try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease) == .accepted(1))
+        let heard = Journal()
+        let inbox = try await engine.listen(as: node) { heard.note("\($0)") }
+        // What the replica has not got is lost.
+        #expect(await eventually { (try? await servers.replica.cli("HGET", "tb:{\(log.slot)}:meta:x", "top")) == "1" })
+
+        // It is there and answers nothing: only the sentinels tell.
+        servers.primary.signal(SIGSTOP)
+        await heard.wait(for: "mayHaveMissed")
+        #expect(
+            await eventually {
+                (try? await engine.append(LogAppend([2], expectedTop: 1), to: log, under: lease)) == .accepted(2)
+            })
+        #expect(try await engine.send([7], to: node))
+        await heard.wait(for: "message([7])")
+        #expect(try await servers.replica.cli("ROLE").hasPrefix("master"))
+        #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2]])
+
+        servers.primary.signal(SIGCONT)
+        inbox.cancel()
+        await engine.close()
+        await servers.stop()
+    }
+
+    @Test("a server that follows another one is not taken for the primary, nor a name that no sentinel knows")
+    func wrongPrimary() async throws {
+        let servers = try await Servers()
+        let url = try RedisURL("redis+sentinel://127.0.0.1:\(servers.sentinel.port)/main")
+        let replica = servers.replica.endpoint
+        let client = RedisClient(RedisTarget(as: url, isPrimaryNeeded: true) { replica })
+        let error = await #expect(throws: RedisError.self) { try await client.send(RedisCommand("PING")) }
+        #expect(error?.kind == "unavailable" && error?.description.contains("follows another server") == true)
+        let engine = try RedisEngine(url: "redis+sentinel://127.0.0.1:\(servers.sentinel.port)/other")
+        let unknown = await #expect(throws: ClusterEngineError.self) { try await engine.nodes() }
+        #expect(unknown?.code == .unavailable && unknown?.message.contains("no server of the name 'other'") == true)
+        await servers.stop()
+    }
+}
