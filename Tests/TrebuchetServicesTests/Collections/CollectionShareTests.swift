@@ -123,7 +123,7 @@ import TrebuchetTesting
         }
         let unwritten = table.beginWrite()
         let batch = try #require(unwritten)
-        try await stored.write(batch)
+        try await stored.write(batch, over: table.contents(at: 0))
         _ = table.endWrite(batch)
         let again = try await stored.load(limits, at: server, now: 0)
         #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)

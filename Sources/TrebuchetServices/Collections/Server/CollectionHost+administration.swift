@@ -19,7 +19,7 @@ extension CollectionHost {
             let page = try await store.namespaces(prefix: prefix, after: last, limit: limit)
             for namespace in page where summaries.count < limit {
                 last = namespace
-                let usage = try await store.usage(of: namespace, prefix: StoredCollection.documents)
+                let usage = try await StoredCollection.usage(of: namespace, in: store)
                 guard usage.entries > 0 else { continue }
                 let name = String(namespace.dropFirst(prefix.count))
                 summaries.append(CollectionSummary(name: name, documents: usage.entries, bytes: usage.bytes))
@@ -88,6 +88,22 @@ extension CollectionHost {
                 return outcome
             }
         }
+    }
+
+    /// Documents of collections as they are in the store, which are loaded for it.
+    func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
+        var found: [LinkTarget: Document] = [:]
+        for (name, targets) in Dictionary(grouping: targets, by: \.collection) where CollectionLimits.isName(name) {
+            do {
+                let documents = try await withCollection(name) { try $0.documents(targets.map(\.id)) }
+                for target in targets { found[target] = documents[target.id] }
+            } catch let error as CollectionError {
+                throw error
+            } catch {
+                throw .storeFailed("what is linked to cannot be looked up: \(error)")
+            }
+        }
+        return found
     }
 
     /// One that is just going is made anew.
