@@ -50,7 +50,7 @@ enum FolderPlan {
             ["JSON"], ["Hosting"], ["Schema"],
             ["Auth"], ["Auth/Mail"], ["Auth/OpenID"], ["Auth/Accounts"],
             ["Collections"], ["Collections/Queries"], ["Collections/Commands"], ["Collections/Server/Queries"],
-            ["Collections/Server"],
+            ["Collections/Server/Stored"], ["Collections/Server"],
             ["Rooms/Events"], ["Rooms"], ["Rooms/Server"],
             ["Rules"], ["Admin"],
             ["Auth/Client"], ["Collections/Client"], ["Rooms/Client"],

@@ -54,12 +54,8 @@ extension Document: DirectJSON {
 
     package func write(json: inout ByteBuffer) { write(json: &json, origin: nil) }
 
-    /// As it is stored.
-    var storedJSON: [UInt8] {
-        var json = ByteBuffer()
-        write(json: &json, origin: origin)
-        return Array(json.bytes)
-    }
+    /// As it is stored: with what is told to nobody.
+    func writeStored(to json: inout ByteBuffer) { write(json: &json, origin: origin) }
 
     private func write(json: inout ByteBuffer, origin: UInt32?) {
         json.append(#"{"id":"# as StaticString)

@@ -123,7 +123,7 @@ import TrebuchetTesting
         }
         let unwritten = table.beginWrite()
         let batch = try #require(unwritten)
-        try await stored.write(batch)
+        try await stored.write(batch, over: table.contents(at: 0))
         _ = table.endWrite(batch)
         let again = try await stored.load(limits, at: server, now: 0)
         #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)
@@ -154,6 +154,36 @@ import TrebuchetTesting
             // What was acknowledged is there, however often it left memory.
             let outcomes = try await guest.collection("c0").commit([.add("x")], from: Self.secret, at: 2)
             #expect(outcomes.map(\.error) == [.alreadyExists(id: "x")])
+        }
+    }
+
+    @Test("a link looks into a collection that is not in memory, and is refused where that has no place in it")
+    func links() async throws {
+        let store = MemoryStore()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
+        }
+        func link(_ target: String) -> DocumentCommand {
+            .link(id: "1", field: "who", target: .string(target), in: "people")
+        }
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let outcomes = try await guest.collection("todos").commit(
+                [.add("1"), link("ada"), link("eve")], from: Self.secret)
+            #expect(outcomes.map(\.error) == [nil, nil, .linkTargetMissing(id: "eve", collection: "people")])
+        }
+        var limits = CollectionLimits()
+        limits.collections = 1
+        try await CollectionWorld.run(store: store, limits: limits) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection("todos").open(.all)
+            await #expect(throws: CollectionError.tooManyCollections(limit: 1)) {
+                _ = try await guest.collection("todos").commit([link("ada")], from: Self.secret, at: 4)
+            }
         }
     }
 

@@ -57,8 +57,7 @@ extension CollectionWriteTests {
             #expect(ada.wrappedValue.items.ids == ["stays"])
             #expect(
                 await eventually {
-                    (try? await store.list("collection.accounts", prefix: "document/", after: nil, limit: 10))?.count
-                        == 1
+                    (try? await StoredCollection.usage(of: "collection.accounts", in: store))?.entries == 1
                 })
             time.move(to: 101_000)
             await shows(ada) { $0.items.isEmpty }

@@ -222,7 +222,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    /// A store that keeps who looks at people waiting.
+    /// A store that keeps who loads people waiting.
     final class SlowStore: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isOpen: true, waiting: [CheckedContinuation<Void, Never>]()))
@@ -240,7 +240,15 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         }
 
         func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
-            if keys.contains(where: { $0.description.contains("people/document") }) {
+            try await memory.get(keys)
+        }
+        func list(
+            _ namespace: String, prefix: String, after: String?, limit: Int
+        ) async throws(StateStoreError) -> [StateEntry] {
+            try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+        }
+        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+            if key.namespace == "collection.people" {
                 await withCheckedContinuation { continuation in
                     let isOpen = state.withLock { state in
                         if !state.isOpen { state.waiting.append(continuation) }
@@ -249,14 +257,8 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
                     if isOpen { continuation.resume() }
                 }
             }
-            return try await memory.get(keys)
+            return try await memory.log(key)
         }
-        func list(
-            _ namespace: String, prefix: String, after: String?, limit: Int
-        ) async throws(StateStoreError) -> [StateEntry] {
-            try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
-        }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
     }
 
@@ -264,9 +266,12 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     func order() async throws {
         let store = SlowStore()
         try await CollectionWorld.run(store: store) { world in
+            let people = try await connected(world).collection("people")
+            _ = try await people.commit([.add("ada")], from: Self.secret)
+        }
+        try await CollectionWorld.run(store: store) { world in
             let guest = try await connected(world)
             let todos = try guest.collection("todos")
-            _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
             _ = try await todos.commit([.add("1")], from: Self.secret)
             store.close()
             let link = DocumentCommand.link(id: "1", field: "who", target: .string("ada"), in: "people")

@@ -201,8 +201,8 @@ import Trebuchet
         for number in 0..<50 {
             bench.perform(.add("d\(number)"), from: "client number \(number)")
             guard let batch = bench.table.beginWrite() else { continue }
-            for (client, window) in batch.clients {
-                if window == nil { stored.remove(client) } else { stored.insert(client) }
+            for (client, change) in batch.clients {
+                if change.window == nil { stored.remove(client) } else { stored.insert(client) }
             }
             _ = bench.table.endWrite(batch)
         }
@@ -373,8 +373,7 @@ import Trebuchet
             Document(id: "x", fields: [:], expiresAt: 5_000), Document(id: "y", fields: [:], expiresAt: 5_001),
         ]
         let late = DocumentTable(
-            limits: CollectionLimits(), documents: Dictionary(uniqueKeysWithValues: documents.map { ($0.id, $0) }),
-            at: 5_000)
+            limits: CollectionLimits(), CollectionContents(documents: DocumentMap(documents)), at: 5_000)
         #expect(late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten, "it is to leave the store too")
     }
 }

@@ -19,7 +19,7 @@ extension CollectionHost {
             let page = try await store.namespaces(prefix: prefix, after: last, limit: limit)
             for namespace in page where summaries.count < limit {
                 last = namespace
-                let usage = try await store.usage(of: namespace, prefix: StoredCollection.documents)
+                let usage = try await StoredCollection.usage(of: namespace, in: store)
                 guard usage.entries > 0 else { continue }
                 let name = String(namespace.dropFirst(prefix.count))
                 summaries.append(CollectionSummary(name: name, documents: usage.entries, bytes: usage.bytes))
@@ -33,8 +33,9 @@ extension CollectionHost {
         var summaries: [CollectionSummary] = []
         for (name, collection) in live.sorted(by: { $0.name.precedesInBytes($1.name) }) {
             guard after?.precedesInBytes(name) ?? true, summaries.count < limit else { continue }
-            let documents = await collection.whenLocal { try? $0.contents() } ?? nil
-            guard let documents, !documents.isEmpty else { continue }
+            guard let contents = await collection.whenLocal({ try? $0.contents() }) ?? nil else { continue }
+            let documents = unexpired(contents)
+            guard !documents.isEmpty else { continue }
             let bytes = documents.reduce(0) { $0 + $1.byteCount }
             summaries.append(CollectionSummary(name: name, documents: documents.count, bytes: bytes))
         }
@@ -43,7 +44,13 @@ extension CollectionHost {
 
     /// All documents at one moment, in the order in which they were created.
     func documents(of name: String) async throws -> [Document] {
-        try await withCollection(name) { try $0.contents() }.sorted { $0.created < $1.created }
+        let contents = try await withCollection(name) { try $0.contents() }
+        return unexpired(contents).sorted { $0.created < $1.created }
+    }
+
+    private func unexpired(_ documents: DocumentMap) -> [Document] {
+        let now = clock.now()
+        return documents.values.filter { !$0.isExpired(at: now) }
     }
 
     /// Deletes the oldest documents, so many at most.
@@ -88,6 +95,22 @@ extension CollectionHost {
                 return outcome
             }
         }
+    }
+
+    /// Documents of collections as they are in the store, which are loaded for it.
+    func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
+        var found: [LinkTarget: Document] = [:]
+        for (name, targets) in Dictionary(grouping: targets, by: \.collection) where CollectionLimits.isName(name) {
+            do {
+                let documents = try await withCollection(name) { try $0.documents(targets.map(\.id)) }
+                for target in targets { found[target] = documents[target.id] }
+            } catch let error as CollectionError {
+                throw error
+            } catch {
+                throw .storeFailed("what is linked to cannot be looked up: \(error)")
+            }
+        }
+        return found
     }
 
     /// One that is just going is made anew.

@@ -13,6 +13,8 @@ public final class CollectionHost: QueryHost, Sendable {
         var rulesNumber = 0
         /// Those that nobody uses, which others may take the place of.
         var resting = LeastRecent<String>()
+        /// Whether a collection is being written anew.
+        var isCopying = false
         var queries: QueryShares
     }
 
@@ -67,6 +69,16 @@ public final class CollectionHost: QueryHost, Sendable {
         server.expose(DocumentCollection.self, as: "\(name)/*") { try await host.makeCollection($0, in: system) }
         return host
     }
+
+    /// Whether a collection may write itself anew: one at a time, since what that takes in memory is not counted.
+    func beginCopying() -> Bool {
+        contents.withLock { contents in
+            defer { contents.isCopying = true }
+            return !contents.isCopying
+        }
+    }
+
+    func endCopying() { contents.withLock { $0.isCopying = false } }
 
     /// Those of now.
     var rules: any CollectionRules { contents.withLock { $0.rules } }

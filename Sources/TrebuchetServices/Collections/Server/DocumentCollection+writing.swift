@@ -66,9 +66,10 @@ extension DocumentCollection {
             waiting = []
             var result: Result<Void, CollectionError> = .success(())
             do throws(CollectionError) {
-                try await stored.write(batch)
+                try await write(batch)
                 revision = batch.revision
                 queries.note(table.endWrite(batch), revision: revision)
+                copyIfOutweighed()
                 while !queries.goOnShowing() { await Task.yield() }
                 shownRevision = revision
             } catch {
@@ -96,5 +97,36 @@ extension DocumentCollection {
         waiting = []
         for waiter in rest { waiter.continuation.resume(returning: .success(())) }
         closeIfUnused()
+    }
+
+    private func write(_ batch: DocumentTable.Batch) async throws(CollectionError) {
+        guard !stored.isBegun else { return try await stored.write(batch, over: nil) }
+        // What it writes is of the log before.
+        await copying?.value
+        try await stored.write(batch, over: table.contents(at: revision))
+    }
+
+    /// Writes the collection anew, slice by slice and beside what else is written, when its log has become too long.
+    private func copyIfOutweighed() {
+        let bytes = table.shares.all.bytes
+        guard copying == nil,
+            let snapshot = stored.snapshotIfOutweighed(by: bytes, { table.contents(at: revision) }),
+            host.beginCopying()
+        else { return }
+        let (name, stored, host) = (name, stored, host)
+        copying = Task.detached(priority: .utility) { [weak self] in
+            do {
+                try await stored.write(snapshot) { host.server?.status == .serving }
+            } catch {
+                if !(error is CancellationError) {
+                    host.log.failure("collection '\(name)': a snapshot was not written: \(error)")
+                }
+            }
+            host.endCopying()
+            await self?.whenLocal { collection in
+                collection.copying = nil
+                collection.closeIfUnused()
+            }
+        }
     }
 }

@@ -32,13 +32,15 @@ distributed actor DocumentCollection: ServicePart {
     var shownRevision: Int
     var waiting: [Waiting] = []
     var isWriting = false
+    /// Writes what the log is to begin with from now on.
+    var copying: Task<Void, Never>?
     /// How often what was done was not kept.
     var failures = 0
-    private var isClosed = false
+    private(set) var isClosed = false
     /// Whether it is to go as soon as nobody uses it.
     private var isLeaving = false
     /// Calls so far, to see whether there were any in a time.
-    private var calls = 0
+    var calls = 0
     private var restsAlready = false
     /// A commit looks at documents of other collections: those that came later wait for it, since the order counts in which
     /// they came.
@@ -103,7 +105,7 @@ distributed actor DocumentCollection: ServicePart {
         var isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
         // Where nothing is looked up there is no turn between: commits are done in the order in which they come.
-        let found = targets.isEmpty ? [:] : try await stored.documents(targets)
+        let found = targets.isEmpty ? [:] : try await host.documents(targets)
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
@@ -170,32 +172,6 @@ distributed actor DocumentCollection: ServicePart {
     private func leaveLine() {
         guard line.isEmpty else { return line.removeFirst().resume() }
         isLooking = false
-    }
-
-    // MARK: Administration
-
-    /// Changes documents past the rules; returns when that is in the store and shown to readers, as far as it was done.
-    func change<Outcome: Sendable>(
-        _ body: @Sendable (inout DocumentTable, _ now: Int) -> Outcome
-    ) async throws(CollectionError) -> Outcome {
-        guard !isClosed else { throw .closed }
-        calls += 1
-        defer { closeIfUnused() }
-        table.limits = host.rules.limits(of: name, host.limits)
-        let outcome = body(&table, host.clock.now())
-        showExpired()
-        watchForExpiry()
-        try await written(for: nil)
-        return outcome
-    }
-
-    /// All documents as they are in the store at one moment.
-    func contents() throws(CollectionError) -> [Document] {
-        guard !isClosed else { throw .closed }
-        calls += 1
-        defer { closeIfUnused() }
-        let now = host.clock.now()
-        return table.documents.values.filter { !$0.isExpired(at: now) }
     }
 
     // MARK: Queries
@@ -347,7 +323,8 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     var isUnused: Bool {
-        !isClosed && !isWriting && !isLooking && waiting.isEmpty && !table.hasUnwritten && queries.isEmpty
+        !isClosed && !isWriting && copying == nil && !isLooking && waiting.isEmpty && !table.hasUnwritten
+            && queries.isEmpty
     }
 
     /// A collection without readers and commands under way goes: at once when it has no documents, else after a time.

@@ -17,12 +17,12 @@ struct DocumentTable: Sendable {
     /// What is written to the store together.
     struct Batch: Sendable {
         var documents: [DocumentID: Unwritten] = [:]
-        /// Nil for clients that are forgotten.
-        var clients: [ByteText: MutationWindow?] = [:]
+        var clients: [ByteText: WindowChange] = [:]
         var revision = 0
         /// The time of the last write.
         var time = 0
-        var secret: UInt64 = 0
+        /// How many documents there are with it.
+        var documentCount = 0
     }
 
     /// What a mutation that comes to nothing must leave as it was.
@@ -33,11 +33,9 @@ struct DocumentTable: Sendable {
 
     /// Documents that have expired and are deleted from the store with one batch.
     private static let deletedAtOnce = 2_000
-    /// Clients that are forgotten with one command, where more are remembered than may be.
-    private static let forgottenAtOnce = 64
 
     /// As it is in the store, without what has expired.
-    private(set) var documents: [DocumentID: Document]
+    private(set) var documents: DocumentMap
     private var unwritten: [DocumentID: Unwritten] = [:]
     private var expiries: ExpiryQueue
     /// What has expired and was not taken for readers yet.
@@ -47,16 +45,7 @@ struct DocumentTable: Sendable {
     /// What of that is in the batch that is being written, and what could not be deleted and waits for the next write.
     private var deleting: [DocumentID] = []
     private var postponed: [DocumentID] = []
-    /// Outcomes of mutations that changed nothing are not written, and forgotten with the process.
-    private var clients: [ByteText: MutationWindow]
-    private var clientOrder = LeastRecent<ByteText>()
-    /// What the store has of the clients whose windows are not written.
-    private var writtenClients: [ByteText: MutationWindow?] = [:]
-    private var unwrittenClients: [ByteText: MutationWindow?] = [:]
-    /// Clients of which something is remembered that was not written but built on what is not in the store; and those from before
-    /// the batch that is being written.
-    private var uncertainClients: Set<ByteText> = []
-    private var uncertainInBatch: Set<ByteText> = []
+    private var clients: RememberedClients
     /// The number of the last write.
     private(set) var revision: Int
     /// The latest time of a write, in milliseconds since 1970: none is earlier than those before it.
@@ -71,29 +60,27 @@ struct DocumentTable: Sendable {
 
     /// - Parameters:
     ///   - name: of the collection.
-    ///   - secret: nil for a new one.
+    ///   - contents: as the store has it.
     ///   - now: milliseconds since 1970. What has expired by then is not there, and is to be deleted from the store.
     init(
-        _ name: String = "", limits: CollectionLimits, documents: [DocumentID: Document] = [:],
-        clients: [ByteText: MutationWindow] = [:], revision: Int = 0, time: Int = 0,
-        secret: UInt64? = nil, at now: Int = 0
+        _ name: String = "", limits: CollectionLimits, _ contents: CollectionContents = CollectionContents(),
+        at now: Int = 0
     ) {
         self.name = name
         self.limits = limits
-        self.documents = documents
-        self.clients = clients
-        self.revision = revision
-        self.time = max(time, now)
-        self.secret = secret ?? .random(in: .min ... .max)
-        for document in documents.values { shares.replace(nil, with: document) }
+        documents = contents.documents
+        clients = RememberedClients(contents.clients)
+        revision = contents.revision
+        time = max(contents.time, now)
+        secret = contents.secret ?? .random(in: .min ... .max)
         expiries = ExpiryQueue(documents.values)
-        for (client, _) in clients.sorted(by: { $0.value.revision < $1.value.revision }) { clientOrder.use(client) }
+        for document in documents.values { shares.replace(nil, with: document) }
         while expire(at: now, limit: .max) {}
         expired = []
     }
 
     var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && !hasUnwritten }
-    var hasUnwritten: Bool { !unwritten.isEmpty || !unwrittenClients.isEmpty || !undeleted.isEmpty }
+    var hasUnwritten: Bool { !unwritten.isEmpty || clients.hasUnwritten || !undeleted.isEmpty }
     /// Documents that commands have changed and that are still to be written.
     var unwrittenCount: Int { unwritten.count }
     /// How many clients are remembered.
@@ -128,7 +115,7 @@ struct DocumentTable: Sendable {
         may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
         let client = ByteText(client)
-        if let outcome = clients[client]?.outcome(of: mutation) { return outcome }
+        if let outcome = clients.outcome(of: mutation, by: client) { return outcome }
         time = max(time, now)
         for write in mutation.writes { expireIfDue(write.command.id) }
         var savepoint = Savepoint(revision: revision)
@@ -278,21 +265,9 @@ struct DocumentTable: Sendable {
     private mutating func remember(
         _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, isWritten: Bool
     ) {
-        let isUncertain = !isWritten && !unwritten.isEmpty
-        if isUncertain { uncertainClients.insert(client) }
-        if isWritten || isUncertain, writtenClients[client] == nil { writtenClients[client] = .some(clients[client]) }
-        clients[client, default: MutationWindow()].remember(outcome, of: mutation)
-        clientOrder.use(client)
-        if isWritten { unwrittenClients[client] = clients[client] }
-        var count = 0
-        while clients.count > max(1, limits.rememberedClients), count < Self.forgottenAtOnce,
-            let forgotten = clientOrder.first
-        {
-            count += 1
-            clientOrder.remove(forgotten)
-            clients[forgotten] = nil
-            unwrittenClients[forgotten] = .some(nil)
-        }
+        clients.remember(
+            outcome, of: mutation, by: client,
+            isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.rememberedClients)
     }
 
     // MARK: Expiry
@@ -330,7 +305,7 @@ struct DocumentTable: Sendable {
         shares.replace(document, with: nil)
         unwritten[id] = nil
         undeleted.append(id)
-        if documents.removeValue(forKey: id) != nil { expired.append(DocumentChange(id: id, after: nil)) }
+        if documents.remove(id) != nil { expired.append(DocumentChange(id: id, after: nil)) }
     }
 
     // MARK: Writing
@@ -338,13 +313,9 @@ struct DocumentTable: Sendable {
     /// All that is to be written; nil when that is nothing.
     mutating func beginWrite() -> Batch? {
         guard hasUnwritten else { return nil }
-        // Later changes of the same clients are to be written again.
-        defer { unwrittenClients = [:] }
-        (uncertainInBatch, uncertainClients) = (uncertainClients, [])
         undeleted += postponed
         postponed = []
-        var batch = Batch(
-            documents: unwritten, clients: unwrittenClients, revision: revision, time: time, secret: secret)
+        var batch = Batch(documents: unwritten, clients: clients.beginWrite(), revision: revision, time: time)
         let deleted = undeleted.suffix(Self.deletedAtOnce)
         undeleted.removeLast(deleted.count)
         deleting = Array(deleted)
@@ -352,19 +323,24 @@ struct DocumentTable: Sendable {
         for id in deleted where unwritten[id] == nil && documents[id] == nil {
             batch.documents[id] = Unwritten(document: nil, revision: revision)
         }
+        batch.documentCount = batch.documents.reduce(documents.count) { count, change in
+            count + (change.value.document == nil ? 0 : 1) - (documents[change.key] == nil ? 0 : 1)
+        }
         return batch
+    }
+
+    /// What the store has, as of the last write that is in it. It costs nothing but for what changes as long as it is kept.
+    ///
+    /// - Parameter revision: of that write.
+    func contents(at revision: Int) -> CollectionContents {
+        CollectionContents(
+            documents: documents, clients: clients.written, revision: revision, time: time, secret: secret)
     }
 
     /// A batch is in the store; returns what that changes for readers.
     mutating func endWrite(_ batch: Batch) -> [DocumentChange] {
-        for (client, window) in batch.clients {
-            let isDone = unwrittenClients[client] == nil && !uncertainClients.contains(client)
-            writtenClients[client] = isDone ? nil : .some(window)
-        }
-        for client in uncertainInBatch where batch.clients[client] == nil {
-            if unwrittenClients[client] == nil, !uncertainClients.contains(client) { writtenClients[client] = nil }
-        }
-        (uncertainInBatch, deleting) = ([], [])
+        clients.endWrite(batch.clients)
+        deleting = []
         let inOrder = batch.documents.sorted { $0.value.revision < $1.value.revision }
         return inOrder.map { id, written in
             // It may have expired while it was written.
@@ -378,13 +354,9 @@ struct DocumentTable: Sendable {
     /// What was to be written cannot be: all is as the store has it, so that the same mutations can come again. What has expired
     /// stays away.
     mutating func discardUnwritten() {
-        for (client, window) in writtenClients {
-            clients[client] = window
-            if window == nil { clientOrder.remove(client) } else { clientOrder.use(client) }
-        }
+        clients.discardUnwritten()
         let discarded = unwritten
-        (unwritten, unwrittenClients, writtenClients) = ([:], [:], [:])
-        (uncertainClients, uncertainInBatch) = ([], [])
+        unwritten = [:]
         postponed += deleting
         deleting = []
         for (id, pending) in discarded {

@@ -1,43 +1,22 @@
-internal import Platform
 internal import Bytes
+internal import Synchronization
 internal import Trebuchet
 internal import TrebuchetWire
 
-/// A collection in the store: a namespace with its documents, what is remembered of its clients, and the count of its writes.
-struct StoredCollection: Sendable {
-    private static let pageSize = 1_000
-    static let documents = "document/"
-    private static let clients = "client/"
-    /// The key of what `Head` is.
-    private static let head = "revision"
+/// A collection in the store: a log, which has its documents and what is remembered of its clients, and a value that says how many
+/// documents there are.
+final class StoredCollection: Sendable {
+    /// Of a snapshot, and of one entry that has more than one document.
+    static let sliceBytes = 256 << 10
+    /// Lines that are read before others have their turn.
+    private static let linesAtOnce = 500
 
-    /// How far the collection's writes have come.
-    private struct Head: Codable {
-        let revision: Int
-        let time: Int
-        let secret: UInt64?
+    /// The key of the log.
+    private static let log = "log"
 
-        init(revision: Int, time: Int, secret: UInt64?) {
-            (self.revision, self.time, self.secret) = (revision, time, secret)
-        }
-
-        /// The number alone is what older servers wrote.
-        init(from decoder: any Decoder) throws {
-            if let revision = try? decoder.singleValueContainer().decode(Int.self) {
-                self.init(revision: revision, time: 0, secret: nil)
-                return
-            }
-            let members = try decoder.container(keyedBy: CodingKeys.self)
-            self.init(
-                revision: try members.decode(Int.self, forKey: .revision),
-                time: try members.decode(Int.self, forKey: .time),
-                secret: try members.decodeIfPresent(UInt64.self, forKey: .secret))
-        }
-    }
-
-    let store: any StateStore
+    private let store: any StateStore
     private let name: String
-    private var namespace: String { Self.namespace(name) }
+    private let place = Mutex(LogPlace())
 
     init(_ name: String, in store: any StateStore) {
         self.store = store
@@ -46,18 +25,30 @@ struct StoredCollection: Sendable {
 
     static func namespace(_ collection: String) -> String { "collection.\(collection)" }
 
+    private var namespace: String { Self.namespace(name) }
+    private var key: StateKey { StateKey(namespace, Self.log) }
+
+    /// Whether the store has a log that the next batch goes on with.
+    var isBegun: Bool { place.withLock { $0.isBegun } }
+
+    /// How many documents there are in a namespace of a store, and how many bytes it has for them.
+    static func usage(of namespace: String, in store: any CatalogedStore) async throws(StateStoreError) -> StoreUsage {
+        guard let count = DocumentCount(try await store.get(DocumentCount.key(namespace))) else {
+            return try await store.usage(of: namespace, prefix: OlderCollection.documents)
+        }
+        let usage = try await store.usage(of: namespace, prefix: log)
+        return StoreUsage(entries: count.documents, bytes: usage.bytes)
+    }
+
+    // MARK: Loading
+
     /// - Parameter now: milliseconds since 1970: documents that have expired by then are not there.
     func load(
         _ limits: CollectionLimits, at server: TrebuchetServer, now: Int
     ) async throws(CollectionError) -> DocumentTable {
         do {
             try server.take(store, for: "collections")
-            let documents = try await load(Document.self, Self.documents) { DocumentID($0) }
-            let clients = try await load(MutationWindow.self, Self.clients) { ByteText($0) }
-            let head = try await store.get(StateKey(namespace, Self.head)).map { try Self.decode(Head.self, $0) }
-            return DocumentTable(
-                name, limits: limits, documents: documents, clients: clients, revision: head?.revision ?? 0,
-                time: head?.time ?? 0, secret: head?.secret, at: now)
+            return DocumentTable(name, limits: limits, try await contents(), at: now)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
@@ -67,78 +58,206 @@ struct StoredCollection: Sendable {
         }
     }
 
-    /// Documents of this collection and others, as they are in the store.
-    func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
-        guard !targets.isEmpty else { return [:] }
-        do {
-            var keys: [LinkTarget: StateKey] = [:]
-            for target in targets {
-                keys[target] = StateKey(Self.namespace(target.collection), Self.documents + target.id.text)
+    private func contents() async throws -> CollectionContents {
+        let older = OlderCollection(namespace, in: store)
+        let count = DocumentCount(try await store.get(DocumentCount.key(namespace)))
+        guard let log = try await store.log(key) else {
+            guard count == nil else {
+                throw StateStoreError(.damaged, "the log of '\(key)' is not there")
             }
-            let values = try await store.get(Array(keys.values))
-            var documents: [LinkTarget: Document] = [:]
-            for (target, key) in keys {
-                if let value = values[key] { documents[target] = try Self.decode(Document.self, value) }
-            }
-            return documents
-        } catch {
-            throw .storeFailed("what is linked to cannot be looked up: \(error)")
+            let contents = try await older.contents()
+            if !contents.isNew { await takeOver(contents) }
+            return contents
         }
+        let contents = try await read(log, documents: count?.documents)
+        await older.remove()
+        return contents
     }
 
-    func write(_ batch: DocumentTable.Batch) async throws(CollectionError) {
+    // MARK: Reading a log
+
+    private func read(_ log: StoredLog, documents: Int?) async throws -> CollectionContents {
+        var contents = CollectionContents()
+        var place = LogPlace(
+            epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
+            snapshotBytes: log.snapshot.bytes.count)
+        place.clientBytes = try await read(log.snapshot.bytes, log.snapshot.number, into: &contents)
+        for entry in log.entries {
+            _ = try await read(entry.bytes, entry.number, into: &contents)
+            place.entryBytes += entry.bytes.count
+        }
+        let found = place
+        self.place.withLock { $0 = found }
+        return contents
+    }
+
+    /// - Returns: bytes that are about clients.
+    private func read(
+        _ bytes: [UInt8], _ number: UInt64, into contents: inout CollectionContents
+    ) async throws -> Int {
+        var reader = StoredLinesReader(bytes)
         do {
-            var writes: [StateWrite] = []
-            for (id, unwritten) in batch.documents {
-                let key = StateKey(namespace, Self.documents + id.text)
-                writes.append(unwritten.document.map { .put($0.storedJSON, key) } ?? .delete(key))
+            while try reader.read(Self.linesAtOnce, into: &contents) { await Task.yield() }
+        } catch {
+            throw Unreadable(key: key, reason: "\(number): \(error)")
+        }
+        return reader.clientBytes
+    }
+
+    /// What was stored as values becomes a log; when that fails, with the next write. The values go when the log is there.
+    private func takeOver(_ contents: CollectionContents) async {
+        do {
+            var place = LogPlace()
+            try await store.write(try await begin(contents, &place))
+            let begun = place
+            self.place.withLock { $0 = begun }
+        } catch {
+            return
+        }
+        await OlderCollection(namespace, in: store).remove()
+    }
+
+    // MARK: Writing
+
+    /// Returns when a batch is in the store.
+    ///
+    /// - Parameter contents: what the store has without it. Nil is for one that `isBegun`.
+    func write(
+        _ batch: DocumentTable.Batch, over contents: CollectionContents?
+    ) async throws(CollectionError) {
+        let before = place.withLock { $0 }
+        var after = before
+        do {
+            var writes = before.isBegun ? [] : try await begin(contents, &after)
+            for bytes in try Self.entries(batch) {
+                writes.append(.append(LogEntry(number: after.number + 1, base: after.number, bytes: bytes), key))
+                after.number += 1
+                after.entryBytes += bytes.count
             }
-            for (client, window) in batch.clients { writes.append(try write(window, Self.clients + client.text)) }
-            writes.append(try write(Head(revision: batch.revision, time: batch.time, secret: batch.secret), Self.head))
+            if after.documents != batch.documentCount { writes.append(count(batch.documentCount, &after)) }
             try await store.write(writes)
         } catch {
+            // The store has something else than it has said: the log begins anew, with what was acknowledged.
+            if (error as? StateStoreError)?.code == .conflict { place.withLock { $0.isBegun = false } }
             throw .storeFailed("\(error)")
         }
-    }
-
-    /// Nil deletes.
-    private func write(_ value: (some Encodable)?, _ name: String) throws -> StateWrite {
-        let key = StateKey(namespace, name)
-        guard let value else { return .delete(key) }
-        var buffer = ByteBuffer()
-        try ValueCoder().encode(value, into: &buffer)
-        return .put(Array(buffer.bytes), key)
-    }
-
-    private func load<Key: Hashable, Value: Decodable>(
-        _ type: Value.Type, _ prefix: String, key: (String) -> Key
-    ) async throws -> [Key: Value] {
-        var values: [Key: Value] = [:]
-        var last: String?
-        while true {
-            let page = try await store.list(namespace, prefix: prefix, after: last, limit: Self.pageSize)
-            for entry in page {
-                do {
-                    let name = entry.key.name.dropFirst(bytes: prefix.utf8.count)
-                    values[key(name)] = try Self.decode(type, entry.value)
-                } catch {
-                    throw Unreadable(key: entry.key, reason: "\(error)")
-                }
-            }
-            guard page.count == Self.pageSize else { return values }
-            last = page.last?.key.name
+        let added = after.entryBytes - before.entryBytes
+        place.withLock { place in
+            guard before.isBegun else { return place = after }
+            // A snapshot may have been written meanwhile.
+            (place.number, place.documents) = (after.number, after.documents)
+            place.entryBytes += added
         }
     }
 
-    /// For the log.
-    private struct Unreadable: Error, CustomStringConvertible {
-        let key: StateKey
-        let reason: String
-
-        var description: String { "\(key): \(reason)" }
+    /// What a batch changes, in entries of about a slice.
+    private static func entries(_ batch: DocumentTable.Batch) throws -> [[UInt8]] {
+        var entries: [[UInt8]] = []
+        var lines = ByteBuffer()
+        StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
+        for (id, change) in batch.documents {
+            if let document = change.document {
+                StoredLines.write(document, to: &lines)
+            } else {
+                StoredLines.write(deleted: id, to: &lines)
+            }
+            if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
+        }
+        for (client, change) in batch.clients {
+            try StoredLines.write(change, of: client, to: &lines)
+            if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
+        }
+        return entries + [Array(lines.bytes)]
     }
 
-    private static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) throws -> Value {
-        try bytes.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
+    /// Ends an entry, and begins the next one.
+    private static func cut(
+        _ lines: inout ByteBuffer, behind batch: DocumentTable.Batch, into entries: inout [[UInt8]]
+    ) {
+        entries.append(Array(lines.bytes))
+        lines.removeAll()
+        StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
+    }
+
+    private func count(_ documents: Int, _ place: inout LogPlace) -> StateWrite {
+        place.documents = documents
+        return .put(DocumentCount(documents: documents).bytes, DocumentCount.key(namespace))
+    }
+
+    // MARK: Snapshots
+
+    /// A snapshot that is to be written.
+    struct Snapshot: Sendable {
+        fileprivate let contents: CollectionContents
+        fileprivate let place: LogPlace
+    }
+
+    /// What the log is to begin with from now on, when a new snapshot would have less than half of its bytes; nil when not. Called
+    /// between two writes.
+    ///
+    /// - Parameters:
+    ///   - documentBytes: of all documents.
+    ///   - contents: all that is in the store.
+    func snapshotIfOutweighed(
+        by documentBytes: Int, _ contents: () -> CollectionContents
+    ) -> Snapshot? {
+        let place = place.withLock { $0 }
+        guard place.isBegun, place.isOutweighed(by: documentBytes) else { return nil }
+        return Snapshot(contents: contents(), place: place)
+    }
+
+    /// Writes a snapshot, beside the batches that are written meanwhile.
+    ///
+    /// - Parameter isWanted: asked before each slice.
+    func write(_ snapshot: Snapshot, while isWanted: @Sendable () -> Bool) async throws {
+        var (before, after) = (snapshot.place, snapshot.place)
+        do {
+            let end = try await slices(snapshot.contents, &after, endsInSlice: true, while: isWanted)
+            guard isWanted() else { throw CancellationError() }
+            try await store.write([end])
+        } catch {
+            before.mostBytes = before.byteCount + max(LogPlace.least, before.byteCount / 2)
+            place.withLock { $0.mostBytes = before.mostBytes }
+            throw error
+        }
+        let (outweighed, written) = (before.entryBytes, after)
+        place.withLock { place in
+            guard place.epoch == written.epoch else { return }
+            place.entryBytes -= outweighed
+            (place.snapshotBytes, place.clientBytes) = (written.snapshotBytes, written.clientBytes)
+            place.mostBytes = 0
+        }
+    }
+
+    /// Begins a log with what there is; returns the writes with which it is there, to be done in one.
+    private func begin(_ contents: CollectionContents?, _ place: inout LogPlace) async throws -> [StateWrite] {
+        guard let contents else { throw StateStoreError(.failed, "the log of '\(key)' has not begun") }
+        place = .new()
+        let end = try await slices(contents, &place, endsInSlice: !contents.isEmpty)
+        return [end, count(contents.documents.count, &place)]
+    }
+
+    /// Writes a snapshot slice by slice; returns the write with which it is there.
+    ///
+    /// - Parameter endsInSlice: whether the end is a slice, too. Then a snapshot that somebody else writes meanwhile, who has the store
+    ///   from this server, is never replaced by this one: it lets go of the slices.
+    private func slices(
+        _ contents: CollectionContents, _ place: inout LogPlace, endsInSlice: Bool,
+        while isWanted: @Sendable () -> Bool = { true }
+    ) async throws -> StateWrite {
+        var lines = SnapshotLines(contents)
+        var parts = 0
+        while true {
+            var slice = try lines.next(Self.sliceBytes)
+            if endsInSlice || !lines.isAtEnd {
+                guard isWanted() else { throw CancellationError() }
+                try await store.write([StateWrite(key, .snapshotPart(slice, index: parts, number: place.number))])
+                parts += 1
+                slice = []
+            }
+            guard lines.isAtEnd else { continue }
+            (place.snapshotBytes, place.clientBytes) = (lines.byteCount, lines.clientBytes)
+            return .snapshot(LogSnapshot(epoch: place.epoch, number: place.number, parts: parts, bytes: slice), key)
+        }
     }
 }

@@ -17,22 +17,48 @@ struct MutationWindow: Codable, Sendable, Equatable {
         guard let index = outcomes.firstIndex(where: { $0.number == number }) else {
             return MutationOutcome(number: number, revision: 0, error: .outdated)
         }
-        let place = index - outcomes.count + (digests?.count ?? 0)
-        guard place < 0 || digests?[place] == mutation.digest else {
+        guard digest(at: index).map({ $0 == mutation.digest }) ?? true else {
             return MutationOutcome(number: number, revision: 0, error: .numberReused)
         }
         return outcomes[index]
     }
 
     mutating func remember(_ outcome: MutationOutcome, of mutation: DocumentMutation) {
-        last = max(last, outcome.number)
+        remember(outcome, digest: mutation.digest)
+    }
+
+    /// Remembers what became of a mutation that came behind all that is remembered; of one before that, nothing.
+    ///
+    /// - Parameter digest: of the command; nil where it was not noted.
+    mutating func remember(_ outcome: MutationOutcome, digest: UInt32?) {
+        guard outcome.number > last else { return }
+        last = outcome.number
         outcomes.append(outcome)
-        if digests == nil { digests = [] }
-        digests?.append(mutation.digest)
+        if digests == nil, digest != nil { digests = [] }
+        if let digest { digests?.append(digest) }
         if outcomes.count > CollectionLimits.mutationsPerCall { outcomes.removeFirst() }
         if let count = digests?.count, count > outcomes.count { digests?.removeFirst() }
     }
 
+    /// Outcomes of later mutations than this one, in the order of their numbers.
+    func outcomes(after number: Int) -> [(outcome: MutationOutcome, digest: UInt32?)] {
+        outcomes.indices.filter { outcomes[$0].number > number }.map { (outcomes[$0], digest(at: $0)) }
+    }
+
+    private func digest(at index: Int) -> UInt32? {
+        guard let digests else { return nil }
+        let place = index - outcomes.count + digests.count
+        return place < 0 ? nil : digests[place]
+    }
+
     /// The last write that the client made.
     var revision: Int { outcomes.last { $0.error == nil }?.revision ?? 0 }
+}
+
+/// What a batch changes of what the store remembers of a client.
+struct WindowChange: Sendable {
+    /// Nil for a client that is forgotten.
+    let window: MutationWindow?
+    /// The newest number whose outcome the store has; nil when it is to forget what it has.
+    let known: Int?
 }
