@@ -55,11 +55,18 @@ public macro StreamedState(
 /// `$moves.send(.left)` sends one; clients observe with `for try await move in await game.observeMoves()`. A state is what
 /// is; an event is what happened, and who begins to observe gets what happens from then on.
 ///
-/// - Parameter buffer: events that are kept for subscribers who are behind, at most 16 MiB of them; who falls further
-///   behind loses the stream with the error `overflow`.
+/// - Parameters:
+///   - buffer: events that are kept for subscribers who are behind, at most 16 MiB of them; who falls further behind loses
+///     the stream with the error `overflow`.
+///   - persisted: whether the server's store keeps the events. Then they go on being counted after a restart, and clients that come
+///     back get what was sent since, as does who observes with `observeMoves(since: bookmark)`. An event, and the answer of the call that
+///     has sent it, leave when it is written, together with what that has changed of persisted states. See Docs/Persistence.md. Not
+///     for actors with `executor: .concurrent`.
+///   - keeping: how many persisted events are kept at least, in memory too, and at most 4 MiB of them
+///     (`ServerLimits.persistedEventBytes`); older ones go.
 @attached(accessor, names: named(get))
 @attached(peer, names: prefixed(`$`))
-public macro StreamedEvents(buffer: Int = 256) =
+public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) =
     #externalMacro(module: "TrebuchetMacros", type: "StreamedEventsMacro")
 
 /// Has the client repeat a call of this `distributed func` when the connection broke before the answer came.

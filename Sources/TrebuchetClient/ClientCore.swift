@@ -272,10 +272,11 @@ final class ClientCore: @unchecked Sendable {
             withExtendedLifetime(hold) { self.stopObserving(number) }
         }
         let sink = StreamSink(of: stream)
+        let since: EventBookmark? = if case .events(_, let since) = reading { since } else { nil }
         loop.run {
             guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
-            self.streams.subscribe(callNumber: number, target: target, sink: sink)
-            self.begin(number, .invocation(target))
+            self.begin(
+                number, self.streams.subscribe(callNumber: number, target: target, sink: sink, since: since))
         }
         return stream
     }

@@ -30,23 +30,32 @@ struct StreamRegistry {
     /// Of these, those that the server has not started on the connection of now.
     var beginningCount: Int { entries.count - numbers.count }
 
-    mutating func subscribe(callNumber: UInt64, target: StreamTarget, sink: StreamSink) {
-        entries[callNumber] = Entry(sink: sink, target: target)
+    /// Adds a stream, and gives what to ask for.
+    ///
+    /// - Parameter since: where its events begin; nil for the next one, and of a state.
+    @discardableResult
+    mutating func subscribe(
+        callNumber: UInt64, target: StreamTarget, sink: StreamSink, since: EventBookmark? = nil
+    ) -> Beginning {
+        var entry = Entry(sink: sink, target: target)
+        if let since { (entry.epoch, entry.lastSequence) = (since.epoch, since.number) }
+        entries[callNumber] = entry
+        return beginning(of: entry)
+    }
+
+    private func beginning(of entry: Entry) -> Beginning {
+        // What was seen over no connection of this client had no name here.
+        guard let streamID = entry.streamID ?? (entry.epoch.isEmpty ? nil : "new") else {
+            return .invocation(entry.target)
+        }
+        return .resumption(
+            streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
     }
 
     /// There is a new connection: what to ask for on it, in the order in which the streams were made.
     mutating func beginAnew() -> [(callNumber: UInt64, beginning: Beginning)] {
         numbers = [:]
-        return entries.sorted { $0.key < $1.key }.map { number, entry in
-            guard let streamID = entry.streamID else {
-                return (number, .invocation(entry.target))
-            }
-            return (
-                number,
-                .resumption(
-                    streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
-            )
-        }
+        return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
     }
 
     /// The server has started a stream, or begins it anew with another epoch. Returns the streamID when nobody wants
@@ -62,6 +71,7 @@ struct StreamRegistry {
         entry.streamID = streamID
         if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
         entry.epoch = epoch
+        entry.sink.begin(at: EventBookmark(epoch: epoch, number: entry.lastSequence))
         entries[callNumber] = entry
         numbers[streamID] = callNumber
         return nil
@@ -81,7 +91,8 @@ struct StreamRegistry {
         entries[number]?.lastSequence = sequence
         // A filter that was forgotten while the connection was away may send what it has sent before.
         if entry.target.filter?.skipsEqual == true, entry.sink.newest?.elementsEqual(data) == true { return false }
-        entry.sink.take(Array(data))
+        entry.sink.take(
+            Array(data), entry.sink.isEvents ? EventBookmark(epoch: entry.epoch, number: sequence) : nil)
         return true
     }
 

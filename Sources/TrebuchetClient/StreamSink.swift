@@ -6,6 +6,8 @@ struct StreamSink {
     private let each: EventRelay<EncodedStream.Taken>?
     /// Whether there is no newest value, but only one event after the other.
     let isEvents: Bool
+    /// Of events: how far their readers have come.
+    private let place: EventPlace?
     /// Takes the values, when their type knows its changes.
     private(set) var kept: (any KeptState)?
 
@@ -13,16 +15,21 @@ struct StreamSink {
         relay = stream.relay
         each = stream.each
         isEvents = stream.events != nil
+        place = stream.place
         kept = stream.kept
     }
+
+    /// The server has begun the stream, or goes on with it.
+    func begin(at bookmark: EventBookmark) { place?.begin(at: bookmark) }
 
     /// The newest value in JSON, unless it is kept as what it is.
     var newest: [UInt8]? { relay.currentValue.update }
 
-    func take(_ text: [UInt8]) {
+    /// - Parameter bookmark: behind an event.
+    func take(_ text: [UInt8], _ bookmark: EventBookmark? = nil) {
         kept?.take(text)
         relay.take(kept == nil && !isEvents ? text : nil)
-        each?.send(EncodedStream.Taken(text: text, count: relay.currentValue.count))
+        each?.send(EncodedStream.Taken(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
     /// Takes changes of a value that is kept; false when there is none, or they do not fit.

@@ -48,7 +48,7 @@ extension StreamedEventsMacro: PeerMacro {
         return [
             """
             \(raw: access)let \(raw: property.cellName): TrebuchetActors.EventSender<\(raw: property.type)> = \
-            .init(\(raw: property.arguments.initializerArgument))
+            .init(\(raw: property.initializerArguments))
             """
         ]
     }

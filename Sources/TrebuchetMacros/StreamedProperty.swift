@@ -23,6 +23,8 @@ struct StreamedProperty {
     var plainName: String { name.plainText }
     /// What is declared beside it.
     var cellName: String { kind == .state ? "_\(plainName)_cell" : "$\(plainName)" }
+    /// The arguments of the initializers of what is declared beside it.
+    var initializerArguments: String { arguments.initializerArguments(kind) }
     var observationName: String { WireName.observation(of: plainName) }
 
     /// How a property is marked; nil when it is not.

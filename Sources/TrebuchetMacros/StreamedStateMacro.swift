@@ -44,7 +44,7 @@ extension StreamedStateMacro: PeerMacro {
         return [
             """
             private let \(raw: property.cellName): TrebuchetActors._StateCell<\(raw: property.type)> = \
-            .init(\(raw: property.arguments.initializerArgument))
+            .init(\(raw: property.initializerArguments))
             """
         ]
     }

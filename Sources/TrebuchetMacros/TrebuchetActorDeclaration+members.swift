@@ -79,7 +79,11 @@ extension TrebuchetActorDeclaration {
 
     private func streamEntry(_ stream: StreamedProperty) -> String {
         let cell = "{ actor in actor.\(stream.cellName) }"
-        guard stream.kind == .state else { return ".events(\"\(stream.observationName)\") \(cell)" }
+        guard stream.kind == .state else {
+            return stream.arguments.isPersisted
+                ? ".persistedEvents(\"\(stream.observationName)\", property: \"\(stream.plainName)\") \(cell)"
+                : ".events(\"\(stream.observationName)\") \(cell)"
+        }
         let value = "value: { actor in actor.\(stream.name.text) }"
         let change = "change: { actor, body in body(&actor.\(stream.name.text)) }"
         guard stream.arguments.isPersisted else {
@@ -110,7 +114,7 @@ extension TrebuchetActorDeclaration {
 
     private func observation(of stream: Conditional<StreamedProperty>) -> DeclSyntax {
         let property = stream.value
-        let arguments = property.arguments.initializerArgument
+        let arguments = property.initializerArguments
         let source = """
             \(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
             TrebuchetActors.\(property.kind == .state ? "State" : "Event")Observation<\(name), \(property.type)> {

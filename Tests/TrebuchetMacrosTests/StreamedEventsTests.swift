@@ -17,6 +17,29 @@ struct StreamedEventsTests {
         #expect(expansion.text.contains("events are sent, with '$moves.send(_:)', and observed"))
     }
 
+    @Test("has events that are persisted kept under the property's name, as many as is said")
+    func persisted() {
+        let expansion = Expansion(
+            "@Trebuchet distributed actor A { @StreamedEvents(persisted: true, keeping: 50) var moves: Move }")
+        #expect(expansion.findings.isEmpty)
+        #expect(
+            expansion.contains(
+                "let $moves: TrebuchetActors.EventSender<Move> = .init(persisted: true, keeping: 50)"))
+        #expect(expansion.contains(#".init(self, "observeMoves", persisted: true, keeping: 50)"#))
+        #expect(expansion.contains(#".persistedEvents("observeMoves", property: "moves") { actor in"#))
+        let off = Expansion("@Trebuchet distributed actor A { @StreamedEvents(persisted: false) var moves: Move }")
+        #expect(off.contains("let $moves: TrebuchetActors.EventSender<Move> = .init()"))
+        #expect(off.contains(#".events("observeMoves") { actor in"#))
+    }
+
+    @Test("refuses persisted events of an actor that runs on the pool")
+    func executor() throws {
+        let expansion = Expansion(
+            "@Trebuchet(executor: .concurrent) distributed actor A { @StreamedEvents(persisted: true) var a: Int }")
+        let finding = try #require(expansion.findings.first { $0.message.contains("cannot be persisted") })
+        #expect(finding.token == "true")
+    }
+
     @Test("keeps the sender of a private property private")
     func access() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedEvents private var moves: Move }")
@@ -30,6 +53,8 @@ struct StreamedEventsTests {
             ("@StreamedEvents var a = 1", "has no initial value: events are sent one by one", "="),
             ("@StreamedEvents let a: Int", "needs a 'var'", "let"),
             ("@StreamedEvents var a: () -> Void", "is a function", "("),
+            ("@StreamedEvents(keeping: 5) var a: Int", "write 'persisted: true' before it", "5"),
+            ("@StreamedEvents(persisted: b) var a: Int", "'@StreamedEvents' must be told 'persisted'", "b"),
             ("@StreamedEvents @StreamedState var a: Int", "cannot be combined with '@StreamedState'", "@"),
         ])
     func diagnostics(line: String, message: String, token: String) throws {

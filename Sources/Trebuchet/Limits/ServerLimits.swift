@@ -53,6 +53,9 @@ public struct ServerLimits: Sendable {
     /// Bytes of one persisted state in JSON; a call that makes it larger is answered `internal`, and the state is not
     /// written until it is smaller again. Default 64 MiB.
     public var persistedStateSize = 64 << 20
+    /// Bytes of the events that are kept of one `@StreamedEvents(persisted: true)`, as they are sent and beside their number; older
+    /// ones go. A larger event is not sent, and the call that wanted to is answered `internal`. Default 4 MiB.
+    public var persistedEventBytes = 4 << 20
     /// Different filters of one state, since each costs time with every version; what one connection brings is a sixteenth of
     /// them at most, and what one principal or one host (this machine's own do not count) brings a quarter. Readers of a filter
     /// that is there already do not count. More are answered `rateLimited`. Default 1,000.

@@ -85,7 +85,8 @@ public final class TrebuchetServer: Sendable {
             for shard in system.shards {
                 let writer = StateWriter(
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
-                    answerTime: limits.answerTime, reactor: shard.reactor)
+                    eventBytes: limits.persistedEventBytes, answerTime: limits.answerTime,
+                    reactor: shard.reactor)
                 parts.locals.write(writer, on: shard)
             }
         }

@@ -90,6 +90,8 @@ public struct _DispatchStream<A: DistributedActor>: Sendable {
     let existing: @Sendable (isolated A) -> StateSource?
     /// Set for a state that is kept in the server's store.
     let persistence: StatePersistence<A>?
+    /// Set for events that are kept there.
+    var eventPersistence: EventPersistence<A>?
     /// The source of such a state.
     let persisted: @Sendable (isolated A, SystemShard?) -> StateSource?
     /// Lets a state go on from a version of an earlier process; false when it was observed in this one.
@@ -209,6 +211,18 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             persisted: { persistence == nil ? nil : source($0, $1) },
             resume: { cell($0).resume(version: $1) },
             usage: { actor in cell(actor).usage })
+    }
+
+    /// Events that are kept in the server's store under the actor's name and `property`.
+    public static func persistedEvents<Event>(
+        _ name: String, property: String, _ sender: @escaping @Sendable (isolated A) -> EventSender<Event>
+    ) -> Self {
+        var stream = events(name, sender)
+        stream.eventPersistence = EventPersistence(
+            property: property,
+            keeping: { actor in sender(actor).keeping },
+            source: { actor, home in sender(actor).persisted(home: home, entry: entry(of: actor)) })
+        return stream
     }
 
     /// Events, of which nobody is to miss one.

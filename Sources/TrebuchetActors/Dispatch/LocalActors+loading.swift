@@ -2,23 +2,27 @@ internal import Distributed
 internal import Transports
 internal import TrebuchetWire
 
-/// The namespace of `@StreamedState(persisted: true)`.
+/// The namespaces of `@StreamedState(persisted: true)` and of `@StreamedEvents(persisted: true)`.
 package enum PersistedNamespace {
     package static let name = "states"
+    package static let events = "events"
 
     /// `todos.state`
     static func key(_ actor: String, _ property: String) -> StateKey { StateKey(name, "\(actor).\(property)") }
+
+    /// `todos.moves`
+    static func events(_ actor: String, _ property: String) -> StateKey { StateKey(events, "\(actor).\(property)") }
 }
 
 extension LocalActors {
-    /// Whether actors of a type have states that this system keeps in a store.
+    /// Whether actors of a type have states or events that this system keeps in a store.
     package func mustLoad<A: DistributedActor>(_ type: A.Type) -> Bool {
         guard keepsStates, let type = type as? any TrebuchetActor.Type else { return false }
         return hasPersistence(type)
     }
 
     private func hasPersistence<A: TrebuchetActor>(_ type: A.Type) -> Bool {
-        A.dispatch.streams.contains { $0.persistence != nil }
+        A.dispatch.streams.contains { $0.persistence != nil || $0.eventPersistence != nil }
     }
 
     /// The record of an actor that is to be exposed, when its persisted states have been loaded.
@@ -37,9 +41,11 @@ extension LocalActors {
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: StoredForm]
+        let events: [StoredEvents<A>]
         do throws(StateStoreError) {
             try writer.claim.take()
             stored = try await Self.stored(keys, writer.store)
+            events = try await Self.storedEvents(of: A.self, name, writer.store)
         } catch {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
@@ -53,6 +59,7 @@ extension LocalActors {
                         loaded?.apply(actor)
                         Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
                     }
+                    for events in events { Self.keep(events, of: actor, in: states) }
                     return states
                 }
             }

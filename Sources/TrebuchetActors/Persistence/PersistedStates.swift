@@ -1,7 +1,7 @@
 internal import Transports
 
-/// The persisted states of one exposed actor: nothing that may show a change, be it an answer or an update of a stream,
-/// leaves before the change is written.
+/// The persisted states and events of one exposed actor: nothing that may show a change, be it an answer or an update of a
+/// stream, leaves before the change is written, and no event before it is.
 ///
 /// Changes are gathered by the reactor's `StateWriter`. What may show them is held in one of two places: `next` waits for a
 /// write that has not begun, `current` for the one under way. When a write fails, those who waited for its answers get an
@@ -37,6 +37,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     let home: SystemShard
     private let writer: StateWriter
     private var logs: [PersistedLog] = []
+    private var events: [PersistedEvents] = []
     private var next = Held()
     private var current = Held()
     /// Whether a state has changed since the last write began, or that write has failed.
@@ -44,6 +45,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var isWriting = false
     private var isQueued = false
     private var isRetired = false
+    /// Why an event was not sent, until the next call is answered: the one that wanted to, unless it takes its time.
+    private var refusal: TrebuchetError?
     /// Calls under way whose answers are to outlast the process.
     private var calls: [ObjectIdentifier: KeptCall] = [:]
     /// Answers of such calls that wait for a write, and those that are being written.
@@ -59,12 +62,20 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Takes charge of a state that has just been loaded.
     func add(_ log: PersistedLog) { logs.append(log) }
 
+    /// The same of events.
+    func add(_ events: PersistedEvents) { self.events.append(events) }
+
+    /// Bytes that may be kept of one property's events.
+    var eventBytes: Int { writer.eventBytes }
+
     // MARK: Changes, and what shows them
 
     func didChange() {
         hasChanged = true
         queue()
     }
+
+    func didRefuse(_ error: TrebuchetError) { refusal = error }
 
     var isAtRest: Bool { !hasChanged && !isWriting }
 
@@ -77,6 +88,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Runs `answer` when all changes up to now are written: at once when they are.
     func whenWritten(_ answer: @escaping Answer) {
         if isRetired { return answer(outOfReach) }
+        if let refused = refusal {
+            refusal = nil
+            return whenWritten { answer($0 ?? refused) }
+        }
         if hasChanged {
             next.answers.append(answer)
             // After a failure this call is the reason to try again.
@@ -112,7 +127,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         calls[ObjectIdentifier(call)] = nil
         if isRetired, call.isNoted { writer.forget(call.key, call) }
         guard hasChanged || call.isNoted, !isRetired else { return }
-        answers.append((call, call.answered(answer)))
+        answers.append((call, call.answered(refusal.map { .failure($0) } ?? answer)))
         hasChanged = true
         queue()
     }
@@ -141,6 +156,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         var writes: [StateWrite] = []
         do {
             for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
+            for log in events { writes += try log.changes(of: name) }
         } catch {
             let held = next
             next = Held()
@@ -207,7 +223,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         for answer in held.answers { answer(error) }
     }
 
-    private func writeAgain() { for log in logs { log.writeAgain() } }
+    private func writeAgain() {
+        for log in logs { log.writeAgain() }
+        for log in events { log.writeAgain() }
+    }
 
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
@@ -244,6 +263,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             let wasRetired = isRetired
             isRetired = true
             for log in logs { log.source?.persist(by: nil) }
+            for log in events { log.source?.stopKeeping() }
             done(wasRetired ? nil : error)
         }
     }

@@ -1,7 +1,7 @@
 /// The name of a value in a `StateStore`: a namespace, which one kind of values has to itself, and a name within it.
 ///
-/// Two keys are the same when their bytes in UTF-8 are; Swift's equality of strings is wider. The namespace `states` belongs
-/// to `@StreamedState(persisted: true)`.
+/// Two keys are the same when their bytes in UTF-8 are; Swift's equality of strings is wider. The namespace `states` belongs to
+/// `@StreamedState(persisted: true)`, and `events` to `@StreamedEvents(persisted: true)`.
 public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// What one kind of values has to itself.
     public let namespace: String

@@ -20,6 +20,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     let disclosure: ErrorDisclosure
     /// Bytes that one state may have.
     let stateSize: Int
+    /// Bytes that the events may have that are kept of one property.
+    let eventBytes: Int
     /// How long answers of calls are kept, as in memory.
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
@@ -38,12 +40,13 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     package init(
         _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
-        answerTime: Duration, reactor: any EventLoop
+        eventBytes: Int, answerTime: Duration, reactor: any EventLoop
     ) {
         self.disclosure = disclosure
         self.store = store
         self.claim = claim
         self.stateSize = stateSize
+        self.eventBytes = eventBytes
         self.answerTime = answerTime
         self.reactor = reactor
     }

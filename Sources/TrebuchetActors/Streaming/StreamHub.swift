@@ -75,6 +75,9 @@ package class StreamHub: @unchecked Sendable {
     /// Sends what a broadcaster lacks that has none of the versions: now, or when it may be shown.
     func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
 
+    /// The number of the last version, or event, that those who observe may know of.
+    var shownPosition: UInt64 { recent.position }
+
     /// Whether `first(for:)` and `whole(for:)` send at once, and not when a store has what they send.
     var showsAtOnce: Bool { true }
 
@@ -151,12 +154,12 @@ package class StreamHub: @unchecked Sendable {
         return SharedBytes(message.bytes, countedIn: memoryBudget)
     }
 
-    /// The number of the last event, for somebody who is about to observe: what comes from now on is kept for a while, and for as long
+    /// The number of the last event that may be known, for somebody who is about to observe: what comes from now on is kept for a while, and for as long
     /// as the position is. Nil of what has a value to begin with. In the actor's isolation.
     package final func position(keptFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
         memory.keep(for: time, on: home)
-        return StreamPosition(recent.position, expected)
+        return StreamPosition(shownPosition, expected)
     }
 
     // MARK: Who carries it on

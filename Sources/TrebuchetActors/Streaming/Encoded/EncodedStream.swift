@@ -7,8 +7,8 @@ package enum StreamReading {
     case latest
     /// Each value, from the newest on; so many may be unread.
     case every(buffer: Int)
-    /// Each event; so many may be unread.
-    case events(buffer: Int)
+    /// Each event, behind a place or from now on; so many may be unread.
+    case events(buffer: Int, since: EventBookmark? = nil)
 }
 
 /// How a stream of states ended.
@@ -35,10 +35,13 @@ package final class EncodedStream: Sendable {
     package struct Taken: Sendable {
         package let text: [UInt8]
         package let count: UInt64
+        /// Behind an event; nil of a state.
+        let bookmark: EventBookmark?
 
-        package init(text: [UInt8], count: UInt64) {
+        package init(text: [UInt8], count: UInt64, bookmark: EventBookmark? = nil) {
             self.text = text
             self.count = count
+            self.bookmark = bookmark
         }
     }
 
@@ -47,6 +50,8 @@ package final class EncodedStream: Sendable {
     package let each: EventRelay<Taken>?
     /// The reader of events, there before the first of them.
     package let events: EventSubscription<Taken>?
+    /// Of events: how far their readers have come.
+    package let place: EventPlace?
     private let reading: StreamReading
     /// Of a state that knows its changes: the value, to which they are applied.
     package let kept: (any KeptState)?
@@ -67,11 +72,12 @@ package final class EncodedStream: Sendable {
         self.relay = relay
         self.reading = reading
         switch reading {
-        case .latest: (each, events) = (nil, nil)
-        case .every: (each, events) = (EventRelay(), nil)
-        case .events(let buffer):
+        case .latest: (each, events, place) = (nil, nil, nil)
+        case .every: (each, events, place) = (EventRelay(), nil, nil)
+        case .events(let buffer, let since):
             let relay = EventRelay<Taken>()
             (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
+            place = EventPlace(since)
         }
         self.kept = kept
         self.filter = filter

@@ -6,20 +6,29 @@ internal import Relays
 /// It belongs to its actor and is used in the actor's isolation alone.
 public final class EventSender<Event: Codable & Sendable> {
     private let buffer: Int
+    /// How many a store keeps of them, when they are persisted.
+    let keeping: Int
     /// Those who observe from outside; nil until somebody does.
     private var source: EventSource?
     /// Those in this process; nil until there is one.
     private var local: EventRelay<Event>?
 
-    /// - Parameter buffer: events that are kept for subscribers who are behind.
-    public init(buffer: Int = 256) { self.buffer = buffer }
+    /// - Parameters:
+    ///   - buffer: events that are kept for subscribers who are behind.
+    ///   - persisted: whether the server's store keeps them. Read by the macro.
+    ///   - keeping: how many of them it keeps at least.
+    public init(buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) {
+        self.buffer = buffer
+        self.keeping = keeping
+    }
 
     deinit {
         local?.finish()
         source?.end()
     }
 
-    /// Sends an event to all who observe now, in the order of these calls. It costs nothing while nobody does.
+    /// Sends an event to all who observe now, in the order of these calls. It costs nothing while nobody does, unless it is persisted:
+    /// then those at other processes get it when it is written.
     public func send(_ event: Event) {
         local?.send(event)
         source?.send(event)
@@ -33,6 +42,12 @@ public final class EventSender<Event: Codable & Sendable> {
         let made = EventSource(buffer: buffer, home: home, entry: entry())
         source = made
         return made
+    }
+
+    /// The same, and whether it was not there before.
+    func persisted(home: SystemShard, entry: @autoclosure () -> StreamHub.Entry) -> (source: EventSource, isNew: Bool) {
+        let isNew = source == nil
+        return (source(home: home, entry: entry()), isNew)
     }
 
     /// What readers in this process follow; made at the first use.

@@ -55,10 +55,12 @@ struct ReadProperty<Value: Codable & Sendable>: StateProperty {
     }
 }
 
-/// Who keeps a state beyond its process. In the actor's isolation.
+/// Who keeps a state, or events, beyond their process. In the actor's isolation.
 protocol StateKeeper: AnyObject {
-    /// The state has a new version.
+    /// The state has a new version, or an event was sent.
     func didChange()
+    /// An event cannot be kept, and was not sent: who called for it is told.
+    func didRefuse(_ error: TrebuchetError)
     /// Whether everything that has changed is kept.
     var isAtRest: Bool { get }
     /// Runs `update`, which shows the versions up to now, when they are kept.

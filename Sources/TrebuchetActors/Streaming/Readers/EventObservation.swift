@@ -15,10 +15,13 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// - Parameters:
     ///   - name: `observeMoves`.
     ///   - buffer: unread events that are kept here. Default 256, at least 1; one more ends the stream with `overflow`.
-    public init(_ actor: A, _ name: String, buffer: Int = 256) {
+    ///   - persisted: whether the events are persisted, so that as many as are kept may come at once.
+    ///   - keeping: how many persisted events are kept, which there is room for beside the buffer. Default 1,000.
+    public init(_ actor: A, _ name: String, buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) {
         self.actor = actor
         self.name = name
-        self.buffer = max(1, buffer)
+        let buffer = max(1, buffer)
+        self.buffer = persisted ? buffer + max(buffer, keeping) : buffer
     }
 
     /// Begins to observe. The stream gives each event that is sent from when the server has begun it.
@@ -29,6 +32,21 @@ where A.ActorSystem == TrebuchetActorSystem {
             return EventStream(.localEvents(local))
         }
         return EventStream(.remote(actor, name, reading: .events(buffer: buffer)))
+    }
+
+    /// Begins to observe behind an event that was seen before, in another process perhaps. The stream gives each that was sent
+    /// since, and then each that is.
+    ///
+    /// When some of them are not kept any more, or the events are counted anew, it ends with `overflow`: then what they told has to be
+    /// found out otherwise, as from a state, and `nil` begins again. Events that are not persisted are kept for as long as their
+    /// server runs and somebody observes them, `buffer` at most.
+    ///
+    /// - Parameter bookmark: the place, from `EventStream.bookmark`; nil to begin with the next event.
+    public func callAsFunction(since bookmark: EventBookmark?) async -> EventStream<Event> {
+        if let local = await LocalStreams.events(of: actor, name, since: bookmark, buffer: buffer) {
+            return EventStream(.encoded(local))
+        }
+        return EventStream(.remote(actor, name, reading: .events(buffer: buffer, since: bookmark)))
     }
 }
 

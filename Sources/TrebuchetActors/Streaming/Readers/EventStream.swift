@@ -13,6 +13,15 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
     init(_ origin: StreamOrigin<Event>) { self.origin = origin }
 
+    /// The place behind the event that an iterator has given last, or where the stream began, to go on from with
+    /// `observeMoves(since:)`, in another process too.
+    ///
+    /// Nil until that is known, and of an actor in this process that is observed without `since:`.
+    public var bookmark: EventBookmark? {
+        guard case .encoded(let stream, _) = origin else { return nil }
+        return stream.place?.bookmark
+    }
+
     public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
     public struct Iterator: AsyncIteratorProtocol {

@@ -33,6 +33,46 @@ extension LocalStreams {
         }
     }
 
+    /// The same behind a place, by their values in JSON.
+    static func events<A: DistributedActor>(
+        of actor: A, _ name: String, since bookmark: EventBookmark?, buffer: Int
+    ) async -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
+        guard let stream = find(name, of: actor) else { return nil }
+        let found: (StreamHub, StreamPosition, EventBookmark, SystemShard)? = await stream.perform { parts in
+            let hub = parts.hub()
+            // From now on what comes is kept, until it is subscribed to.
+            guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
+            return (hub, position, EventBookmark(epoch: hub.epoch, number: position.number), loop)
+        }
+        guard let (hub, position, now, loop) = found else { return nil }
+        let subscriber = LocalSubscriber(on: loop)
+        let observed = EncodedStream(
+            relay: subscriber.relay, reading: .events(buffer: buffer, since: bookmark ?? now), filter: nil,
+            userInfo: actor.actorSystem.userInfo
+        ) { subscriber.leave() }
+        guard bookmark == nil || bookmark?.epoch.utf8.elementsEqual(now.epoch.utf8) == true else {
+            subscriber.relay.end(
+                .failed(
+                    TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")))
+            observed.each?.finish()
+            return observed
+        }
+        let made: Broadcaster? = await loop.reactor.perform {
+            var made: Broadcaster?
+            subscriber.subscribe(to: hub, for: observed, behind: bookmark ?? now) { made = $0 }
+            return made
+        }
+        if let made {
+            let isThere: Bool? = await stream.perform { _ in
+                hub.attach(made)
+                return true
+            }
+            if isThere == nil { made.send(.ended) }
+        }
+        withExtendedLifetime(position) {}
+        return observed
+    }
+
     /// A state through a filter; nil when the actor is remote, or has no state of that name that takes a filter.
     static func begin<A: DistributedActor>(
         _ actor: A, _ name: String, through filter: StreamFilter

@@ -136,7 +136,10 @@ struct StreamReader<Value: Codable & Sendable> {
             defer { feed = .eachText(stream, first: first, rest) }
             if let begun = first.take(), isNew(begun.count) { return stream.decode(Value.self, begun.text) }
             while let taken = try await rest.next(isolation: actor) {
-                if isNew(taken.count) { return stream.decode(Value.self, taken.text) }
+                guard isNew(taken.count) else { continue }
+                let value = stream.decode(Value.self, taken.text)
+                if value != nil { stream.place?.didRead(taken.bookmark) }
+                return value
             }
             return nil
         case .nothing: return nil

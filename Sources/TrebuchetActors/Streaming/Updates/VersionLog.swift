@@ -4,10 +4,11 @@ internal import Bytes
 /// broadcaster. Who is behind, who comes back, the store and the next difference ask the same log.
 ///
 /// Of a state whose newest value counts the differences are kept: at most 64, which is two turns' worth, and together no larger
-/// than the value. Where none may be left out each version is: as many as was asked for, and 16 MiB of them; the newest one always.
+/// than the value. Where none may be left out each version is: as many as was asked for, and 16 MiB of them if nothing else is said; the
+/// newest one always.
 package struct VersionLog: Sendable {
     static let mostDifferences = 64
-    /// Bytes that are kept where none may be left out, whatever their number.
+    /// Bytes that are kept where none may be left out, whatever their number, if nothing else is said.
     static let mostBytes = 16 << 20
 
     /// What the next one may be sent as the difference from.
@@ -16,6 +17,7 @@ package struct VersionLog: Sendable {
     private(set) var position: UInt64
     /// How many are kept where none may be left out; nil where differences are.
     private let limit: Int?
+    private let byteLimit: Int
     private var updates: [StateUpdate] = []
     /// How many at the front of `updates` are forgotten already: taken out in one go now and then.
     private var forgotten = 0
@@ -25,14 +27,18 @@ package struct VersionLog: Sendable {
     /// - Parameters:
     ///   - limit: how many are kept where none may be left out; nil where the newest counts.
     ///   - position: of the last one before those that come.
-    init(keepingEach limit: Int? = nil, position: UInt64 = 0) {
+    ///   - byteLimit: bytes of them that are kept where none may be left out.
+    init(keepingEach limit: Int? = nil, position: UInt64 = 0, byteLimit: Int = Self.mostBytes) {
         self.limit = limit.map { max(1, $0) }
         self.position = position
+        self.byteLimit = byteLimit
     }
 
     /// Whether none may be left out.
     var keepsEach: Bool { limit != nil }
     var count: Int { updates.count - forgotten }
+    /// What is there, oldest first.
+    var kept: ArraySlice<StateUpdate> { updates[forgotten...] }
 
     mutating func append(_ update: StateUpdate) {
         newest = update
@@ -44,13 +50,13 @@ package struct VersionLog: Sendable {
         updates.append(kept)
         bytes += kept.storedBytes
         let most = limit ?? Self.mostDifferences
-        let mostBytes = limit == nil ? update.wholeByteCount : Self.mostBytes
+        let mostBytes = limit == nil ? update.wholeByteCount : byteLimit
         while count > most || bytes > mostBytes && count > (limit == nil ? 0 : 1) {
             bytes -= updates[forgotten].storedBytes
             forgottenBytes += updates[forgotten].storedBytes
             forgotten += 1
         }
-        if forgotten > max(32, limit ?? 0) || forgottenBytes > Self.mostBytes / 4 || limit == nil { dropForgotten() }
+        if forgotten > max(32, limit ?? 0) || forgottenBytes > byteLimit / 4 || limit == nil { dropForgotten() }
     }
 
     /// What leads from a version to the newest, oldest first; nil when some of it is forgotten.
@@ -65,6 +71,14 @@ package struct VersionLog: Sendable {
         }
         guard low < updates.count, updates[low].base == sequence else { return nil }
         return updates[low...]
+    }
+
+    /// The log as it was when the version of this number was the last one.
+    func asOf(_ sequence: UInt64) -> VersionLog {
+        guard sequence < position else { return self }
+        var earlier = VersionLog(keepingEach: limit, position: sequence, byteLimit: byteLimit)
+        for update in kept.prefix(while: { $0.sequence <= sequence }) { earlier.append(update) }
+        return earlier
     }
 
     /// Nobody needs them, or the next one is no difference from them.

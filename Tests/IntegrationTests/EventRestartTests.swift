@@ -1,0 +1,256 @@
+import Platform
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Persisted events over the end of their server, in order or not.
+@Suite(.timeLimit(.minutes(1))) struct EventRestartTests {
+    enum Ending: CaseIterable { case stopped, killed }
+
+    private func withMill(
+        onDemand: Bool = false, _ body: (TestServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(reactors: 2, store: MemoryStore()) { server in
+            let system = server.actorSystem
+            if onDemand {
+                server.expose(Mill.self, as: "mills/*") { _ in Mill(actorSystem: system) }
+            } else {
+                await server.expose(Mill(actorSystem: system), as: "mills/a")
+            }
+        } body: { (test: TestServer) async throws in
+            try await body(test)
+        }
+    }
+
+    private func end(_ test: TestServer, _ ending: Ending) async {
+        switch ending {
+        case .stopped: await test.stop(drain: .zero)
+        case .killed: await test.kill()
+        }
+    }
+
+    private func client(_ test: TestServer) async throws -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(50)
+        return try await test.connect(options)
+    }
+
+    private func begun(_ test: TestServer, _ count: Int, _ stream: String = "observeSacks") async {
+        #expect(await eventually { await test.server.subscriberCount(of: "mills/a", stream) == count })
+    }
+
+    @Test("an event comes behind the change of its call, and before the answer")
+    func order() async throws {
+        try await withMill { (test) async throws in
+            let peer = try await RawPeer.connect(test.address)
+            for stream in ["observeSteps", "observeSacks", "observeTotal"] {
+                peer.invoke("o", "mills/a", stream)
+                #expect(try #require(await peer.nextText()).contains("streamStart"))
+                if stream != "observeSacks" { #expect(try #require(await peer.nextText()).contains("streamData")) }
+            }
+            // Its answer waits for what the observation has to write.
+            peer.invoke("t", "mills/a", "ground()")
+            #expect(try #require(await peer.nextText()).contains("response"))
+            peer.invoke("c", "mills/a", "grind(_:)", "[2]")
+            var messages: [String] = []
+            while let text = await peer.nextText() {
+                messages.append(text)
+                if text.contains("response") { break }
+            }
+            func places(_ stream: String) -> [Int] {
+                messages.indices.filter { messages[$0].contains(#""streamID":"\#(stream)""#) }
+            }
+            // The state that counts each, the events, and the one of which the newest counts.
+            let (steps, sacks, total) = (places("s1"), places("s2"), places("s3"))
+            #expect(steps.count == 2 && sacks.count == 2 && total.count == 1 && messages.count == 6, "\(messages)")
+            #expect(steps.max() ?? 9 < sacks.min() ?? 0 && total.max() ?? 9 < sacks.min() ?? 0, "\(messages)")
+            peer.close()
+        }
+    }
+
+    @Test("readers go on over a restart: none is lost, and none comes twice", arguments: Ending.allCases, [false, true])
+    func readersGoOn(ending: Ending, onDemand: Bool) async throws {
+        try await withMill(onDemand: onDemand) { (test) async throws in
+            let (first, second) = try await (client(test), client(test))
+            let mill = try first.resolve(Mill.self, id: "mills/a")
+            var readers = [
+                await mill.observeSacks().makeAsyncIterator(),
+                await (try second.resolve(Mill.self, id: "mills/a")).observeSacks().makeAsyncIterator(),
+            ]
+            var steps = await mill.observeSteps().makeAsyncIterator()
+            #expect(await steps.next() == 0)
+            await begun(test, 2)
+            var sent = 0
+            for round in 0..<3 {
+                for _ in 0..<5 { sent = try await mill.grind(4) }
+                if round > 0 { await end(test, ending) }
+                if round > 0 { try await test.restart() }
+                for index in readers.indices {
+                    for number in sent - 19...sent {
+                        #expect(try await readers[index].next() == number, "\(ending), round \(round)")
+                    }
+                }
+                for number in sent - 19...sent { #expect(await steps.next() == number) }
+            }
+        }
+    }
+
+    @Test("who has observed before the first event goes on over a restart too", arguments: Ending.allCases)
+    func beforeTheFirst(ending: Ending) async throws {
+        try await withMill { (test) async throws in
+            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            var sacks = await mill.observeSacks().makeAsyncIterator()
+            await begun(test, 1)
+            // Its answer waits for what the observation has to write.
+            #expect(try await mill.ground() == 0)
+            await end(test, ending)
+            try await test.restart()
+            _ = try await mill.grind(2)
+            for number in 1...2 { #expect(try await sacks.next() == number) }
+        }
+    }
+
+    @Test("a program that was started again goes on behind the last event that it has seen", arguments: Ending.allCases)
+    func startedAgain(ending: Ending) async throws {
+        try await withMill { (test) async throws in
+            let before = try await client(test)
+            let mill = try before.resolve(Mill.self, id: "mills/a")
+            let stream = await mill.observeSacks()
+            var sacks = stream.makeAsyncIterator()
+            await begun(test, 1)
+            #expect(await eventually { stream.bookmark?.number == 0 })
+            _ = try await mill.grind(10)
+            for number in 1...4 { #expect(try await sacks.next() == number) }
+            let place = try #require(stream.bookmark)
+            #expect(place.number == 4)
+            await before.close()
+            await end(test, ending)
+            try await test.restart()
+            let after = try await client(test).resolve(Mill.self, id: "mills/a")
+            let goingOn = await after.observeSacks(since: place)
+            var rest = goingOn.makeAsyncIterator()
+            for number in 5...10 { #expect(try await rest.next() == number) }
+            #expect(goingOn.bookmark == EventBookmark(epoch: place.epoch, number: 10))
+            _ = try await after.grind(1)
+            #expect(try await rest.next() == 11)
+        }
+    }
+
+    @Test("all that is kept may come at once to a reader that takes its time, and what is sent then behind it")
+    func allOfIt() async throws {
+        try await withMill { (test) async throws in
+            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let place = await mill.observeSacks()
+            #expect(await eventually { place.bookmark != nil })
+            for _ in 0..<10 { _ = try await mill.grind(100) }
+            let epoch = try #require(place.bookmark?.epoch)
+            try await test.restart()
+            let stream = await mill.observeSacks(since: EventBookmark(epoch: epoch, number: 0))
+            await begun(test, 2)
+            _ = try await mill.grind(200)
+            var all = stream.makeAsyncIterator()
+            for number in 1...1_200 { #expect(try await all.next() == number) }
+        }
+    }
+
+    @Test("who comes from before what is kept, or from another life, is told; nil begins again", arguments: Ending.allCases)
+    func overflow(ending: Ending) async throws {
+        try await withMill { (test) async throws in
+            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let stream = await mill.observeFew()
+            await begun(test, 1, "observeFew")
+            _ = try await mill.grind(1)
+            var few = stream.makeAsyncIterator()
+            #expect(try await few.next() == 1)
+            let place = try #require(stream.bookmark)
+            _ = try await mill.grind(300)
+            await end(test, ending)
+            try await test.restart()
+            for lost in [place, EventBookmark(epoch: "another", number: 301)] {
+                var since = await mill.observeFew(since: lost).makeAsyncIterator()
+                let error = await #expect(throws: TrebuchetError.self) { try await since.next() }
+                #expect(error?.code == .overflow)
+            }
+            let anew = await mill.observeFew(since: nil)
+            await begun(test, 1, "observeFew")
+            _ = try await mill.grind(1)
+            var reader = anew.makeAsyncIterator()
+            #expect(try await reader.next() == 302)
+        }
+    }
+
+    @Test("events that are not persisted say after a restart that some were missed")
+    func notPersisted() async throws {
+        try await withMill { (test) async throws in
+            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let stream = await mill.observeDust()
+            await begun(test, 1, "observeDust")
+            _ = try await mill.grind(3)
+            var dust = stream.makeAsyncIterator()
+            #expect(try await dust.next() == 1)
+            // While their server runs they go on behind a place as others do.
+            let again = await mill.observeDust(since: stream.bookmark)
+            var rest = again.makeAsyncIterator()
+            for number in 2...3 { #expect(try await rest.next() == number) }
+            await test.kill()
+            try await test.restart()
+            let error = await #expect(throws: TrebuchetError.self) { while try await rest.next() != nil {} }
+            #expect(error?.code == .overflow)
+        }
+    }
+
+    @Test("a killed server has with every event that was seen the change of its call", arguments: 1...4)
+    func together(seed: UInt64) async throws {
+        var random = RandomSource(seed: seed)
+        try await withMill { (test) async throws in
+            let client = try await client(test)
+            let mill = try client.resolve(Mill.self, id: "mills/a")
+            var sacks = await mill.observeSacks().makeAsyncIterator()
+            await begun(test, 1)
+            var seen = 0
+            for _ in 0..<5 {
+                let load = Task { while !Task.isCancelled { _ = try? await mill.grind(3) } }
+                let until = seen + Int.random(in: 1...40, using: &random)
+                while seen < until {
+                    seen += 1
+                    #expect(try await sacks.next() == seen)
+                }
+                await test.kill()
+                try await test.restart()
+                load.cancel()
+                let own = try Mill.resolve(id: TrebuchetActorID("mills/a"), using: test.server.actorSystem)
+                #expect(try await own.ground() >= seen)
+                await load.value
+            }
+            let total = try await mill.ground()
+            while seen < total {
+                seen += 1
+                #expect(try await sacks.next() == seen)
+            }
+        }
+    }
+}
+
+/// Counts what it grinds, and tells of each sack.
+@Trebuchet
+distributed actor Mill {
+    @StreamedEvents(persisted: true) var sacks: Int
+    @StreamedEvents(buffer: 4, persisted: true, keeping: 16) var few: Int
+    @StreamedEvents var dust: Int
+    @StreamedState(delivery: .every(), persisted: true) var steps: Int = 0
+    @StreamedState(persisted: true) var total: Int = 0
+
+    distributed func grind(_ times: Int) -> Int {
+        for _ in 0..<times {
+            steps += 1
+            total = steps
+            $sacks.send(steps)
+            $few.send(steps)
+            $dust.send(steps)
+        }
+        return steps
+    }
+    distributed func ground() -> Int { steps }
+}
