@@ -70,7 +70,8 @@ import TrebuchetTesting
         }
     }
 
-    @Test("readers go on over a restart: none is lost, and none comes twice", arguments: Ending.allCases, [false, true])
+    @Test(
+        "readers go on over a restart: none is lost, and none comes twice", arguments: Ending.allCases, [false, true])
     func readersGoOn(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
             let (first, second) = try await (client(test), client(test))
@@ -155,7 +156,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who comes from before what is kept, or from another life, is told; nil begins again", arguments: Ending.allCases)
+    @Test(
+        "who comes from before what is kept, or from another life, is told; nil begins again",
+        arguments: Ending.allCases)
     func overflow(ending: Ending) async throws {
         try await withMill { (test) async throws in
             let mill = try await client(test).resolve(Mill.self, id: "mills/a")

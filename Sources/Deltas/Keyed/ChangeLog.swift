@@ -32,9 +32,15 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
 
     @inlinable
     mutating func updated(_ id: Element.ID, index: Int, count: Int) {
-        guard writes[id] == nil else { return }
-        write(id, .replace(id: id, index: index), count)
+        guard !isFull else { return }
+        let number = steps.count
+        // One look into the table, which is most of what noting costs.
+        guard Self.read(&writes[id, default: number]) == number else { return }
+        append(.replace(id: id, index: index), count)
     }
+
+    @inlinable
+    static func read(_ place: inout Int) -> Int { place }
 
     @usableFromInline
     mutating func added(_ id: Element.ID, index: Int, count: Int) {

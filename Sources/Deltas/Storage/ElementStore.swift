@@ -49,7 +49,8 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     func index(of id: Element.ID) -> Int? {
-        for entry in labels.neighbours(of: id.hashValue) where entry.hash == id.hashValue {
+        let hash = id.hashValue
+        for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let (leaf, start) = tree.leaf(labelled: entry.label)
             if let place = Self.place(of: id, in: leaf) { return start + place }
         }
@@ -58,7 +59,8 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     subscript(id: Element.ID) -> Element? {
-        for entry in labels.neighbours(of: id.hashValue) where entry.hash == id.hashValue {
+        let hash = id.hashValue
+        for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let leaf = tree.leaf(labelled: entry.label).leaf
             if let place = Self.place(of: id, in: leaf) { return Self.typed(leaf).elements[place] }
         }
@@ -88,7 +90,8 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
     mutating func update<Result>(
         id: Element.ID, found: (_ index: Int) -> Void, _ body: (inout Element) throws -> Result
     ) rethrows -> Result? {
-        for entry in labels.neighbours(of: id.hashValue) where entry.hash == id.hashValue {
+        let hash = id.hashValue
+        for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let (leaf, start) = tree.ownLeaf(labelled: entry.label)
             guard let place = Self.place(of: id, in: leaf) else { continue }
             found(start + place)

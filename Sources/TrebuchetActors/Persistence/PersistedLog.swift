@@ -9,6 +9,8 @@ internal import TrebuchetWire
 final class PersistedLog: @unchecked Sendable {
     /// Changes that are never too many, in bytes: a value that is written anew for less costs more than it saves.
     private static let leastOutweighing = 64 << 10
+    /// So many times the value is what its changes may have: writing it costs what it has, reading them costs what they have.
+    private static let outweighing = 2
     /// Of a snapshot that is written in slices.
     static let sliceBytes = 256 << 10
 
@@ -84,7 +86,8 @@ final class PersistedLog: @unchecked Sendable {
 
     /// What writes the value of now, when the changes since the last snapshot outweigh it.
     func copyIfOutweighed() -> (copy: StateCopy, slices: SnapshotSlices)? {
-        guard isBegun, slices == nil, entryBytes > max(Self.leastOutweighing, snapshotBytes), let source,
+        guard isBegun, slices == nil, entryBytes > max(Self.leastOutweighing, Self.outweighing * snapshotBytes),
+            let source,
             let copy = source.copy()
         else { return nil }
         let made = SnapshotSlices(number: source.version, behind: entryBytes)
