@@ -43,6 +43,7 @@ struct LargeCollectionLoad {
         }
         try await scene.phase("large_loading", into: &report, get(order("m")))
         try await scene.phase("large_new_order", into: &report, get(order("title")))
+        try await scene.phase("large_rewriting", into: &report) { try await fill($0.admin, replacing: true) }
         try await scene.phase("large_all", into: &report, get(#"{"conditions":[],"order":[]}"#))
         try await scene.phase("large_50_queries", into: &report) { scene in
             for number in 0..<50 {
@@ -78,8 +79,8 @@ struct LargeCollectionLoad {
         await scene.end()
     }
 
-    /// Puts the documents there as `admin import` does.
-    private func fill(_ admin: AdminClient) async throws {
+    /// Puts the documents there as `admin import` does, or others in their places.
+    private func fill(_ admin: AdminClient, replacing: Bool = false) async throws {
         for first in stride(from: 0, to: documents, by: 100) {
             let part = (first..<min(first + 100, documents)).map { number in
                 Document(
@@ -88,10 +89,12 @@ struct LargeCollectionLoad {
                         "id": .string("d\(number)"), "n": .number(Double(number % 1000)),
                         "m": .number(Double(number &* 7_919 % 1_000_003)),
                         "title": .string("title \(number &* 104_729 % 999_983)"), "pad": .string(Self.padding),
+                        "isNew": .bool(replacing),
                     ])
             }
-            let answer = try await admin.ask(.restore(collection: Self.collection, documents: part, replaces: false))
-            guard case .restored(let outcome) = answer, outcome.created == part.count else {
+            let answer = try await admin.ask(
+                .restore(collection: Self.collection, documents: part, replaces: replacing))
+            guard case .restored(let outcome) = answer, outcome.created + outcome.replaced == part.count else {
                 throw UsageError("the documents were not taken: \(answer)")
             }
         }

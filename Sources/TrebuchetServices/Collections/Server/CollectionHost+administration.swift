@@ -33,8 +33,9 @@ extension CollectionHost {
         var summaries: [CollectionSummary] = []
         for (name, collection) in live.sorted(by: { $0.name.precedesInBytes($1.name) }) {
             guard after?.precedesInBytes(name) ?? true, summaries.count < limit else { continue }
-            let documents = await collection.whenLocal { try? $0.contents() } ?? nil
-            guard let documents, !documents.isEmpty else { continue }
+            guard let contents = await collection.whenLocal({ try? $0.contents() }) ?? nil else { continue }
+            let documents = unexpired(contents)
+            guard !documents.isEmpty else { continue }
             let bytes = documents.reduce(0) { $0 + $1.byteCount }
             summaries.append(CollectionSummary(name: name, documents: documents.count, bytes: bytes))
         }
@@ -43,7 +44,13 @@ extension CollectionHost {
 
     /// All documents at one moment, in the order in which they were created.
     func documents(of name: String) async throws -> [Document] {
-        try await withCollection(name) { try $0.contents() }.sorted { $0.created < $1.created }
+        let contents = try await withCollection(name) { try $0.contents() }
+        return unexpired(contents).sorted { $0.created < $1.created }
+    }
+
+    private func unexpired(_ documents: DocumentMap) -> [Document] {
+        let now = clock.now()
+        return documents.values.filter { !$0.isExpired(at: now) }
     }
 
     /// Deletes the oldest documents, so many at most.

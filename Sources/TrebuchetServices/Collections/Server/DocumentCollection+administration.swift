@@ -27,12 +27,11 @@ extension DocumentCollection {
         return found
     }
 
-    /// All documents as they are in the store at one moment.
-    func contents() throws(CollectionError) -> [Document] {
+    /// All documents as they are in the store at one moment, those that have expired too. So many are not gone through on a reactor.
+    func contents() throws(CollectionError) -> DocumentMap {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let now = host.clock.now()
-        return table.documents.values.filter { !$0.isExpired(at: now) }
+        return table.documents
     }
 }

@@ -154,11 +154,6 @@ final class StoredCollection: Sendable {
     private static func entries(_ batch: DocumentTable.Batch) throws -> [[UInt8]] {
         var entries: [[UInt8]] = []
         var lines = ByteBuffer()
-        func cut() {
-            entries.append(Array(lines.bytes))
-            lines.removeAll()
-            StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
-        }
         StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
         for (id, change) in batch.documents {
             if let document = change.document {
@@ -166,13 +161,22 @@ final class StoredCollection: Sendable {
             } else {
                 StoredLines.write(deleted: id, to: &lines)
             }
-            if lines.count >= sliceBytes { cut() }
+            if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         for (client, change) in batch.clients {
             try StoredLines.write(change, of: client, to: &lines)
-            if lines.count >= sliceBytes { cut() }
+            if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         return entries + [Array(lines.bytes)]
+    }
+
+    /// Ends an entry, and begins the next one.
+    private static func cut(
+        _ lines: inout ByteBuffer, behind batch: DocumentTable.Batch, into entries: inout [[UInt8]]
+    ) {
+        entries.append(Array(lines.bytes))
+        lines.removeAll()
+        StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
     }
 
     private func count(_ documents: Int, _ place: inout LogPlace) -> StateWrite {
@@ -241,33 +245,19 @@ final class StoredCollection: Sendable {
         _ contents: CollectionContents, _ place: inout LogPlace, endsInSlice: Bool,
         while isWanted: @Sendable () -> Bool = { true }
     ) async throws -> StateWrite {
-        var lines = ByteBuffer()
+        var lines = SnapshotLines(contents)
         var parts = 0
-        place.snapshotBytes = 0
-        func slice() -> [UInt8] {
-            defer { lines.removeAll() }
-            place.snapshotBytes += lines.count
-            return Array(lines.bytes)
+        while true {
+            var slice = try lines.next(Self.sliceBytes)
+            if endsInSlice || !lines.isAtEnd {
+                guard isWanted() else { throw CancellationError() }
+                try await store.write([StateWrite(key, .snapshotPart(slice, index: parts, number: place.number))])
+                parts += 1
+                slice = []
+            }
+            guard lines.isAtEnd else { continue }
+            (place.snapshotBytes, place.clientBytes) = (lines.byteCount, lines.clientBytes)
+            return .snapshot(LogSnapshot(epoch: place.epoch, number: place.number, parts: parts, bytes: slice), key)
         }
-        func writePart() async throws {
-            guard isWanted() else { throw CancellationError() }
-            try await store.write([StateWrite(key, .snapshotPart(slice(), index: parts, number: place.number))])
-            parts += 1
-        }
-        StoredLines.write(
-            revision: contents.revision, time: contents.time, secret: contents.secret, to: &lines)
-        for document in contents.documents.values {
-            StoredLines.write(document, to: &lines)
-            if lines.count >= Self.sliceBytes { try await writePart() }
-        }
-        let documentBytes = place.snapshotBytes + lines.count
-        for (client, window) in contents.clients {
-            try StoredLines.write(WindowChange(window: window, known: nil), of: client, to: &lines)
-            if lines.count >= Self.sliceBytes { try await writePart() }
-        }
-        place.clientBytes = place.snapshotBytes + lines.count - documentBytes
-        if endsInSlice { try await writePart() }
-        return .snapshot(
-            LogSnapshot(epoch: place.epoch, number: place.number, parts: parts, bytes: slice()), key)
     }
 }
