@@ -157,6 +157,36 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a link looks into a collection that is not in memory, and is refused where that has no place in it")
+    func links() async throws {
+        let store = MemoryStore()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
+        }
+        func link(_ target: String) -> DocumentCommand {
+            .link(id: "1", field: "who", target: .string(target), in: "people")
+        }
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let outcomes = try await guest.collection("todos").commit(
+                [.add("1"), link("ada"), link("eve")], from: Self.secret)
+            #expect(outcomes.map(\.error) == [nil, nil, .linkTargetMissing(id: "eve", collection: "people")])
+        }
+        var limits = CollectionLimits()
+        limits.collections = 1
+        try await CollectionWorld.run(store: store, limits: limits) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection("todos").open(.all)
+            await #expect(throws: CollectionError.tooManyCollections(limit: 1)) {
+                _ = try await guest.collection("todos").commit([link("ada")], from: Self.secret, at: 4)
+            }
+        }
+    }
+
     @Test("a collection with documents leaves memory when its time is over, and not while somebody comes back in time")
     func idle() async throws {
         let time = ManualTime(0)
