@@ -10,6 +10,8 @@ final class StoredCollection: Sendable {
     static let sliceBytes = 256 << 10
     /// Lines that are read before others have their turn.
     private static let linesAtOnce = 500
+    /// The same of entries, most of which have a few lines.
+    private static let entriesAtOnce = 100
 
     /// The key of the log.
     private static let log = "log"
@@ -48,7 +50,7 @@ final class StoredCollection: Sendable {
     ) async throws(CollectionError) -> DocumentTable {
         do {
             try server.take(store, for: "collections")
-            return DocumentTable(name, limits: limits, try await contents(), at: now)
+            return DocumentTable(name, limits: limits, try await contents(server), at: now)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
@@ -58,7 +60,7 @@ final class StoredCollection: Sendable {
         }
     }
 
-    private func contents() async throws -> CollectionContents {
+    private func contents(_ server: TrebuchetServer) async throws -> CollectionContents {
         let older = OlderCollection(namespace, in: store)
         let count = DocumentCount(try await store.get(DocumentCount.key(namespace)))
         guard let log = try await store.log(key) else {
@@ -66,7 +68,13 @@ final class StoredCollection: Sendable {
                 throw StateStoreError(.damaged, "the log of '\(key)' is not there")
             }
             let contents = try await older.contents()
-            if !contents.isNew { await takeOver(contents) }
+            guard !contents.isNew else { return contents }
+            do {
+                try await takeOver(contents)
+                await older.remove()
+            } catch {
+                server.log("collection '\(name)' stays as values until something is written: \(error)")
+            }
             return contents
         }
         let contents = try await read(log, documents: count?.documents)
@@ -82,9 +90,10 @@ final class StoredCollection: Sendable {
             epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)
         place.clientBytes = try await read(log.snapshot.bytes, log.snapshot.number, into: &contents)
-        for entry in log.entries {
+        for (index, entry) in log.entries.enumerated() {
             _ = try await read(entry.bytes, entry.number, into: &contents)
             place.entryBytes += entry.bytes.count
+            if index % Self.entriesAtOnce == Self.entriesAtOnce - 1 { await Task.yield() }
         }
         let found = place
         self.place.withLock { $0 = found }
@@ -104,17 +113,12 @@ final class StoredCollection: Sendable {
         return reader.clientBytes
     }
 
-    /// What was stored as values becomes a log; when that fails, with the next write. The values go when the log is there.
-    private func takeOver(_ contents: CollectionContents) async {
-        do {
-            var place = LogPlace()
-            try await store.write(try await begin(contents, &place))
-            let begun = place
-            self.place.withLock { $0 = begun }
-        } catch {
-            return
-        }
-        await OlderCollection(namespace, in: store).remove()
+    /// What was stored as values becomes a log.
+    private func takeOver(_ contents: CollectionContents) async throws {
+        var place = LogPlace()
+        try await store.write(try await begin(contents, &place))
+        let begun = place
+        self.place.withLock { $0 = begun }
     }
 
     // MARK: Writing
@@ -210,21 +214,20 @@ final class StoredCollection: Sendable {
     ///
     /// - Parameter isWanted: asked before each slice.
     func write(_ snapshot: Snapshot, while isWanted: @Sendable () -> Bool) async throws {
-        var (before, after) = (snapshot.place, snapshot.place)
+        let before = snapshot.place
+        var after = before
         do {
             let end = try await slices(snapshot.contents, &after, endsInSlice: true, while: isWanted)
             guard isWanted() else { throw CancellationError() }
             try await store.write([end])
         } catch {
-            before.mostBytes = before.byteCount + max(LogPlace.least, before.byteCount / 2)
-            place.withLock { $0.mostBytes = before.mostBytes }
+            place.withLock { $0.mostBytes = before.byteCount + max(LogPlace.least, before.byteCount / 2) }
             throw error
         }
-        let (outweighed, written) = (before.entryBytes, after)
         place.withLock { place in
-            guard place.epoch == written.epoch else { return }
-            place.entryBytes -= outweighed
-            (place.snapshotBytes, place.clientBytes) = (written.snapshotBytes, written.clientBytes)
+            guard place.epoch == before.epoch else { return }
+            place.entryBytes -= before.entryBytes
+            (place.snapshotBytes, place.clientBytes) = (after.snapshotBytes, after.clientBytes)
             place.mostBytes = 0
         }
     }
