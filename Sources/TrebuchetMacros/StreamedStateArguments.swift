@@ -35,7 +35,8 @@ struct StreamedStateArguments {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "keeping.persisted", at: keeping,
-                    "'keeping' is how many events the store keeps, and these are not: write 'persisted: true' before it")
+                    "'keeping' is how many events the store keeps, and these are not: write 'persisted: true' before it"
+                )
             ])
         }
         version = try StateVersionArguments(found, isPersisted: persisted != nil)
