@@ -98,9 +98,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who has observed before the first event goes on over a restart too", arguments: Ending.allCases)
-    func beforeTheFirst(ending: Ending) async throws {
-        try await withMill { (test) async throws in
+    @Test(
+        "who has observed before the first event goes on over a restart too", arguments: Ending.allCases,
+        [false, true])
+    func beforeTheFirst(ending: Ending, onDemand: Bool) async throws {
+        try await withMill(onDemand: onDemand) { (test) async throws in
             let mill = try await client(test).resolve(Mill.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
             await begun(test, 1)
@@ -110,6 +112,47 @@ import TrebuchetTesting
             try await test.restart()
             _ = try await mill.grind(2)
             for number in 1...2 { #expect(try await sacks.next() == number) }
+        }
+    }
+
+    @Test("an actor that is let go of and made anew goes on with its events; a log without any goes with it")
+    func letGo() async throws {
+        let store = MemoryStore()
+        var limits = ServerLimits()
+        limits.resumeTime = .zero
+        try await withTestServer(reactors: 1, limits: limits, store: store) { server in
+            let system = server.actorSystem
+            server.expose(Mill.self, as: "mills/*", idle: .seconds(300)) { _ in Mill(actorSystem: system) }
+        } body: { (client, server) async throws in
+            let mill = try client.resolve(Mill.self, id: "mills/a")
+            let (sacks, few) = (StateKey("events", "mills/a.sacks"), StateKey("events", "mills/a.few"))
+            func letGo() async {
+                for stream in ["observeSacks", "observeFew"] {
+                    #expect(await eventually { await server.subscriberCount(of: "mills/a", stream) == 0 })
+                }
+                for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
+                #expect(await eventually { server.actorCount == 0 })
+            }
+            var place: EventBookmark?
+            do {
+                let stream = await mill.observeSacks()
+                #expect(await eventually { stream.bookmark != nil })
+                #expect(try await mill.ground() == 0)
+                #expect(try await store.log(sacks)?.last == 0)
+            }
+            await letGo()
+            #expect(try await eventually { try await store.log(sacks) == nil })
+            do {
+                let stream = await mill.observeSacks()
+                #expect(await eventually { stream.bookmark != nil })
+                place = stream.bookmark
+                #expect(try await mill.grind(3) == 3)
+            }
+            await letGo()
+            #expect(try await store.log(sacks)?.last == 3)
+            #expect(try await store.log(few)?.last == 3)
+            var reader = await mill.observeSacks(since: place).makeAsyncIterator()
+            for number in 1...3 { #expect(try await reader.next() == number) }
         }
     }
 

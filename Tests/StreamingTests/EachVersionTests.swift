@@ -35,6 +35,24 @@ import Testing
         #expect(log.updates(since: 3) == nil)
     }
 
+    @Test("the log of an earlier moment has what was there then, and goes on from it")
+    func asOf() {
+        var log = VersionLog(keepingEach: 3, position: 10)
+        for sequence in 11...14 as ClosedRange<UInt64> { log.append(update(sequence)) }
+        #expect(numbers(log.asOf(14).updates(since: 11)) == [12, 13, 14])
+        var earlier = log.asOf(12)
+        #expect(earlier.position == 12)
+        #expect(numbers(earlier.updates(since: 11)) == [12])
+        #expect(numbers(earlier.updates(since: 12)) == [])
+        #expect(earlier.updates(since: 10) == nil)
+        earlier.append(update(13))
+        #expect(numbers(earlier.updates(since: 11)) == [12, 13])
+        // Of the time before what is kept nothing is there.
+        #expect(log.asOf(9).count == 0)
+        #expect(log.asOf(9).position == 9)
+        #expect(log.asOf(9).updates(since: 8) == nil)
+    }
+
     @Test("no more bytes are kept than allowed, but the newest update always is")
     func bytes() {
         var log = VersionLog(keepingEach: 100, position: 0)

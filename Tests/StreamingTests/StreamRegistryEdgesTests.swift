@@ -117,6 +117,23 @@ import TrebuchetWire
         #expect(registry.count == 0)
     }
 
+    @Test("events may begin behind one that was seen elsewhere, and go on from there over each connection")
+    mutating func since() {
+        let stream = stream(.events(buffer: 10, since: EventBookmark(epoch: "e", number: 5)))
+        let target = StreamTarget(actorID: "a", name: "observeEvents")
+        let asked = registry.subscribe(
+            callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", number: 5))
+        let beginning = StreamRegistry.Beginning.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
+        #expect(asked == beginning)
+        #expect(registry.beginAnew().map(\.beginning) == [beginning])
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 9)
+        #expect(stream.place?.bookmark == EventBookmark(epoch: "e", number: 5))
+        let wasTaken = (5...7).map { data("s", $0, "\($0)") }
+        #expect(wasTaken == [false, true, true])
+        let again = registry.beginAnew().map(\.beginning)
+        #expect(again == [.resumption(streamID: "s", target, epoch: "e", lastSequence: 7)])
+    }
+
     @Test("a value that is the one before is left out where the filter says so", arguments: [true, false])
     mutating func equal(skipsEqual: Bool) throws {
         let filter = skipsEqual ? StreamFilter.distinct() : .atMost(every: .milliseconds(1))

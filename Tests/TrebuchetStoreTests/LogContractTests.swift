@@ -60,6 +60,26 @@ import TrebuchetStore
         }
     }
 
+    @Test(
+        "a log may begin with an empty snapshot, let go of its oldest entries with another, and begin anew in one write",
+        arguments: Kind.allCases)
+    func emptySnapshots(kind: Kind) async throws {
+        try await withStore(kind) { (store) async throws in
+            try await store.write([StateWrite(key, .deleteLog), .snapshot(snapshot(0, []), key)])
+            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(0, []), entries: []))
+            try await store.write((0..<5).map { .append(entry($0, $0 + 1), key) } + [.snapshot(snapshot(3, []), key)])
+            let kept = [entry(3, 4), entry(4, 5)]
+            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3, []), entries: kept))
+            try await store.write([
+                StateWrite(key, .deleteLog), .snapshot(snapshot(4, []), key), .append(entry(4, 5), key),
+                .append(entry(5, 6), key),
+            ])
+            #expect(
+                try await store.log(key)
+                    == StoredLog(snapshot: snapshot(4, []), entries: [entry(4, 5), entry(5, 6)]))
+        }
+    }
+
     @Test("what does not follow is a conflict, and nothing of its batch is written", arguments: Kind.allCases)
     func conflicts(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in

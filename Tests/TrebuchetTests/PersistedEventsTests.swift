@@ -125,7 +125,7 @@ distributed actor Herald {
             #expect(try await store.text("herald.told") == "4")
             store.failWrites(nil)
             #expect(try await herald.tell() == 6)
-            #expect(try await kept("news").last == #"{"number":6,"padding":""}"#)
+            #expect(try await kept("news").last?.contains(#""number":6"#) == true)
             #expect(try await kept("news").count == 6)
             #expect(try await store.text("herald.told") == "6")
         }
@@ -248,7 +248,8 @@ distributed actor Herald {
             #expect(error?.code == .internal)
             #expect(error?.message.contains("no more than 1000 are persisted") == true, "\(error?.message ?? "")")
             #expect(try await herald.tell() == 2)
-            #expect(try await kept("news") == [#"{"number":2,"padding":""}"#])
+            let kept = try await kept("news")
+            #expect(kept.count == 1 && kept[0].contains(#""number":2"#), "\(kept)")
         }
     }
 
@@ -288,7 +289,7 @@ distributed actor Herald {
         } body: { (_, server) async throws in
             let herald = try #require(own.withLock { $0 })
             _ = try await herald.tell(2)
-            #expect(try await eventually { try await kept("news").count == 2 })
+            #expect(await eventually { await herald.observeNews(since: nil).bookmark?.number == 2 })
             let behind = await herald.observeNews(since: nil)
             let place = try #require(behind.bookmark)
             #expect(place.number == 2)

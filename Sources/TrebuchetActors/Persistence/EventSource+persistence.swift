@@ -6,6 +6,9 @@ struct CapturedEvents {
 }
 
 extension EventSource {
+    /// Whether no event was ever sent.
+    var isEmpty: Bool { recent.position == 0 }
+
     /// The newest of those that are kept, oldest first.
     func kept(most count: Int) -> ArraySlice<StateUpdate> { recent.kept.suffix(count) }
 

@@ -14,6 +14,8 @@ final class PersistedEvents: @unchecked Sendable {
     /// What the store has.
     private var count = 0
     private var byteCount = 0
+    /// Whether the log is to go, since there was never an event.
+    private var isGivenUp = false
 
     init(_ key: StateKey, _ source: EventSource, keeping: Int, byteLimit: Int) {
         self.key = key
@@ -51,6 +53,7 @@ final class PersistedEvents: @unchecked Sendable {
     /// - Parameter name: of the actor.
     func changes(of name: String) throws -> [StateWrite] {
         guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+        if isGivenUp, source.isEmpty { return [StateWrite(key, .deleteLog)] }
         guard let captured = source.capture(most: keeping) else { return [] }
         var writes: [StateWrite] = []
         if let start = captured.start {
@@ -78,6 +81,15 @@ final class PersistedEvents: @unchecked Sendable {
 
     private func snapshot(_ number: UInt64, _ source: EventSource) -> StateWrite {
         .snapshot(LogSnapshot(epoch: source.epoch, number: number, bytes: []), key)
+    }
+
+    /// The actor is let go of, and nobody observes: a log without events that was begun for who did goes. Else who observes actors of
+    /// many names, which are made for that, would fill the store.
+    ///
+    /// - Returns: whether there is something to write for that.
+    func giveUpIfEmpty() -> Bool {
+        isGivenUp = source.map { $0.isEmpty && $0.captured != nil } ?? false
+        return isGivenUp
     }
 
     /// What was given was not kept, or nobody knows: all that are kept are written next.

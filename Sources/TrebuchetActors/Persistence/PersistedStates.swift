@@ -241,10 +241,14 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Returns when all that has changed is written, however often that has to be tried, and from then on changes are not
     /// kept. While the store fails calls get errors and this waits: a change is let go of by nobody.
     ///
+    /// - Parameter isUnused: whether nobody observes the actor, or may come back to it.
     /// - Returns: why the last change is not written and never will be: it has no form, or is too large.
-    package func retire() async -> TrebuchetError? {
+    package func retire(isUnused: Bool = false) async -> TrebuchetError? {
         await withCheckedContinuation { continuation in
-            home.reactor.execute { self.retire { continuation.resume(returning: $0) } }
+            home.reactor.execute {
+                if isUnused { for log in self.events where log.giveUpIfEmpty() { self.didChange() } }
+                self.retire { continuation.resume(returning: $0) }
+            }
         }
     }
 

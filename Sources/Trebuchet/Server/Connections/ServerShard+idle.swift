@@ -53,7 +53,7 @@ extension ServerShard {
                 guard isIdle, record.life.close() else {
                     return self.idleWatch.add(record, policy, at: self.parts.idleClock.now(on: self.reactor))
                 }
-                self.didLetGo(record)
+                self.didLetGo(record, isUnused: true)
             }
         }
     }
@@ -71,7 +71,9 @@ extension ServerShard {
     }
 
     /// Its life has ended.
-    func didLetGo(_ record: ActorRecord) {
+    ///
+    /// - Parameter isUnused: whether nobody observes it, or may come back to it.
+    func didLetGo(_ record: ActorRecord, isUnused: Bool = false) {
         forget(record)
         let (siblings, parts, reactor) = (siblings, parts, reactor)
         parts.directory.letGo(record) {
@@ -82,7 +84,7 @@ extension ServerShard {
                 parts.log("actor '\(record.name)' was let go, though its deactivate() failed: \(error)")
             }
             if let persisted = record.persisted, let actor = record.actor {
-                if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
+                if let error = await persisted.retire(isUnused: isUnused) { parts.log(persisted.loss(error)) }
                 (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
             }
             record.giveBackStake()
