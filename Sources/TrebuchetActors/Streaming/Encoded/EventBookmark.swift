@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// A place in the events of a property, behind one of them: what a program keeps to go on from there when it is started again.
 ///
 /// `EventStream.bookmark` gives it, and `observeMoves(since:)` takes it. Numbers can be compared within one epoch.
@@ -12,4 +14,20 @@ public struct EventBookmark: Codable, Hashable, Sendable {
         self.epoch = epoch
         self.number = number
     }
+}
+
+/// How far the readers of a stream of events have come. From anywhere.
+package final class EventPlace: Sendable {
+    private let place: Mutex<EventBookmark?>
+
+    /// - Parameter since: where they begin; nil when that is not known yet.
+    init(_ since: EventBookmark?) { place = Mutex(since) }
+
+    var bookmark: EventBookmark? { place.withLock { $0 } }
+
+    /// The stream has begun, or goes on.
+    package func begin(at bookmark: EventBookmark) { place.withLock { $0 = $0 ?? bookmark } }
+
+    /// A reader has got an event.
+    func didRead(_ bookmark: EventBookmark?) { if let bookmark { place.withLock { $0 = bookmark } } }
 }
