@@ -7,15 +7,26 @@ extension JSONWriter {
     func resume(_ depth: Int, _ serial: UInt64) -> JSONWriter? {
         if depth <= top, frames[depth].serial == serial {
             guard !(depth + 1..<top + 1).contains(where: { frames[$0].isScope }) else {
-                // A value of it is being written and has not ended: what comes now goes behind that.
-                paused.append(pausedFrame(depth, end: ~depth))
-                frames[depth].serial = 0
-                return rest(of: paused.count - 1)
+                return refused(depth)
             }
             while top > depth { pause() }
             return self
         }
         return pausedIndex(serial).flatMap { rest(of: $0) }
+    }
+
+    /// A value that stands in it is being written and has not ended: there is no place in the text for what comes now.
+    private func refused(_ depth: Int) -> JSONWriter {
+        failure =
+            failure
+            ?? .invalidValue(
+                Any?.none as Any,
+                .init(
+                    codingPath: path(to: frames[depth].serial) ?? [],
+                    debugDescription: "a value has written to what it stands in, while it was being written itself"))
+        let lost = JSONWriter.lost(frames[depth].kind)
+        lost.isTooDeep = true
+        return lost
     }
 
     private func rest(of index: Int) -> JSONWriter? {

@@ -71,7 +71,8 @@ final class JSONWriter {
             if hasRepeatedNames { RepeatedNames.removeAll(from: &buffer, startingAt: start) }
         } catch {
             buffer.truncate(to: start)
-            throw error
+            // The first one is the reason for the others.
+            throw failure ?? error
         }
     }
 
