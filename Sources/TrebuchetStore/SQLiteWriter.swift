@@ -34,7 +34,7 @@ final class SQLiteWriter: @unchecked Sendable {
         let pageSize = try connection.integer("PRAGMA page_size") ?? 4096
         try connection.execute(
             """
-            PRAGMA synchronous = \(synchronous); PRAGMA journal_size_limit = \(64 << 20);
+            PRAGMA synchronous = \(synchronous); PRAGMA journal_size_limit = \(64 << 20); PRAGMA secure_delete = FAST;
             PRAGMA max_page_count = \(max(1, min(options.fileSize / pageSize, 4_294_967_294)))
             """)
         if schema == 1 { try StoreTakeover.run(connection, options) }

@@ -4,6 +4,7 @@ internal import Synchronization
 ///
 /// Changes say with which mark they begin and end. So an older copy that is put back, or a value made anew, is not taken
 /// for the continuation of what was sent.
+@usableFromInline
 struct ChangeMark: Hashable, Sendable {
     private var number: UInt64
 

@@ -9,11 +9,16 @@ package struct ChangeReader: Sendable {
 
     /// The changes from the version that was taken last to this one, their values encoded by the coder; nil when the whole value must be sent: at
     /// first, when changes are not known, and when the value is no successor of that version.
-    package mutating func take<State: DeltaState>(from state: inout State, with coder: ValueCoder) -> StateChanges? {
+    ///
+    /// - Parameter take: `takeChanges()`, from where the state's type is known.
+    package mutating func take<State: DeltaState>(
+        from state: inout State, with coder: ValueCoder,
+        _ take: (inout State) -> StateChanges? = { $0.takeChanges() }
+    ) -> StateChanges? {
         StateChanges.$coder.withValue(coder) {
-            guard let changes = state.takeChanges(), changes.isKnown else {
+            guard let changes = take(&state), changes.isKnown else {
                 // Nothing is left to be told now, but where the next changes begin.
-                mark = state.takeChanges()?.end
+                mark = take(&state)?.end
                 return nil
             }
             defer { mark = changes.end }

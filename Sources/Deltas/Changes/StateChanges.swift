@@ -48,8 +48,8 @@ public struct StateChanges: Sendable {
     /// False when something changed that no operation tells: the whole value must be sent.
     public private(set) var isKnown = true
     /// The marks of the versions that the changes are between.
-    var start = ChangeMark.none
-    var end = ChangeMark.none
+    @usableFromInline var start = ChangeMark.none
+    @usableFromInline var end = ChangeMark.none
 
     /// No changes.
     public init() {}
@@ -112,18 +112,27 @@ public struct StateChanges: Sendable {
     }
 
     private mutating func append(_ kind: Operation.Kind, _ path: [String], encoding value: some Encodable) {
-        make(1) { $0.append(kind, Path(path), value) }
+        make { $0.append(kind, Path(path), value) }
     }
 
     private mutating func append(_ kind: Operation.Kind, _ path: [String], from: [String]? = nil) {
-        make(1) { $0.append(kind, Path(path), from: from.map { Path($0) }) }
+        make { $0.append(kind, Path(path), from: from.map { Path($0) }) }
     }
 
-    /// Makes some more changes, about so many.
-    mutating func make(_ count: Int, _ body: (inout ChangeWriter) -> Void) {
-        guard isKnown else { return }
-        var writer = ChangeWriter(behind: steps.count, bytes.count, count)
+    private mutating func make(_ body: (inout ChangeWriter) -> Void) {
+        var writer = writer(of: 1)
         body(&writer)
+        take(writer)
+    }
+
+    /// What makes some more changes, about so many.
+    @usableFromInline
+    func writer(of count: Int) -> ChangeWriter { ChangeWriter(behind: steps.count, bytes.count, count) }
+
+    /// Takes what was written.
+    @usableFromInline
+    mutating func take(_ writer: borrowing ChangeWriter) {
+        guard isKnown else { return }
         guard writer.isKnown else { return forget() }
         steps += writer.steps
         bytes.append(contentsOf: writer.values.bytes)
@@ -131,6 +140,7 @@ public struct StateChanges: Sendable {
 }
 
 /// Makes changes one after the other: all of their values are encoded into one buffer.
+@usableFromInline
 struct ChangeWriter: ~Copyable {
     private(set) var steps: [StateChanges.Step] = []
     private(set) var values = ByteBuffer()
@@ -145,15 +155,18 @@ struct ChangeWriter: ~Copyable {
         self.steps.reserveCapacity(count)
     }
 
+    @usableFromInline
     mutating func append(_ kind: StateChanges.Operation.Kind, _ index: Int, _ value: some Encodable) {
         append(kind, StateChanges.Path(index: index), value)
     }
 
+    @usableFromInline
     mutating func append(_ kind: StateChanges.Operation.Kind, _ index: Int, from: Int? = nil) {
         append(kind, StateChanges.Path(index: index), from: from.map { StateChanges.Path(index: $0) })
     }
 
     /// Instead of the whole.
+    @usableFromInline
     mutating func append(replacement value: some Encodable) { append(.replace, StateChanges.Path(), value) }
 
     mutating func append(_ kind: StateChanges.Operation.Kind, _ path: StateChanges.Path, _ value: some Encodable) {

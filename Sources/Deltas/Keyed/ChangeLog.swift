@@ -23,9 +23,9 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
     /// There were too many steps.
     @usableFromInline var isFull = false
     /// Whether elements stand where they stood when the steps were noted: nothing but updates came.
-    private(set) var keepsPlaces = true
+    @usableFromInline private(set) var keepsPlaces = true
     /// The version that the steps begin with.
-    let start = ChangeMark()
+    @usableFromInline let start = ChangeMark()
 
     @usableFromInline
     init() {}

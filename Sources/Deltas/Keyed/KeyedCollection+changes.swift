@@ -2,6 +2,7 @@ extension KeyedCollection: DeltaState {
     /// The changes since the last call; nil when there were more than 64 and more than a quarter of the elements.
     ///
     /// A new or decoded collection has none. What changed travels with copies: of several, take the changes of one only.
+    @inlinable
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         changes.start = log.start
@@ -9,15 +10,16 @@ extension KeyedCollection: DeltaState {
             log = ChangeLog()
             return nil
         }
-        changes.make(log.steps.count) { writer in
-            for step in log.steps { write(step, to: &writer) }
-        }
+        var writer = changes.writer(of: log.steps.count)
+        for step in log.steps { write(step, to: &writer) }
+        changes.take(writer)
         if !log.steps.isEmpty { log = ChangeLog() }
         changes.end = log.start
         return changes
     }
 
-    private func write(_ step: ChangeLog<Element>.Step, to changes: inout ChangeWriter) {
+    @inlinable
+    func write(_ step: ChangeLog<Element>.Step, to changes: inout ChangeWriter) {
         switch step {
         case .add(let id, let index): changes.append(.add, index, self[id: id]!)
         case .addRemoved(let element, let index): changes.append(.add, index, element)

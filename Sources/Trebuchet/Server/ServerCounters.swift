@@ -30,7 +30,7 @@ extension TrebuchetServer {
                 var part = ServerCounters()
                 part.connections = shard.connections.count
                 for connection in shard.connections.values {
-                    part.callsUnderWay += connection.running.count
+                    part.callsUnderWay += connection.callsUnderWay
                     part.streams += connection.streams.count + connection.beginning.count
                 }
                 part.callsWaiting = shard.waitingCount

@@ -116,12 +116,24 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     }
 
     /// A state that knows what changed in it: its changes are taken from it and the value is not compared.
+    @inlinable
     public static func state<Value: DeltaState>(
         _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        state(name, cell, persistence: nil) { changeAccess($0, cell, value, change) }
+        state(name, cell, value: value, change: change) { $0.takeChanges() }
+    }
+
+    /// - Parameter take: takes the state's changes: a closure that is made for its type.
+    @usableFromInline
+    static func state<Value: DeltaState>(
+        _ name: String, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void,
+        take: @escaping @Sendable (inout Value) -> StateChanges?
+    ) -> Self {
+        state(name, cell, persistence: nil) { changeAccess($0, cell, value, change, take) }
     }
 
     @available(
@@ -162,16 +174,30 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     }
 
     /// The same of a state that knows what changed in it: its changes are what is kept.
+    @inlinable
     public static func persisted<Value: DeltaState>(
         _ name: String, property: String, version: _StateVersion = .init(),
         _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
+        persisted(name, property: property, version: version, cell, value: value, change: change) {
+            $0.takeChanges()
+        }
+    }
+
+    @usableFromInline
+    static func persisted<Value: DeltaState>(
+        _ name: String, property: String, version: _StateVersion,
+        _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
+        value: @escaping @Sendable (isolated A) -> Value,
+        change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void,
+        take: @escaping @Sendable (inout Value) -> StateChanges?
+    ) -> Self {
         let persistence = StatePersistence<A>(changesOf: property, version: version, value: value) { actor, kept in
             change(actor) { $0 = kept }
         }
-        return state(name, cell, persistence: persistence) { changeAccess($0, cell, value, change) }
+        return state(name, cell, persistence: persistence) { changeAccess($0, cell, value, change, take) }
     }
 
     @available(
@@ -244,7 +270,8 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     private static func changeAccess<Value: DeltaState>(
         _ actor: isolated A, _ cell: @escaping @Sendable (isolated A) -> _StateCell<Value>,
         _ value: @escaping @Sendable (isolated A) -> Value,
-        _ change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
+        _ change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void,
+        _ take: @escaping @Sendable (inout Value) -> StateChanges?
     ) -> StateAccess<Value> {
         var access = access(actor, value)
         var reader = ChangeReader()
@@ -253,7 +280,7 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             // Asked for in the actor's isolation. What is taken out of the log of changes is no change itself.
             actor?.assumeIsolated { actor in
                 cell(actor).withoutNoting {
-                    change(actor) { changes = reader.take(from: &$0, with: coder) }
+                    change(actor) { changes = reader.take(from: &$0, with: coder, take) }
                 }
             }
             return changes

@@ -15,6 +15,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private struct Held {
         var updates: [Update] = []
         var answers: [Answer] = []
+        /// Those of calls that ran in place, which are most.
+        var calls: HeldAnswers?
         /// When there are so many updates, those that nobody wants any more are let go of.
         var most = 1_024
 
@@ -101,6 +103,41 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         } else {
             answer(nil)
         }
+    }
+
+    /// Answers a call that ran in place when all changes up to now are written: at once when they are. The bytes need not be
+    /// valid longer than this takes.
+    package func whenWritten(
+        _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
+    ) {
+        var outcome = outcome
+        if isRetired {
+            outcome = .failure(outOfReach)
+        } else if let refused = refusal {
+            refusal = nil
+            outcome = .failure(refused)
+        }
+        if isRetired || isAtRest { return call.answerer.answer(callID, outcome, weight: call.weight) }
+        if hasChanged {
+            writer.hold(call, callID, outcome, in: &next.calls)
+            // After a failure this call is the reason to try again.
+            queue()
+        } else {
+            writer.hold(call, callID, outcome, in: &current.calls)
+        }
+    }
+
+    /// Answers calls whose time is over; when that of the next one is.
+    func timeOut(at now: UInt64) -> UInt64 {
+        min(current.calls?.timeOut(at: now) ?? .max, next.calls?.timeOut(at: now) ?? .max)
+    }
+
+    private func answer(_ held: Held, _ error: TrebuchetError?) {
+        if let calls = held.calls {
+            calls.end(error)
+            writer.reuse(calls)
+        }
+        for answer in held.answers { answer(error) }
     }
 
     /// Runs `update` when all changes up to now are written. After a failure it is dropped: the next write brings a newer
@@ -207,7 +244,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }
-        for answer in held.answers { answer(nil) }
+        answer(held, nil)
     }
 
     /// Tries to write what could not be written before.
@@ -220,7 +257,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         next = Held()
         let error = TrebuchetError(
             .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
-        for answer in held.answers { answer(error) }
+        answer(held, error)
     }
 
     private func writeAgain() {
@@ -233,7 +270,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
                 + (code == .unknownOutcome ? " and will be tried again" : " alone"))
-        for answer in held.answers { answer(error) }
+        answer(held, error)
     }
 
     // MARK: The end

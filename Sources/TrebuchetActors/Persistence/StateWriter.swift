@@ -27,6 +27,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private unowned let reactor: any EventLoop
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
+    /// Those whose changes are being written.
+    private var writing: [PersistedStates] = []
     private var isWriting = false
     private var isAtEndOfTurn = false
     private var isAbandoned = false
@@ -37,6 +39,11 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var firstExpiry = 0
     private var willForget = false
     private var idle: [() -> Void] = []
+    /// For the next calls that wait.
+    private var spare: [HeldAnswers] = []
+    private static let mostSpare = 4
+    /// Fires when the time of the first call that waits is over.
+    private var deadline: (timer: LoopTimer, time: UInt64)?
 
     package init(
         _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
@@ -79,6 +86,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         writes += forgotten()
         guard !writes.isEmpty else { return tellIdle() }
         isWriting = true
+        writing = batch
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
         // On the reactor, so that a store which only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
@@ -95,9 +103,44 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     private func didWrite(_ batch: [PersistedStates], _ error: StateStoreError?) {
         isWriting = false
+        writing = []
         for states in batch { states.endWrite(error) }
         if error != nil { tryLater(batch) }
         if changed.isEmpty { tellIdle() } else { schedule() }
+    }
+
+    // MARK: Calls that wait
+
+    /// Holds the answer of a call until a write has ended, or its time is over.
+    func hold(
+        _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
+        in held: inout HeldAnswers?
+    ) {
+        let answers = held ?? spare.popLast() ?? HeldAnswers()
+        held = answers
+        answers.append(call, callID, outcome)
+        // As good as never: most calls have the same time, so that a later one ends later.
+        if call.deadline < deadline?.time ?? .max { watch(call.deadline) }
+    }
+
+    /// Takes back what has nothing in it any more.
+    func reuse(_ answers: HeldAnswers) {
+        if spare.count < Self.mostSpare { spare.append(answers) }
+    }
+
+    private func watch(_ time: UInt64) {
+        deadline?.timer.cancel()
+        let now = reactor.now
+        let wait = Duration.nanoseconds(Int64(clamping: time > now ? time - now : 0))
+        deadline = (reactor.schedule(after: wait, for: self) { $0.timeOut() }, time)
+    }
+
+    private func timeOut() {
+        deadline = nil
+        let now = reactor.now
+        var next = UInt64.max
+        for states in changed + writing { next = min(next, states.timeOut(at: now)) }
+        if next < deadline?.time ?? .max { watch(next) }
     }
 
     // MARK: Snapshots

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -64,7 +65,12 @@ extension ServerConnection {
 
     @inline(__always)
     private func runsInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        method.runsInPlace && record.home === shard.states && record.life.starting == 0 && record.persisted == nil
+        record.persisted == nil && mayRunInPlace(method, record)
+    }
+
+    @inline(__always)
+    private func mayRunInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
+        method.runsInPlace && record.home === shard.states && record.life.starting == 0
     }
 
     /// - Parameter record: nil while the actor is not made.
@@ -75,7 +81,10 @@ extension ServerConnection {
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
             return callOnce(method, of: record, message)
         }
-        if let record, runsInPlace(method, record) { return callInPlace(record, method, message) }
+        if let record, mayRunInPlace(method, record) {
+            guard let persisted = record.persisted else { return callInPlace(record, method, message) }
+            if callInPlace(record, persisted, method, message) { return }
+        }
         call(.table(method), of: record, message)
     }
 
@@ -105,6 +114,47 @@ extension ServerConnection {
         }
         let result = shard.reply.pointee.bytes
         succeed(callID, result.isEmpty ? nil : result)
+    }
+
+    /// The same for an actor whose changes are written before the answer leaves. A call that waits for that alone takes nothing but
+    /// its place among the answers.
+    ///
+    /// - Returns: false when the actor has been let go: then nothing has been done.
+    private func callInPlace(
+        _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
+    ) -> Bool {
+        let life = record.life
+        guard life.enter() else { return false }
+        defer { life.leave() }
+        var weight = message.bytes.count + CallLoad.overhead
+        if let refusal = refusal(ofBytes: weight) {
+            fail(message, refusal)
+            return true
+        }
+        load.count += 1
+        load.bytes += weight
+        let limit = timeLimit(of: message)
+        let deadline = shard.reactor.now &+ limit.nanoseconds
+        let outcome: Result<UnsafeRawBufferPointer, any Error>
+        do {
+            try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
+            outcome = .success(shard.reply.pointee.bytes)
+            weight += countResult(shard.reply.pointee.count)
+        } catch {
+            outcome = .failure(error)
+        }
+        let call = HeldCall(self, weight: weight, deadline: deadline, limit: limit)
+        persisted.whenWritten(call, message.callID, outcome)
+        return true
+    }
+
+    /// What a result weighs that may have to wait: it counts when it is more than what is counted for each call, and leaves so
+    /// much less room for the calls behind it.
+    private func countResult(_ bytes: Int) -> Int {
+        guard bytes > CallLoad.overhead else { return 0 }
+        load.bytes += bytes
+        _ = memory?.hold(bytes)
+        return bytes
     }
 
     // MARK: With time
@@ -214,5 +264,20 @@ extension ServerConnection {
             : "\(method.name) takes \(method.generics) generic substitution(s), got "
                 + "\(envelope.pointee.genericSubstitutions.count)"
         fail(message.callID, TrebuchetError(.invalidArguments, text))
+    }
+}
+
+extension ServerConnection: CallAnswerer {
+    func answer(
+        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, weight: Int
+    ) {
+        load.count -= 1
+        load.bytes -= weight
+        memory?.release(weight)
+        guard isOpen else { return }
+        switch outcome {
+        case .success(let result): succeed(callID, result.isEmpty ? nil : result)
+        case .failure(let error): fail(callID, error)
+        }
     }
 }

@@ -23,9 +23,7 @@ extension ServerConnection {
             fail(message, refusal)
             return nil
         }
-        let limits = shard.limits
-        let asked = message.envelope.pointee.timeoutMilliseconds.map { Duration.milliseconds($0) }
-        let limit = min(asked ?? limits.callTimeout, limits.longestCallTimeout)
+        let limit = timeLimit(of: message)
         let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
         call.isInTransit = isInTransit
         call.timer = shard.reactor.schedule(after: limit) { [weak self, weak call] in
@@ -48,8 +46,21 @@ extension ServerConnection {
         return call
     }
 
+    /// How long a call may take.
+    func timeLimit(of message: borrowing Message) -> Duration {
+        let limits = shard.limits
+        guard let asked = message.envelope.pointee.timeoutMilliseconds else {
+            return min(limits.callTimeout, limits.longestCallTimeout)
+        }
+        return min(.milliseconds(asked), limits.longestCallTimeout)
+    }
+
+    /// Whether nothing is under way that will be answered.
+    var hasNoCalls: Bool { callsUnderWay == 0 }
+    var callsUnderWay: Int { load.count + load.inTransit }
+
     /// Why no more calls may be under way; nil when the bytes of one more have been taken.
-    private func refusal(ofBytes bytes: Int) -> TrebuchetError? {
+    func refusal(ofBytes bytes: Int) -> TrebuchetError? {
         let limits = shard.limits
         if load.count >= limits.callsPerConnection {
             return TrebuchetError(

@@ -35,7 +35,7 @@ extension ServerShard {
             let heard = min(deadline, self.reactor.now &+ Self.hearing.nanoseconds)
             self.wait(until: heard, { !self.connections.values.contains(where: \.isLeaving) }) {
                 for connection in self.connections.values { connection.dismiss() }
-                self.wait(until: deadline, { self.connections.values.allSatisfy(\.running.isEmpty) }) {
+                self.wait(until: deadline, { self.connections.values.allSatisfy(\.hasNoCalls) }) {
                     self.close(done)
                 }
             }
