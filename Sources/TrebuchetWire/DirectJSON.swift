@@ -1,7 +1,7 @@
 package import Bytes
 
-/// A type that reads and writes its own JSON in one pass. `ValueCoder` asks it instead of Foundation's coders, wherever it is a
-/// whole argument, result or state, or an element of an array of these.
+/// A type that reads and writes its own JSON in one pass. What it is encoded to and decoded from as `Codable` may be a `ValueCoder`'s:
+/// then `writeDirectly(to:)` and `readDirectly(from:)` do that, wherever in a value it is.
 package protocol DirectJSON {
     /// Reads the value that is next. Throws `EnvelopeError` or `ValueError`.
     ///

@@ -26,15 +26,27 @@ package enum ISO8601 {
 
     /// Seconds since 1970 of a date with or without a fraction, with `Z` or an offset (`+02:00`); nil when it is none.
     package static func seconds(_ text: String) -> Double? {
-        var rest = Array(text.utf8)[...]
+        var text = text
+        return text.withUTF8 { seconds(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The same, of UTF-8.
+    static func seconds(_ text: UnsafeRawBufferPointer) -> Double? {
+        var at = 0
         func digits(_ count: Int) -> Int64? {
-            guard rest.count >= count, rest.prefix(count).allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count).reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+            guard text.count - at >= count else { return nil }
+            var value: Int64 = 0
+            for _ in 0..<count {
+                let digit = text[at] &- 0x30
+                guard digit < 10 else { return nil }
+                value = value * 10 + Int64(digit)
+                at += 1
+            }
+            return value
         }
         func mark(_ byte: UInt8) -> Bool {
-            guard rest.first == byte || rest.first == byte | 0x20 else { return false }
-            rest = rest.dropFirst()
+            guard at < text.count, text[at] == byte || text[at] == byte | 0x20 else { return false }
+            at += 1
             return true
         }
         guard let year = digits(4), mark(0x2D), let month = digits(2), mark(0x2D), let day = digits(2), mark(0x54),
@@ -43,23 +55,29 @@ package enum ISO8601 {
         else { return nil }
         var fraction = 0.0
         if mark(0x2E) {
-            let part = rest.prefix { (0x30...0x39).contains($0) }
-            guard !part.isEmpty else { return nil }
-            fraction = Double("0." + String(decoding: part, as: UTF8.self)) ?? 0
-            rest = rest.dropFirst(part.count)
+            let start = at
+            while at < text.count, text[at] &- 0x30 < 10 { at += 1 }
+            guard at > start else { return nil }
+            fraction = Self.fraction(UnsafeRawBufferPointer(rebasing: text[start..<at]))
         }
         var offset: Int64 = 0
         if !mark(0x5A) {
-            let sign: Int64 = rest.first == 0x2B ? 1 : -1
-            guard rest.first == 0x2B || rest.first == 0x2D else { return nil }
-            rest = rest.dropFirst()
+            guard at < text.count, text[at] == 0x2B || text[at] == 0x2D else { return nil }
+            let sign: Int64 = text[at] == 0x2B ? 1 : -1
+            at += 1
             guard let hours = digits(2), hours < 24 else { return nil }
             _ = mark(0x3A)
             guard let minutes = digits(2), minutes < 60 else { return nil }
             offset = sign * (hours * 3600 + minutes * 60)
         }
-        guard rest.isEmpty, civil(fromDays: days(year, month, day)) == (year, month, day) else { return nil }
+        guard at == text.count, civil(fromDays: days(year, month, day)) == (year, month, day) else { return nil }
         return Double(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset) + fraction
+    }
+
+    private static func fraction(_ digits: UnsafeRawBufferPointer) -> Double {
+        // Milliseconds, which all of ours are: both numbers are exact, so that the quotient is the nearest one.
+        if digits.count == 3, let thousandths = JSONNumber.digits(digits) { return Double(thousandths) / 1000 }
+        return Double("0." + String(decoding: digits, as: UTF8.self)) ?? 0
     }
 
     private static func append(_ value: Int64, _ digits: Int, _ buffer: inout ByteBuffer) {

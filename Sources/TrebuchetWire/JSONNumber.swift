@@ -37,6 +37,83 @@ package enum JSONNumber {
         return isNegative ? -value : value
     }
 
+    /// The number that a few digits are; nil for anything else.
+    static func digits(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        var value = 0
+        for byte in bytes {
+            guard byte &- 0x30 < 10 else { return nil }
+            value = value &* 10 &+ Int(byte &- 0x30)
+        }
+        return value
+    }
+
+    // MARK: Numbers that have been checked
+
+    /// The number as an integer of a type; nil when it has a fraction that is not 0, or does not fit.
+    static func integer<Integer: FixedWidthInteger>(
+        _ type: Integer.Type, _ bytes: UnsafeRawBufferPointer
+    ) -> Integer? {
+        guard let parts = parts(bytes), parts.exponent >= 0 else { return nil }
+        guard !parts.digits.isEmpty else { return 0 }
+        // No type has so many digits.
+        guard parts.digits.count + parts.exponent <= 40 else { return nil }
+        var value: Integer = 0
+        for index in 0..<parts.digits.count + parts.exponent {
+            let digit = index < parts.digits.count ? Integer(truncatingIfNeeded: parts.digits[index] &- 0x30) : 0
+            let (tens, isTooLarge) = value.multipliedReportingOverflow(by: 10)
+            // The smallest number has no positive one beside it.
+            let (sum, isTooMuch) =
+                parts.isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+            guard !isTooLarge, !isTooMuch else { return nil }
+            value = sum
+        }
+        return value
+    }
+
+    /// The number, when it has so few digits that it is a quotient or product of two that are exact; nil otherwise.
+    static func shortDouble(_ bytes: UnsafeRawBufferPointer) -> Double? {
+        let isNegative = bytes[0] == 0x2D
+        var at = isNegative ? 1 : 0
+        guard bytes.count - at <= 16 else { return nil }
+        var digits: Int64 = 0
+        var fraction = 0
+        var isFraction = false
+        while at < bytes.count {
+            let digit = bytes[at] &- 0x30
+            if digit < 10 {
+                digits = digits &* 10 &+ Int64(digit)
+                if isFraction { fraction &+= 1 }
+            } else if bytes[at] == 0x2E {
+                isFraction = true
+            } else {
+                return nil
+            }
+            at &+= 1
+        }
+        guard digits < 1 << 53 else { return nil }
+        let value = isFraction ? Double(digits) / powersOfTen[fraction] : Double(digits)
+        return isNegative ? -value : value
+    }
+
+    private static let powersOfTen: [Double] = (0...15).map { Double("1e\($0)")! }
+
+    /// The nearest number; nil when that is beyond all that are finite, or would be 0 and is not.
+    static func double(_ bytes: UnsafeRawBufferPointer) -> Double? {
+        let value = Double(String(decoding: bytes, as: UTF8.self))
+        guard let value, value.isFinite, value != 0 || isZero(bytes) else { return nil }
+        return value
+    }
+
+    static func float(_ bytes: UnsafeRawBufferPointer) -> Float? {
+        let value = Float(String(decoding: bytes, as: UTF8.self))
+        guard let value, value.isFinite, value != 0 || isZero(bytes) else { return nil }
+        return value
+    }
+
+    private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.prefix { $0 | 0x20 != 0x65 }.allSatisfy { !(0x31...0x39).contains($0) }
+    }
+
     /// Whether two numbers that have been checked are worth the same, as `1`, `1.0` and `10e-1` are.
     static func isEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         guard let one = parts(one), let other = parts(other) else { return one.elementsEqual(other) }

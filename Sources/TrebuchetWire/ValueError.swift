@@ -22,7 +22,7 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
             case .typeMismatch(let wanted, let context): (context, "expected \(wanted)")
             case .valueNotFound(let wanted, let context): (context, "expected \(wanted), found null")
             case .keyNotFound(let key, let context): (context, "missing '\(key.stringValue)'")
-            case .dataCorrupted(let context): (context, Self.misfit(type, bytes, context))
+            case .dataCorrupted(let context): (context, nil)
             @unknown default: (DecodingError.Context(codingPath: [], debugDescription: "\(error)"), nil)
             }
         self.path = context.codingPath.map(\.stringValue)
@@ -39,21 +39,5 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
     private static func step(_ key: any CodingKey) -> String {
         guard let index = key.intValue, key.stringValue == "Index \(index)" else { return key.stringValue }
         return String(index)
-    }
-
-    /// What is wrong with JSON that Foundation takes for none: a number is not what the type can hold.
-    private static func misfit(
-        _ type: Any.Type, _ bytes: UnsafeRawBufferPointer, _ context: DecodingError.Context
-    ) -> String? {
-        guard context.codingPath.isEmpty, context.debugDescription.contains("not valid JSON"),
-            JSONText.isValue(Array(bytes))
-        else { return nil }
-        guard let first = bytes.first, first == 0x2D || (0x30...0x39).contains(first) else {
-            return "a number in it does not fit its type (5.5 is no Int, and 300 no Int8)"
-        }
-        guard let parts = JSONNumber.parts(bytes), parts.exponent < 0, type is any BinaryInteger.Type else {
-            return "the number does not fit into \(type)"
-        }
-        return "\(type) takes whole numbers alone"
     }
 }

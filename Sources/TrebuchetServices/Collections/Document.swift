@@ -45,6 +45,10 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     }
 
     public init(from decoder: any Decoder) throws {
+        if let direct = try Self.readDirectly(from: decoder) {
+            self = direct
+            return
+        }
         let members = try decoder.container(keyedBy: CodingKeys.self)
         id = try members.decode(DocumentID.self, forKey: .id)
         fields = try members.decode(JSONObject.self, forKey: .fields)

@@ -2,7 +2,9 @@ package import TrebuchetWire
 
 /// A `DirectJSON` within what other coders read and write.
 extension DirectJSON where Self: Codable {
-    package init(from decoder: any Decoder) throws { self = try Self(json: JSONValue(from: decoder).json) }
+    package init(from decoder: any Decoder) throws {
+        self = try Self.readDirectly(from: decoder) ?? Self(json: JSONValue(from: decoder).json)
+    }
 
     package func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }

@@ -48,7 +48,9 @@ extension EncodedJSON: DirectJSON {
 }
 
 extension EncodedJSON: Codable {
-    init(from decoder: any Decoder) throws { self.init(try JSONValue(from: decoder)) }
+    init(from decoder: any Decoder) throws {
+        self = try Self.readDirectly(from: decoder) ?? Self(JSONValue(from: decoder))
+    }
 
     func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }

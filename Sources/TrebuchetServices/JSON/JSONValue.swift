@@ -62,6 +62,10 @@ extension JSONValue: Codable {
 
     /// For coders that are not Trebuchet's, as part of a type that is written by them.
     public init(from decoder: any Decoder) throws {
+        if let value = try Self.readDirectly(from: decoder) {
+            self = value
+            return
+        }
         // Containers first: they fail fast on anything else, and most values are objects.
         if let object = try? decoder.container(keyedBy: Name.self) {
             var members = JSONObject()

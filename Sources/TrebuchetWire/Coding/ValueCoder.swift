@@ -8,8 +8,8 @@ package import Bytes
 
 /// Writes and reads the values of arguments, results and states.
 ///
-/// Numbers, strings and the like are written and read here, what is `DirectJSON` by itself; everything else goes through
-/// Foundation's coders, which it keeps.
+/// Numbers, strings and the like are written and read here, everything else as it encodes and decodes itself: by a `JSONWriter`
+/// and a `JSONReader`, which it keeps.
 ///
 /// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
 /// and given back.
@@ -18,7 +18,8 @@ package final class ValueCoder: @unchecked Sendable {
     private let userInfo: [CodingUserInfoKey: any Sendable]
     /// Taken while it writes: a value may have another one encoded while it encodes itself.
     private var writer: JSONWriter?
-    private lazy var decoder = makeDecoder()
+    /// Taken while it reads, too.
+    private var reader: JSONReader?
 
     package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
         self.dates = dates
@@ -95,32 +96,20 @@ package final class ValueCoder: @unchecked Sendable {
     private func decodeAsType<Value: Decodable>(
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer
     ) throws -> Value {
-        guard let base = bytes.baseAddress, bytes.count > 0 else { throw ValueError("there is no value") }
-        if let direct = type as? any DirectJSON.Type { return try direct.init(json: bytes) as! Value }
-        // The decoder does not keep the data, so it may point into the message.
-        let data = Data(
-            bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: bytes.count, deallocator: .none)
+        guard bytes.count > 0 else { throw ValueError("there is no value") }
+        var reader = reader ?? JSONReader(userInfo: userInfo)
+        self.reader = nil
+        defer {
+            // Somebody who kept a decoder must not read what is decoded next.
+            let isHeld = !isKnownUniquelyReferenced(&reader)
+            reader.close(isHeld: isHeld)
+            if !isHeld { self.reader = reader }
+        }
         do {
-            return try decoder.decode(type, from: data)
+            return try reader.decode(type, from: bytes)
         } catch let error as DecodingError {
             throw ValueError(error, expected: type, bytes)
         }
-    }
-
-    // MARK: Foundation's coders
-
-    private func makeDecoder() -> JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.userInfo = userInfo
-        decoder.dateDecodingStrategy = .custom { decoder in
-            let container = try decoder.singleValueContainer()
-            let text = try container.decode(String.self)
-            guard let seconds = ISO8601.seconds(text) else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "'\(text)' is no ISO 8601 date")
-            }
-            return Date(timeIntervalSince1970: seconds)
-        }
-        return decoder
     }
 }
 

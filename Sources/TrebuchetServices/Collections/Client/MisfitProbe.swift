@@ -6,7 +6,6 @@ extension JSONValue {
 
     private static func misfit<Element: Decodable>(_ value: JSONValue, _ type: Element.Type) -> String {
         do {
-            // What is no JSON for a decoder at all, as a number that is too large, fails before the probe.
             return try value.decode(MisfitProbe<Element>.self).reason ?? "it is no \(type)"
         } catch {
             return "it is no \(type)"

@@ -15,7 +15,9 @@ public struct QueryPage: Codable, Sendable, Equatable {
 
 /// Within what other coders read and write.
 extension QueryPage {
-    public init(from decoder: any Decoder) throws { self = try QueryPage(json: JSONValue(from: decoder).json) }
+    public init(from decoder: any Decoder) throws {
+        self = try Self.readDirectly(from: decoder) ?? QueryPage(json: JSONValue(from: decoder).json)
+    }
 
     public func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }

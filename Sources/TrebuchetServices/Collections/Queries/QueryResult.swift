@@ -25,6 +25,10 @@ extension QueryResult {
 
     /// Of a server that does not count, too.
     init(from decoder: any Decoder) throws {
+        if let direct = try Self.readDirectly(from: decoder) {
+            self = direct
+            return
+        }
         let members = try decoder.container(keyedBy: CodingKeys.self)
         revision = try members.decode(Int.self, forKey: .revision)
         count = try members.decodeIfPresent(Int.self, forKey: .count)

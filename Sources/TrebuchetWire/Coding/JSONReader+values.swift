@@ -1,0 +1,209 @@
+internal import Bytes
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// Values of the types that nearly all others are made of, without having them decode themselves.
+extension JSONReader {
+    /// Reads a value that is in a container, or in the place of another (-1).
+    @inline(__always)
+    func read<Value: Decodable>(_ type: Value.Type, _ mark: Int, in container: Int, _ step: Int) throws -> Value {
+        try readKnown(type, mark) ?? decodeScope(type, mark, in: container, step)
+    }
+
+    /// Nil for a type that is not known here. Asked by size first, since only a few are of the same.
+    @inline(__always)
+    private func readKnown<Value: Decodable>(_ type: Value.Type, _ mark: Int) throws -> Value? {
+        switch MemoryLayout<Value>.size {
+        case 1:
+            if type == Bool.self { return Same.as(type, try bool(mark)) }
+            if type == UInt8.self { return Same.as(type, try integer(UInt8.self, mark)) }
+            if type == Int8.self { return Same.as(type, try integer(Int8.self, mark)) }
+        case 4:
+            if type == Float.self { return Same.as(type, try float(mark)) }
+            if type == Int32.self { return Same.as(type, try integer(Int32.self, mark)) }
+            if type == UInt32.self { return Same.as(type, try integer(UInt32.self, mark)) }
+        case 8:
+            if type == Int.self { return Same.as(type, try integer(Int.self, mark)) }
+            if type == Double.self { return Same.as(type, try double(mark)) }
+            if type == Date.self { return Same.as(type, try date(mark)) }
+            if type == Int64.self { return Same.as(type, try integer(Int64.self, mark)) }
+            if type == UInt64.self { return Same.as(type, try integer(UInt64.self, mark)) }
+            if type == UInt.self { return Same.as(type, try integer(UInt.self, mark)) }
+        case 16:
+            if type == String.self { return Same.as(type, try string(mark)) }
+            if type == UUID.self { return Same.as(type, try uuid(mark)) }
+        default: break
+        }
+        // Of what size these are is Foundation's affair.
+        if type == URL.self { return Same.as(type, try url(mark)) }
+        if type == Data.self { return Same.as(type, try data(mark)) }
+        if type == Decimal.self { return Same.as(type, try decimal(mark)) }
+        return nil
+    }
+
+    /// The text as one of the types that would decode themselves in another way.
+    @inline(__always)
+    func readRoot<Value: Decodable>(_ type: Value.Type) throws -> Value? {
+        guard type == Date.self || type == URL.self || type == Data.self || type == Decimal.self else { return nil }
+        try scan()
+        return try readKnown(type, 0)
+    }
+
+    // MARK: Words and texts
+
+    func bool(_ mark: Int) throws -> Bool {
+        switch first(mark) {
+        case UInt8(ascii: "t"): return true
+        case UInt8(ascii: "f"): return false
+        default: throw mismatch(Bool.self, mark)
+        }
+    }
+
+    func string(_ mark: Int) throws -> String {
+        guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
+        let text =
+            self.mark(mark).isEscaped
+            ? String(validating: JSONString.unescaped(inner(mark)), as: UTF8.self)
+            : String(validating: inner(mark), as: UTF8.self)
+        guard let text else { throw corrupted(mark, "the text is no UTF-8") }
+        return text
+    }
+
+    private func date(_ mark: Int) throws -> Date {
+        guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
+        if !self.mark(mark).isEscaped, let seconds = ISO8601.seconds(inner(mark)) {
+            return Date(timeIntervalSince1970: seconds)
+        }
+        let text = try string(mark)
+        guard let seconds = ISO8601.seconds(text) else { throw corrupted(mark, "'\(text)' is no ISO 8601 date") }
+        return Date(timeIntervalSince1970: seconds)
+    }
+
+    private func uuid(_ mark: Int) throws -> UUID {
+        guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
+        let text = inner(mark)
+        if !self.mark(mark).isEscaped, let bytes = UUIDText.bytes(text) { return UUID(uuid: bytes) }
+        guard let uuid = UUID(uuidString: try string(mark)) else {
+            throw corrupted(mark, "Attempted to decode UUID from invalid UUID string.")
+        }
+        return uuid
+    }
+
+    private func url(_ mark: Int) throws -> URL {
+        guard let url = URL(string: try string(mark)) else { throw corrupted(mark, "Invalid URL string.") }
+        return url
+    }
+
+    private func data(_ mark: Int) throws -> Data {
+        guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
+        var bytes = ByteBuffer()
+        if !self.mark(mark).isEscaped, Base64.decode(inner(mark), into: &bytes) { return Data(bytes.bytes) }
+        // Foundation takes some that is padded in odd ways.
+        guard let data = Data(base64Encoded: try string(mark)) else {
+            throw corrupted(mark, "Encountered Data is not valid Base64.")
+        }
+        return data
+    }
+
+    // MARK: Numbers
+
+    @inline(__always)
+    private func isNumber(_ mark: Int) -> Bool {
+        let first = first(mark)
+        return first == 0x2D || first &- 0x30 < 10
+    }
+
+    @inline(__always)
+    func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ mark: Int) throws -> Integer {
+        guard isNumber(mark) else { throw mismatch(type, mark) }
+        if let short = JSONNumber.int(bytes(mark)), let value = Integer(exactly: short) { return value }
+        guard let value = JSONNumber.integer(type, bytes(mark)) else { throw misfit(type, mark) }
+        return value
+    }
+
+    func double(_ mark: Int) throws -> Double {
+        guard isNumber(mark) else { throw mismatch(Double.self, mark) }
+        if let short = JSONNumber.shortDouble(bytes(mark)) { return short }
+        guard let value = JSONNumber.double(bytes(mark)) else { throw misfit(Double.self, mark) }
+        return value
+    }
+
+    func float(_ mark: Int) throws -> Float {
+        guard isNumber(mark) else { throw mismatch(Float.self, mark) }
+        guard let value = JSONNumber.float(bytes(mark)) else { throw misfit(Float.self, mark) }
+        return value
+    }
+
+    private func decimal(_ mark: Int) throws -> Decimal {
+        guard isNumber(mark) else { throw mismatch(Decimal.self, mark) }
+        let text = String(decoding: bytes(mark), as: UTF8.self)
+        guard let value = Decimal(string: text), !value.isNaN else { throw misfit(Decimal.self, mark) }
+        return value
+    }
+
+    // MARK: Errors
+
+    /// The value is of another kind than the type.
+    func mismatch(_ type: Any.Type, _ mark: Int) -> DecodingError {
+        let path = path(to: mark)
+        guard !isNull(mark) else {
+            return .valueNotFound(type, .init(codingPath: path, debugDescription: "expected \(type), found null"))
+        }
+        let kind =
+            switch first(mark) {
+            case 0x22: "a text"
+            case 0x7B: "an object"
+            case 0x5B: "an array"
+            case UInt8(ascii: "t"), UInt8(ascii: "f"): "a truth value"
+            default: "a number"
+            }
+        return .typeMismatch(type, .init(codingPath: path, debugDescription: "expected \(type), found \(kind)"))
+    }
+
+    func corrupted(_ mark: Int, _ text: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: path(to: mark), debugDescription: text))
+    }
+
+    /// A number is not what the type can hold.
+    private func misfit(_ type: any Any.Type, _ mark: Int) -> DecodingError {
+        let path = path(to: mark)
+        let text =
+            if !path.isEmpty {
+                "a number in it does not fit its type: \(String(decoding: bytes(mark).prefix(32), as: UTF8.self)) is no \(type)"
+            } else if let parts = JSONNumber.parts(bytes(mark)), parts.exponent < 0, type is any BinaryInteger.Type {
+                "\(type) takes whole numbers alone"
+            } else {
+                "the number does not fit into \(type)"
+            }
+        return .dataCorrupted(.init(codingPath: path, debugDescription: text))
+    }
+}
+
+/// UUIDs as text, with hyphens.
+enum UUIDText {
+    /// Nil for what is none, in either case of its letters.
+    static func bytes(_ text: UnsafeRawBufferPointer) -> uuid_t? {
+        guard text.count == 36 else { return nil }
+        var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        let isGood = withUnsafeMutableBytes(of: &uuid) { bytes in
+            var at = 0
+            for index in 0..<16 {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
+                    guard text[at] == 0x2D else { return false }
+                    at &+= 1
+                }
+                guard let high = JSONCursor.hexDigit(text[at]), let low = JSONCursor.hexDigit(text[at &+ 1]) else {
+                    return false
+                }
+                bytes[index] = UInt8(truncatingIfNeeded: high << 4 | low)
+                at &+= 2
+            }
+            return true
+        }
+        return isGood ? uuid : nil
+    }
+}

@@ -1,0 +1,278 @@
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
+
+/// Reads values out of a JSON text, where its bytes lie.
+///
+/// A value is named by its mark in the tape, which knows where all others are: no member is looked for by reading those before it, and
+/// the path to a value is found when somebody asks for it.
+final class JSONReader {
+    let userInfo: [CodingUserInfoKey: any Sendable]
+
+    /// The text; it outlives the decoding, and no longer: then `close` puts another in its place.
+    @exclusivity(unchecked) private(set) var text = JSONCursor(UnsafeRawBufferPointer(start: nil, count: 0))
+    // Unchecked, as are the others, since a check would cost more than most reads: nothing here calls others while it changes one.
+    @exclusivity(unchecked) private var tape = JSONTape()
+    /// Whether the tape is that of the text.
+    @exclusivity(unchecked) private(set) var isScanned = false
+    /// Whether a value has read all of the text by itself.
+    @exclusivity(unchecked) var isTaken = false
+    /// The values that are being decoded, each within the one before it.
+    @exclusivity(unchecked) private var scopes: [Scope] = []
+    /// By the marks of the objects that they are of.
+    private var tables: [Int: NameTable] = [:]
+
+    /// The mark of the null that stands for a superclass whose part is not there.
+    static let noMark = -1
+    private static let unread: StaticString = "n"
+
+    private struct Scope {
+        let value: Int32
+        /// The array or object that it is in, and the step from there: the mark of its name, or its index. -1 when it is in none.
+        let container: Int32
+        let step: Int32
+    }
+
+    init(userInfo: [CodingUserInfoKey: any Sendable]) { self.userInfo = userInfo }
+
+    // MARK: The text
+
+    func decode<Value: Decodable>(_ type: Value.Type, from bytes: UnsafeRawBufferPointer) throws -> Value {
+        // A byte order mark says nothing of UTF-8, and is allowed.
+        let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
+        text = JSONCursor(hasMark ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes)
+        isTaken = false
+        if let value = try readRoot(type) { return value }
+        let value = try Value(from: ValueDecoder(reader: self, mark: 0))
+        // It may have looked at nothing, which makes it no better.
+        if !isTaken { try scan() }
+        return value
+    }
+
+    /// Looks through the text, unless that is done. Values that read themselves do not need it.
+    @inline(__always)
+    func scan() throws {
+        if !isScanned { try scanText() }
+    }
+
+    private func scanText() throws {
+        var cursor = text
+        do {
+            try tape.scan(&cursor)
+        } catch {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: [], debugDescription: "this is no JSON: \(error.message)"))
+        }
+        isScanned = true
+    }
+
+    /// Ends the decoding. When somebody still holds a decoder, all that it finds from now on is null.
+    func close(isHeld: Bool) {
+        scopes.removeAll(keepingCapacity: true)
+        tables = [:]
+        if isHeld { tape.erase() } else { tape.clear() }
+        isScanned = isHeld
+        text = JSONCursor(UnsafeRawBufferPointer(start: Self.unread.utf8Start, count: 1))
+    }
+
+    /// The text from a value on; all of it when it has not been looked through.
+    func cursor(at mark: Int) -> JSONCursor {
+        var cursor = text
+        if isScanned, mark != Self.noMark { cursor.at = Int(tape.marks[mark].start) }
+        return cursor
+    }
+
+    // MARK: Marks
+
+    /// The first byte of a value, which says of what kind it is.
+    @inline(__always)
+    func first(_ mark: Int) -> UInt8 {
+        mark == Self.noMark ? UInt8(ascii: "n") : text.base[Int(tape.marks[mark].start)]
+    }
+
+    @inline(__always)
+    func isNull(_ mark: Int) -> Bool { first(mark) == UInt8(ascii: "n") }
+
+    @inline(__always)
+    func mark(_ mark: Int) -> JSONTape.Mark { tape.marks[mark] }
+
+    /// The bytes of a value that is a number, or one of the three words.
+    @inline(__always)
+    func bytes(_ mark: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(
+            start: text.base + Int(tape.marks[mark].start), count: Int(tape.marks[mark].info))
+    }
+
+    /// What stands between the quotes of a text.
+    @inline(__always)
+    func inner(_ mark: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text.base + Int(tape.marks[mark].start) + 1, count: tape.marks[mark].count)
+    }
+
+    /// The mark behind an array or object.
+    @inline(__always)
+    func end(_ mark: Int) -> Int { Int(tape.marks[mark].info) }
+
+    func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONTape.mayRepeat) }
+
+    /// The mark behind a value.
+    @inline(__always)
+    func next(_ mark: Int) -> Int {
+        let first = text.base[Int(tape.marks[mark].start)]
+        return first == 0x7B || first == 0x5B ? Int(tape.marks[mark].info) : mark &+ 1
+    }
+
+    @inline(__always)
+    func name(_ mark: Int) -> UnsafeRawBufferPointer {
+        let name = tape.marks[mark]
+        let base = name.isEscaped ? UnsafePointer(tape.names.unsafelyUnwrapped) : text.base
+        return UnsafeRawBufferPointer(start: base + Int(name.start), count: name.count)
+    }
+
+    // MARK: Members
+
+    /// The mark of the value of a member; nil when the object has none of that name. The next one is looked for behind it first, as
+    /// members are mostly asked for in their order, when `isTaken`.
+    @inline(__always)
+    func member(_ name: String, of object: Int, isTaken: Bool) -> Int? {
+        var name = name
+        return name.withUTF8 { find(UnsafeRawBufferPointer($0), in: object, isTaken) }
+    }
+
+    private func find(_ name: UnsafeRawBufferPointer, in object: Int, _ isTaken: Bool) -> Int? {
+        if tape.marks[object + 1].info & JSONTape.mayRepeat != 0, repeatsNames(object) {
+            return placeInTable(name, object).map { $0 + 1 }
+        }
+        let likely = Int(tape.marks[object + 1].start)
+        guard let found = likely < end(object) && isName(likely, name) ? likely : search(name, in: object, from: likely)
+        else { return nil }
+        if isTaken { tape.marks[object + 1].start = UInt32(truncatingIfNeeded: next(found + 1)) }
+        return found + 1
+    }
+
+    @inline(__always)
+    private func isName(_ mark: Int, _ name: UnsafeRawBufferPointer) -> Bool {
+        let own = tape.marks[mark]
+        guard own.count == name.count else { return false }
+        return name.isEmpty || memcmp(self.name(mark).baseAddress!, name.baseAddress!, name.count) == 0
+    }
+
+    /// Objects with more members are searched by a table.
+    private static let mostSearched = 24
+
+    private func search(_ name: UnsafeRawBufferPointer, in object: Int, from likely: Int) -> Int? {
+        guard count(object) <= Self.mostSearched else { return placeInTable(name, object) }
+        let end = end(object)
+        for (first, last) in [(likely, end), (object + 2, likely)] {
+            var mark = first
+            while mark < last {
+                if isName(mark, name) { return mark }
+                mark = next(mark + 1)
+            }
+        }
+        return nil
+    }
+
+    /// Whether an object has a name twice, when that was not clear.
+    private func repeatsNames(_ object: Int) -> Bool {
+        guard tables[object] == nil else { return true }
+        guard !makeTable(of: object) else { return true }
+        tape.marks[object + 1].info &= ~JSONTape.mayRepeat
+        return false
+    }
+
+    private func placeInTable(_ name: UnsafeRawBufferPointer, _ object: Int) -> Int? {
+        if tables[object] == nil { _ = makeTable(of: object) }
+        return tables[object]?.place(of: name) { self.name($0) }
+    }
+
+    /// Says whether a name is there twice. The first one counts.
+    private func makeTable(of object: Int) -> Bool {
+        var table = NameTable(capacity: count(object))
+        var hasRepeated = false
+        var mark = object + 2
+        while mark < end(object) {
+            if table.insert(name(mark), mark, { self.name($0) }) != mark { hasRepeated = true }
+            mark = next(mark + 1)
+        }
+        tables[object] = table
+        return hasRepeated
+    }
+
+    /// The names of an object, each once.
+    func names(of object: Int) -> [String] {
+        let isRepeating = tape.marks[object + 1].info & JSONTape.mayRepeat != 0 && repeatsNames(object)
+        var names: [String] = []
+        names.reserveCapacity(count(object))
+        var mark = object + 2
+        while mark < end(object) {
+            if !isRepeating || placeInTable(name(mark), object) == mark {
+                names.append(String(decoding: name(mark), as: UTF8.self))
+            }
+            mark = next(mark + 1)
+        }
+        return names
+    }
+
+    // MARK: Values within values
+
+    /// Has a value decode itself.
+    func decodeScope<Value: Decodable>(
+        _ type: Value.Type, _ mark: Int, in container: Int, _ step: Int
+    ) throws -> Value {
+        guard scopes.count < JSONWriter.deepestScopes else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: [], debugDescription: "\(type) asks for itself again and again"))
+        }
+        scopes.append(
+            Scope(
+                value: Int32(truncatingIfNeeded: mark), container: Int32(truncatingIfNeeded: container),
+                step: Int32(truncatingIfNeeded: step)))
+        defer { scopes.removeLast() }
+        return try Value(from: ValueDecoder(reader: self, mark: mark))
+    }
+
+    /// The way to a value. What is being decoded knows its own, so that it is short to find even among many.
+    func path(to mark: Int) -> [any CodingKey] {
+        guard isScanned, mark > 0, mark < tape.count else { return [] }
+        var path: [any CodingKey] = []
+        var reached = 0
+        for scope in scopes {
+            let value = Int(scope.value)
+            guard value != Self.noMark, value <= mark, mark < max(next(value), value + 1) else { break }
+            if scope.container >= 0, value != reached {
+                descend(from: reached, to: Int(scope.container), &path)
+                path.append(step(scope.step, in: Int(scope.container)))
+                reached = value
+            }
+        }
+        descend(from: reached, to: mark, &path)
+        return path
+    }
+
+    private func step(_ step: Int32, in container: Int) -> any CodingKey {
+        guard first(container) == 0x7B else { return JSONStep(index: Int(step)) }
+        return JSONStep(stringValue: String(decoding: name(Int(step)), as: UTF8.self))
+    }
+
+    private func descend(from outer: Int, to mark: Int, _ path: inout [any CodingKey]) {
+        var outer = outer
+        while outer < mark {
+            let isObject = first(outer) == 0x7B
+            guard isObject || first(outer) == 0x5B, mark < end(outer) else { return }
+            var (child, index) = (outer + 2, 0)
+            while true {
+                let value = isObject ? child + 1 : child
+                guard value < end(outer) else { return }
+                if mark < next(value) {
+                    path.append(step(Int32(truncatingIfNeeded: isObject ? child : index), in: outer))
+                    outer = value
+                    break
+                }
+                (child, index) = (next(value), index + 1)
+            }
+        }
+    }
+}
