@@ -5,9 +5,9 @@ package enum BenchCommand {
     package static let spec = CommandSpec(
         name: "bench",
         summary:
-            "measure what calls, streams, connections, relays, changes, machines, stores, engines and services cost",
+            "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
         subcommands: [
-            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, store,
+            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, codec, store,
             transfers, cluster, services,
         ],
         discussion: """
@@ -195,6 +195,13 @@ package enum BenchCommand {
         ],
         discussion: "It offers compression. The verdicts are the fuzzing server's. See Docs/Conformance.md.",
         run: AutobahnClient.run)
+
+    private static let codec = measure(
+        "codec", "a struct of some 200 bytes written as JSON and read, beside Foundation's coders",
+        [OptionSpec("--rounds", "N", "of each of five turns (20000)")]
+    ) { arguments in
+        try CodecLoad(rounds: arguments.int("--rounds", in: 1...10_000_000) ?? 20_000).run()
+    }
 
     private static let machines = measure(
         "machines", "what state machines cost, without a network",

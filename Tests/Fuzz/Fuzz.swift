@@ -13,6 +13,7 @@ enum Fuzz {
         "frames": FrameFuzz.run, "http": HTTPFuzz.run, "envelope": EnvelopeFuzz.run,
         "patch": PatchFuzz.apply, "difference": PatchFuzz.difference, "filter": FilterFuzz.run,
         "resp": RESPFuzz.run,
+        "coding": CodingFuzz.run,
     ]
 
     static let run: @Sendable ([UInt8]) -> Void = {

@@ -201,6 +201,17 @@ private final class Deaf: WebSocketHandler {
         #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections or large"))
     }
 
+    @Test("bench codec reads what it writes, and prints what that takes")
+    func benchCodec() async throws {
+        let bench = try await trebuchet("bench", "codec", "--rounds", "10", "--json")
+        #expect(bench.status == 0, "\(bench.error)")
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        #expect(figures["bytes"] == 224)
+        for name in ["encode_ns", "foundation_encode_ns", "decode_ns", "foundation_decode_ns"] {
+            #expect(try #require(figures[name]) > 0)
+        }
+    }
+
     @Test("bench qstream prints its figures as one JSON object")
     func benchQStream() async throws {
         let bench = try await trebuchet("bench", "qstream", "--values", "50", "--json")

@@ -8,49 +8,42 @@ internal import Bytes
 
 /// Values of the types that nearly all others are made of, without having them decode themselves.
 extension JSONReader {
-    /// Reads a value that is in a container, or in the place of another (-1).
+    /// Reads a value that is in a container, or in the place of another (-1). Its type is asked for by size first, since only a few are
+    /// of the same.
     @inline(__always)
     func read<Value: Decodable>(_ type: Value.Type, _ mark: Int, in container: Int, _ step: Int) throws -> Value {
-        try readKnown(type, mark) ?? decodeScope(type, mark, in: container, step)
-    }
-
-    /// Nil for a type that is not known here. Asked by size first, since only a few are of the same.
-    @inline(__always)
-    private func readKnown<Value: Decodable>(_ type: Value.Type, _ mark: Int) throws -> Value? {
         switch MemoryLayout<Value>.size {
         case 1:
-            if type == Bool.self { return Same.as(type, try bool(mark)) }
-            if type == UInt8.self { return Same.as(type, try integer(UInt8.self, mark)) }
-            if type == Int8.self { return Same.as(type, try integer(Int8.self, mark)) }
+            if type == Bool.self { return Same.cast(try bool(mark), to: type) }
+            if type == UInt8.self { return Same.cast(try integer(UInt8.self, mark), to: type) }
+            if type == Int8.self { return Same.cast(try integer(Int8.self, mark), to: type) }
         case 4:
-            if type == Float.self { return Same.as(type, try float(mark)) }
-            if type == Int32.self { return Same.as(type, try integer(Int32.self, mark)) }
-            if type == UInt32.self { return Same.as(type, try integer(UInt32.self, mark)) }
+            if type == Float.self { return Same.cast(try float(mark), to: type) }
+            if type == Int32.self { return Same.cast(try integer(Int32.self, mark), to: type) }
+            if type == UInt32.self { return Same.cast(try integer(UInt32.self, mark), to: type) }
         case 8:
-            if type == Int.self { return Same.as(type, try integer(Int.self, mark)) }
-            if type == Double.self { return Same.as(type, try double(mark)) }
-            if type == Date.self { return Same.as(type, try date(mark)) }
-            if type == Int64.self { return Same.as(type, try integer(Int64.self, mark)) }
-            if type == UInt64.self { return Same.as(type, try integer(UInt64.self, mark)) }
-            if type == UInt.self { return Same.as(type, try integer(UInt.self, mark)) }
+            if type == Int.self { return Same.cast(try integer(Int.self, mark), to: type) }
+            if type == Double.self { return Same.cast(try double(mark), to: type) }
+            if type == Date.self { return Same.cast(try date(mark), to: type) }
+            if type == Int64.self { return Same.cast(try integer(Int64.self, mark), to: type) }
+            if type == UInt64.self { return Same.cast(try integer(UInt64.self, mark), to: type) }
+            if type == UInt.self { return Same.cast(try integer(UInt.self, mark), to: type) }
         case 16:
-            if type == String.self { return Same.as(type, try string(mark)) }
-            if type == UUID.self { return Same.as(type, try uuid(mark)) }
+            if type == String.self { return Same.cast(try string(mark), to: type) }
+            if type == UUID.self { return Same.cast(try uuid(mark), to: type) }
         default: break
         }
         // Of what size these are is Foundation's affair.
-        if type == URL.self { return Same.as(type, try url(mark)) }
-        if type == Data.self { return Same.as(type, try data(mark)) }
-        if type == Decimal.self { return Same.as(type, try decimal(mark)) }
-        return nil
+        if type == URL.self { return Same.cast(try url(mark), to: type) }
+        if type == Data.self { return Same.cast(try data(mark), to: type) }
+        if type == Decimal.self { return Same.cast(try decimal(mark), to: type) }
+        return try decodeScope(type, mark, in: container, step)
     }
 
-    /// The text as one of the types that would decode themselves in another way.
+    /// Whether values of a type are read here in another way than they would decode themselves.
     @inline(__always)
-    func readRoot<Value: Decodable>(_ type: Value.Type) throws -> Value? {
-        guard type == Date.self || type == URL.self || type == Data.self || type == Decimal.self else { return nil }
-        try scan()
-        return try readKnown(type, 0)
+    static func isReadHere(_ type: Any.Type) -> Bool {
+        type == Date.self || type == URL.self || type == Data.self || type == Decimal.self
     }
 
     // MARK: Words and texts

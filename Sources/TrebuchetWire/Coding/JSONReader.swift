@@ -44,7 +44,10 @@ final class JSONReader {
         let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
         text = JSONCursor(hasMark ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes)
         isTaken = false
-        if let value = try readRoot(type) { return value }
+        if Self.isReadHere(type) {
+            try scan()
+            return try read(type, 0, in: Self.noMark, 0)
+        }
         let value = try Value(from: ValueDecoder(reader: self, mark: 0))
         // It may have looked at nothing, which makes it no better.
         if !isTaken { try scan() }

@@ -151,8 +151,13 @@ enum Same {
     /// The value, when it is of just that type; nil otherwise.
     @inline(__always)
     static func `as`<Known, Value>(_ type: Known.Type, _ value: Value) -> Known? {
-        guard Value.self == Known.self else { return nil }
-        // To the type that it has, as has just been seen; `as!` would look it up each time.
-        return unsafeBitCast(value, to: Known.self)
+        Value.self == Known.self ? cast(value, to: type) : nil
+    }
+
+    /// The value as of the type that it has, which the caller has seen.
+    @inline(__always)
+    static func cast<Known, Value>(_ value: Value, to type: Known.Type) -> Known {
+        // To the type that it has, as has been seen; `as!` would look it up each time.
+        unsafeBitCast(value, to: Known.self)
     }
 }

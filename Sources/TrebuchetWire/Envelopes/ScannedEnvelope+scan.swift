@@ -4,6 +4,13 @@ extension ScannedEnvelope {
         // Ranges count in 32 bits.
         guard message.count <= Int(Int32.max) else { throw EnvelopeError("the message is 2 GiB or more") }
         removeAll()
+        if !scanKnown(message) { try scanAny(message) }
+    }
+
+    /// Reads any message, member by member.
+    @inline(never)
+    mutating func scanAny(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
+        removeAll()
         var cursor = JSONCursor(message)
         do throws(EnvelopeError) {
             try scanEnvelope(&cursor)
