@@ -42,9 +42,12 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var greetingTimer: LoopTimer?
     private var sweepTimer: LoopTimer?
     private var sweepAt = UInt64.max
-    /// Of `RedisClient+channels.swift`: channels, and how many subscribers there have been.
+    /// Of `RedisClient+channels.swift`: channels, how many subscribers there have been, how many there are, and how many of these
+    /// wait for the server to confirm it.
     var topics: [[UInt8]: RedisTopic] = [:]
     var subscribers = 0
+    var subscriberCount = 0
+    var joiningCount = 0
 
     /// - Parameter scripts: those that each connection loads at its beginning.
     package init(
@@ -126,7 +129,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         sweep(at: deadline)
     }
 
-    private func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
+    func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
         if count >= settings.waitingCommands {
             return .overloaded("\(count) commands wait for Redis; the limit is RedisSettings.waitingCommands")
         }
