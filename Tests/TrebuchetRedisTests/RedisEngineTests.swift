@@ -102,6 +102,32 @@ struct RedisEngineTests {
         await again.stop()
     }
 
+    @Test("who owned something at a server that was emptied is told so, whoever owns it now")
+    func emptied() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        let log = ClusterLog("x")
+        var lease = SlotLease(log.slot, owner: a, fence: 0)
+        for _ in 0..<3 {
+            guard case .acquired(let next) = try await engine.acquire(log.slot, for: a, lasting: .seconds(60)) else {
+                Issue.record("not acquired")
+                return
+            }
+            lease = next
+            _ = lease.fence < 3 ? try await engine.release(lease) : true
+        }
+        try await server.cli("FLUSHALL")
+        for _ in 0..<2 {
+            let error = await #expect(throws: ClusterEngineError.self) {
+                try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease)
+            }
+            #expect(error?.code == .dataLoss && error?.message.contains("FLUSHALL") == true)
+            _ = try await engine.acquire(log.slot, for: b, lasting: .seconds(60))
+        }
+        await server.stop()
+    }
+
     @Test("a user with the rights that the documentation names can do all of it, and nothing beside")
     func rights() async throws {
         let server = try await RedisServer()

@@ -141,14 +141,17 @@ public final class RedisEngine: ClusterEngine {
     /// Lets a lease last so long from now; false when it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
-        return try await run(
-            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))]
-        ).number == 1
+        let answer = try await run(
+            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))])
+        try Self.checkFence(answer, lease)
+        return answer.number == 1
     }
 
     /// Gives a slot back; false when its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
-        try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease)).number == 1
+        let answer = try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease))
+        try Self.checkFence(answer, lease)
+        return answer.number == 1
     }
 
     /// Who owns the slot now.
@@ -166,6 +169,12 @@ public final class RedisEngine: ClusterEngine {
         else { throw damaged("the owner of \(slot)") }
         let lease = SlotLease(slot, owner: owner, fence: UInt64(clamping: fence))
         return SlotHolder(lease, remaining: .milliseconds(left))
+    }
+
+    /// Throws when the script says that the server has lost the lease's fence.
+    private static func checkFence(_ answer: RESPValue, _ lease: SlotLease) throws(ClusterEngineError) {
+        guard let words = answer.elements, words.first?.isText("fell") == true else { return }
+        throw .fenceFell(of: lease, to: UInt64(clamping: words.last?.number ?? 0))
     }
 
     private static func words(_ lease: SlotLease) -> [RedisArgument] {
@@ -193,6 +202,7 @@ public final class RedisEngine: ClusterEngine {
         }
         let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
         let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments)
+        try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
         if let refusal = Self.refusal(words) {
             switch refusal {
@@ -230,6 +240,7 @@ public final class RedisEngine: ClusterEngine {
             EngineScripts.store,
             [keys.owner(of: lease.slot), keys.part(.meta, of: log), keys.part(.log, of: log)],
             Self.words(lease) + [.text(String(offset)), .bytes(snapshot), .integer(Int64(max(0, keepingLast)))])
+        try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
         switch Self.refusal(words) {
         case .fenced(let fence): return .fenced(fence)
