@@ -11,6 +11,7 @@ import TrebuchetCluster
 struct RedisEngineTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let info: String
+        var durability = RedisDurability.engine
         var problem: String?
         var warning: String?
         var testDescription: String { info }
@@ -29,9 +30,17 @@ struct RedisEngineTests {
                 problem: "Set maxmemory-policy noeviction"),
             Row(info: "redis_version:7.0.15 aof_enabled:0", warning: "Set appendonly yes"),
             Row(info: "redis_version:7.0.15 aof_enabled:1 aof_last_write_status:err", problem: "disk is full"),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:0", durability: .synced, problem: "durability is .synced",
+                warning: "Set appendonly yes"),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:1", durability: .replicated(2),
+                problem: "Connect 1 more"),
+            Row(info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2", durability: .replicated(2)),
         ])
     func fitness(_ row: Row) {
-        let findings = RedisFitness(info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n")
+        let findings = RedisFitness(
+            info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n", row.durability)
         #expect(findings.problems.count == (row.problem == nil ? 0 : 1))
         #expect(findings.warnings.count == (row.warning == nil ? 0 : 1))
         if let problem = row.problem { #expect(findings.problems[0].contains(problem)) }
