@@ -186,6 +186,7 @@ let package = Package(
         test("BytesTests", ["Bytes"]),
         test("IdentifiedArraysTests", ["IdentifiedArrays"]),
         test("OutboundTests", ["Outbound"]),
+        test("TrebuchetClusterTests", ["TrebuchetCluster", "Platform", "DocumentedDefaults", "TestSupport"]),
         test(
             "TrebuchetRedisTests",
             [

@@ -9,9 +9,20 @@
 /// The machine's clock that never goes back.
 package enum MonotonicClock {
     /// Nanoseconds since some fixed moment.
-    package static var now: UInt64 {
+    package static var now: UInt64 { read(CLOCK_MONOTONIC) }
+
+    /// The same, and the time counts in which the machine slept.
+    package static var nowWithSleep: UInt64 {
+        #if os(Linux)
+            read(CLOCK_BOOTTIME)
+        #else
+            read(CLOCK_MONOTONIC)
+        #endif
+    }
+
+    private static func read(_ clock: clockid_t) -> UInt64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 }

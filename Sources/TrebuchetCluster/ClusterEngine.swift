@@ -5,7 +5,7 @@
 /// not, is refused.
 ///
 /// All functions suspend rather than block, and throw a `ClusterEngineError`: after `unavailable` nothing was done, after
-/// `unknownOutcome` it may have been. What subscribers get is called on a thread of the engine's, in order; they must not block it.
+/// `unknownOutcome` it may have been, and `dataLoss` says that the fence of a lease is higher than any that the engine knows of. What subscribers get is called on a thread of the engine's, in order; they must not block it.
 public protocol ClusterEngine: Sendable {
     // MARK: Nodes
 

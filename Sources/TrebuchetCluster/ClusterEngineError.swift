@@ -3,7 +3,7 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case unavailable, unknownOutcome, overloaded, tooLarge, invalid, unfit, damaged, failed, closed
+            case unavailable, unknownOutcome, overloaded, tooLarge, invalid, unfit, damaged, dataLoss, failed, closed
         }
         private let kind: Kind
 
@@ -21,6 +21,8 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
         public static let unfit = Code(kind: .unfit)
         /// What the engine keeps is not what was written.
         public static let damaged = Code(kind: .damaged)
+        /// A fence fell: the engine has lost what it kept, and with it who owns what. Who owned something by it stops, for good.
+        public static let dataLoss = Code(kind: .dataLoss)
         /// The engine answered with an error; nothing was done.
         public static let failed = Code(kind: .failed)
         /// It was closed.
@@ -40,6 +42,15 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
+    }
+
+    /// The engine has a lower fence than the lease that it once gave.
+    package static func fenceFell(of lease: SlotLease, to fence: UInt64) -> Self {
+        Self(
+            .dataLoss,
+            "the engine has lost what it kept: \(lease.slot) was owned with fence \(lease.fence), and has \(fence) now. Was it "
+                + "emptied (FLUSHALL), did it throw keys away, or did a replica take its place that had not got all? Put it right, "
+                + "then start the nodes again")
     }
 
     public var description: String { message }

@@ -39,7 +39,7 @@ enum FolderPlan {
             ["Hosting"], ["."], ["Observed"],
         ],
         "TrebuchetCluster": [
-            ["."], ["Memory"],
+            ["."], ["Memory"], ["Placement"],
         ],
         // What goes over the wire, where to, one connection, which of several; then what they are for.
         "TrebuchetRedis": [

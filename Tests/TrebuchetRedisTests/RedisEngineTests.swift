@@ -11,6 +11,7 @@ import TrebuchetCluster
 struct RedisEngineTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let info: String
+        var durability = RedisDurability.engine
         var problem: String?
         var warning: String?
         var testDescription: String { info }
@@ -29,9 +30,17 @@ struct RedisEngineTests {
                 problem: "Set maxmemory-policy noeviction"),
             Row(info: "redis_version:7.0.15 aof_enabled:0", warning: "Set appendonly yes"),
             Row(info: "redis_version:7.0.15 aof_enabled:1 aof_last_write_status:err", problem: "disk is full"),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:0", durability: .synced, problem: "durability is .synced",
+                warning: "Set appendonly yes"),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:1", durability: .replicated(2),
+                problem: "Connect 1 more"),
+            Row(info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2", durability: .replicated(2)),
         ])
     func fitness(_ row: Row) {
-        let findings = RedisFitness(info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n")
+        let findings = RedisFitness(
+            info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n", row.durability)
         #expect(findings.problems.count == (row.problem == nil ? 0 : 1))
         #expect(findings.warnings.count == (row.warning == nil ? 0 : 1))
         if let problem = row.problem { #expect(findings.problems[0].contains(problem)) }
@@ -100,6 +109,32 @@ struct RedisEngineTests {
         #expect(next.fence == 2)
         inbox.cancel()
         await again.stop()
+    }
+
+    @Test("who owned something at a server that was emptied is told so, whoever owns it now")
+    func emptied() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        let log = ClusterLog("x")
+        var lease = SlotLease(log.slot, owner: a, fence: 0)
+        for _ in 0..<3 {
+            guard case .acquired(let next) = try await engine.acquire(log.slot, for: a, lasting: .seconds(60)) else {
+                Issue.record("not acquired")
+                return
+            }
+            lease = next
+            _ = lease.fence < 3 ? try await engine.release(lease) : true
+        }
+        try await server.cli("FLUSHALL")
+        for _ in 0..<2 {
+            let error = await #expect(throws: ClusterEngineError.self) {
+                try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease)
+            }
+            #expect(error?.code == .dataLoss && error?.message.contains("FLUSHALL") == true)
+            _ = try await engine.acquire(log.slot, for: b, lasting: .seconds(60))
+        }
+        await server.stop()
     }
 
     @Test("a user with the rights that the documentation names can do all of it, and nothing beside")

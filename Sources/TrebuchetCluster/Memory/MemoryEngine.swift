@@ -61,12 +61,14 @@ public final class MemoryEngine: ClusterEngine {
     /// Lets a lease last so long from now; false when it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
-        return try change { $0.slots.renew(lease, until: $1 + lasting) }
+        return try attempt { (contents, now) throws(ClusterEngineError) in
+            try contents.slots.renew(lease, until: now + lasting)
+        }
     }
 
     /// Gives a slot back; false when its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
-        try change { contents, _ in contents.slots.release(lease) }
+        try attempt { (contents, _) throws(ClusterEngineError) in try contents.slots.release(lease) }
     }
 
     /// Who owns the slot now.
@@ -82,8 +84,8 @@ public final class MemoryEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> AppendOutcome {
         try limits.check(append, log, lease)
         let limits = limits
-        return try change { contents, now in
-            switch contents.slots.refusal(of: lease, now: now) {
+        return try attempt { (contents, now) throws(ClusterEngineError) in
+            switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): return .fenced(fence)
             case .leaseOver: return .leaseOver
             case nil: break
@@ -103,8 +105,8 @@ public final class MemoryEngine: ClusterEngine {
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(snapshot: snapshot, log, lease)
-        return try change { contents, now in
-            switch contents.slots.refusal(of: lease, now: now) {
+        return try attempt { (contents, now) throws(ClusterEngineError) in
+            switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): return .fenced(fence)
             case .leaseOver: return .leaseOver
             case nil: break
@@ -197,12 +199,25 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// For tests: nodes, slots and logs are forgotten, their fences too.
+    public func loseEverything() {
+        _ = try? change { contents, _ in (contents.slots, contents.logs) = (MemorySlots(), [:]) }
+    }
+
     // MARK: What happens
 
     private static func tell<Event: Sendable>(
         _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
     ) {
         for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) { news.append { receive(event) } }
+    }
+
+    private func attempt<Answer: Sendable>(
+        _ body: (inout Contents, _ now: UInt64) throws(ClusterEngineError) -> Answer
+    ) throws(ClusterEngineError) -> Answer {
+        try change { contents, now in
+            Result { () throws(ClusterEngineError) in try body(&contents, now) }
+        }.get()
     }
 
     private func change<Result: Sendable>(

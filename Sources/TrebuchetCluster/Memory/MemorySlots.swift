@@ -38,14 +38,14 @@ struct MemorySlots {
         return .acquired(SlotLease(number, owner: node, fence: slot.fence))
     }
 
-    mutating func renew(_ lease: SlotLease, until: UInt64) -> Bool {
-        guard isNewest(lease) else { return false }
+    mutating func renew(_ lease: SlotLease, until: UInt64) throws(ClusterEngineError) -> Bool {
+        guard try isNewest(lease) else { return false }
         slots[lease.slot]?.until = until
         return true
     }
 
-    mutating func release(_ lease: SlotLease) -> Bool {
-        guard isNewest(lease) else { return false }
+    mutating func release(_ lease: SlotLease) throws(ClusterEngineError) -> Bool {
+        guard try isNewest(lease) else { return false }
         slots[lease.slot]?.owner = nil
         return true
     }
@@ -57,8 +57,8 @@ struct MemorySlots {
     }
 
     /// Why a write under a lease is refused; nil when it is not.
-    func refusal(of lease: SlotLease, now: UInt64) -> Refusal? {
-        guard isNewest(lease) else { return .fenced(slots[lease.slot]?.fence ?? 0) }
+    func refusal(of lease: SlotLease, now: UInt64) throws(ClusterEngineError) -> Refusal? {
+        guard try isNewest(lease) else { return .fenced(slots[lease.slot]?.fence ?? 0) }
         return slots[lease.slot]!.until > now ? nil : .leaseOver
     }
 
@@ -67,8 +67,9 @@ struct MemorySlots {
         case leaseOver
     }
 
-    private func isNewest(_ lease: SlotLease) -> Bool {
-        guard let slot = slots[lease.slot] else { return false }
+    private func isNewest(_ lease: SlotLease) throws(ClusterEngineError) -> Bool {
+        let slot = slots[lease.slot] ?? Slot()
+        guard slot.fence >= lease.fence else { throw .fenceFell(of: lease, to: slot.fence) }
         return slot.owner == lease.owner && slot.fence == lease.fence
     }
 }

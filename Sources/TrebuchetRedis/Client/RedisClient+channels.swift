@@ -25,6 +25,8 @@ final class RedisTopic: @unchecked Sendable {
     var wasConfirmed = false
 
     init(_ name: [UInt8]) { self.name = name }
+
+    var join: RedisCommand { RedisCommand("SSUBSCRIBE", [.bytes(name)]) }
 }
 
 /// Listens until it is cancelled or nobody holds it any more.
@@ -75,30 +77,47 @@ extension RedisClient {
         case .pausing(_, let reason): return done(number, .unavailable(reason))
         case .idle, .connecting, .greeting, .open: break
         }
+        if let excess = excess(topic) { return done(number, excess) }
         topic.subscribers[number] = subscriber
+        subscriberCount += 1
         if topic.isConfirmed { return done(number, nil) }
         topic.joining[number] = { done(number, $0) }
+        joiningCount += 1
         guard topics.updateValue(topic, forKey: channel) == nil else { return }
         if case .open(let connection) = state { sendSubscribe(topic, over: connection) } else { start() }
     }
 
+    /// Why nobody more may join.
+    private func excess(_ topic: RedisTopic) -> RedisError? {
+        if subscriberCount >= settings.subscriptions {
+            return .overloaded(
+                "\(subscriberCount) subscriptions are held at Redis; the limit is RedisSettings.subscriptions")
+        }
+        if topic.isConfirmed { return nil }
+        guard case .open(let connection) = state else { return excess(topic.join, joiningCount, 0) }
+        return excess(topic.join, max(joiningCount, connection.pendingCount), connection.pendingBytes)
+    }
+
+    /// It is never refused, as it ends something: so what waits is at most that for `subscriptions` more.
     fileprivate func unsubscribe(_ channel: [UInt8], _ number: Int) {
         guard let topic = topics[channel], topic.subscribers.removeValue(forKey: number) != nil else { return }
+        subscriberCount -= 1
         guard topic.subscribers.isEmpty else { return }
         topics[channel] = nil
         guard case .open(let connection) = state else { return }
+        let now = reactor.now
         connection.send(
-            RedisCommand("SUNSUBSCRIBE", [.bytes(channel)]), now: reactor.now, deadline: .max,
-            confirmation: .init(kind: "sunsubscribe", channel: channel)
+            RedisCommand("SUNSUBSCRIBE", [.bytes(channel)], then: RedisCommand("PING")), now: now, deadline: .max,
+            expecting: .left(channel)
         ) { _ in }
+        sweep(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
     func sendSubscribe(_ topic: RedisTopic, over connection: RedisConnection) {
         let now = reactor.now
-        connection.send(
-            RedisCommand("SSUBSCRIBE", [.bytes(topic.name)]), now: now,
-            deadline: .max, confirmation: .init(kind: "ssubscribe", channel: topic.name)
-        ) { [weak self] outcome in self?.didSubscribe(topic, outcome) }
+        connection.send(topic.join, now: now, deadline: .max, expecting: .joined(topic.name)) { [weak self] outcome in
+            self?.didSubscribe(topic, outcome)
+        }
         sweep(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
@@ -124,11 +143,13 @@ extension RedisClient {
     private func finishJoining(_ topic: RedisTopic, _ error: RedisError?) {
         let joining = topic.joining
         topic.joining = [:]
+        joiningCount -= joining.count
         for done in joining.values { done(error) }
     }
 
     private func leaveJoining(_ topic: RedisTopic, _ error: RedisError) {
         for number in topic.joining.keys { topic.subscribers[number] = nil }
+        subscriberCount -= topic.joining.count
         if topic.subscribers.isEmpty { topics[topic.name] = nil }
         finishJoining(topic, error)
     }
@@ -136,6 +157,7 @@ extension RedisClient {
     private func end(_ topic: RedisTopic, _ error: RedisError) {
         topics[topic.name] = nil
         let old = topic.subscribers.filter { topic.joining[$0.key] == nil }
+        subscriberCount -= topic.subscribers.count
         topic.subscribers = [:]
         finishJoining(topic, error)
         for subscriber in old.values { subscriber(.ended(error)) }

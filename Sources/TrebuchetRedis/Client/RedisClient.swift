@@ -42,9 +42,15 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var greetingTimer: LoopTimer?
     private var sweepTimer: LoopTimer?
     private var sweepAt = UInt64.max
-    /// Of `RedisClient+channels.swift`: channels, and how many subscribers there have been.
+    /// Of `RedisClient+channels.swift`: channels, how many subscribers there have been, how many there are, and how many of these
+    /// wait for the server to confirm it.
     var topics: [[UInt8]: RedisTopic] = [:]
     var subscribers = 0
+    var subscriberCount = 0
+    var joiningCount = 0
+    /// Of `RedisConfirmation.swift`: who waits for the next WAIT, and whether one is under way.
+    var unconfirmed: [Unconfirmed] = []
+    var isConfirming = false
 
     /// - Parameter scripts: those that each connection loads at its beginning.
     package init(
@@ -79,27 +85,33 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     /// Runs a script. One that the server has forgotten is loaded and run again.
     package func run(
-        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], timeout: Duration? = nil
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], timeout: Duration? = nil,
+        confirmation: RedisConfirmation? = nil
     ) async throws(RedisError) -> RESPValue {
         let command = script.command(keys: keys, arguments)
         do {
-            return try await send(command, timeout: timeout)
+            return try await send([command], timeout: timeout, confirmation: confirmation)
         } catch {
             guard case .reply(let reply) = error, reply.code == "NOSCRIPT" else { throw error }
             // One behind the other in one turn: nobody's FLUSH of this connection comes between.
-            return try await sendPair(script.load, command, timeout: timeout)
+            return try await send([script.load, command], timeout: timeout, confirmation: confirmation)
         }
     }
 
-    /// Sends two commands with nothing between them, and gives the answer to the second.
-    package func sendPair(
-        _ first: RedisCommand, _ second: RedisCommand, timeout: Duration? = nil
+    /// Sends commands with nothing between them, and gives the answer to the last.
+    package func send(
+        _ commands: [RedisCommand], timeout: Duration? = nil, confirmation: RedisConfirmation? = nil
     ) async throws(RedisError) -> RESPValue {
         let outcome = await withCheckedContinuation { continuation in
             reactor.run {
-                // The second fails, too, when the first was not sent, and tells of it.
-                self.send(first, timeout: timeout) { _ in }
-                self.send(second, timeout: timeout) { continuation.resume(returning: $0) }
+                // The last fails, too, when one before it was not sent, and tells of it.
+                for command in commands.dropLast() { self.send(command, timeout: timeout) { _ in } }
+                self.send(commands.last!, timeout: timeout) { outcome in
+                    guard let confirmation, case .success(let answer) = outcome, confirmation.isNeeded(answer) else {
+                        return continuation.resume(returning: outcome)
+                    }
+                    self.confirm(confirmation) { continuation.resume(returning: $0.map { answer }) }
+                }
             }
         }
         return try outcome.get()
@@ -126,7 +138,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         sweep(at: deadline)
     }
 
-    private func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
+    func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
         if count >= settings.waitingCommands {
             return .overloaded("\(count) commands wait for Redis; the limit is RedisSettings.waitingCommands")
         }

@@ -21,14 +21,21 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
         let sent: UInt64
         let deadline: UInt64
         let bytes: Int
-        /// Of a command whose success is told in a push: what that begins with.
-        let confirmation: Confirmation?
+        let expected: Expected
+        /// Of `left`: whether an error has come.
+        var hasError = false
     }
 
-    /// How a server says that it has done SSUBSCRIBE or SUNSUBSCRIBE; its errors are answers like others.
-    struct Confirmation {
-        let kind: StaticString
-        let channel: [UInt8]
+    /// How a server answers a command.
+    enum Expected {
+        /// With what is no push.
+        case answer
+        /// SSUBSCRIBE: with a push that names the channel, or with an error.
+        case joined([UInt8])
+        /// SUNSUBSCRIBE and PING behind it. The push that says that a channel was left looks as the one that says that the part
+        /// of a cluster has moved in which it lies; then the answer is an error, or the same push again. So all of them are its
+        /// answer, up to that to PING.
+        case left([UInt8])
     }
 
     let endpoint: RedisURL.Endpoint
@@ -57,11 +64,11 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
 
     /// Writes a command; with what else this turn writes it leaves in one `send`.
     func send(
-        _ command: RedisCommand, now: UInt64, deadline: UInt64, confirmation: Confirmation? = nil,
+        _ command: RedisCommand, now: UInt64, deadline: UInt64, expecting expected: Expected = .answer,
         _ done: @escaping RedisCompletion
     ) {
         let bytes = command.bytes.count
-        pending.append(Pending(done: done, sent: now, deadline: deadline, bytes: bytes, confirmation: confirmation))
+        pending.append(Pending(done: done, sent: now, deadline: deadline, bytes: bytes, expected: expected))
         pendingBytes += bytes
         channel.write { (buffer: inout ByteBuffer) in buffer.append(command.bytes) }
     }
@@ -107,11 +114,16 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
 
     private func take(_ value: RESPValue) {
         if case .push(let elements) = value {
-            guard head < pending.count, let expected = pending[head].confirmation, elements.count >= 2,
-                elements[0].isText(expected.kind), elements[1].bytes == expected.channel
-            else { owner?.connection(self, didPush: elements); return }
+            switch head < pending.count ? pending[head].expected : .answer {
+            case .joined(let channel) where elements.says("ssubscribe", of: channel): break
+            case .left(let channel) where elements.says("sunsubscribe", of: channel): return
+            default: owner?.connection(self, didPush: elements); return
+            }
         } else if head == pending.count {
             return giveUp("it answers what nobody asked")
+        } else if case .left = pending[head].expected, case .error = value, !pending[head].hasError {
+            pending[head].hasError = true
+            return
         }
         let answered = pending[head]
         pending[head].done = nil
@@ -144,5 +156,11 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
             pending.done?(.failure(.unknownOutcome(reason + "; what was asked may have been done")))
         }
         owner?.connectionDidClose(self, reason: reason)
+    }
+}
+
+extension [RESPValue] {
+    fileprivate func says(_ kind: StaticString, of channel: [UInt8]) -> Bool {
+        count >= 2 && self[0].isText(kind) && self[1].bytes == channel
     }
 }

@@ -7,10 +7,12 @@ public struct RedisSettings: Sendable {
     public var commandTimeout = Duration.seconds(5)
     /// How long connecting may take, and greeting the server behind it. Default 3 s.
     public var connectTimeout = Duration.seconds(3)
-    /// Commands that wait for their answers, or for the connection, at once; one more is refused. Default 10,000.
+    /// Commands, subscriptions among them, that wait for their answers, or for the connection, at once; one more is refused. Default 10,000.
     public var waitingCommands = 10_000
     /// Bytes of the same. Default 32 MiB.
     public var waitingBytes = 32 << 20
+    /// Subscriptions to channels at once; one more is refused. Default 100,000.
+    public var subscriptions = 100_000
     /// The pause after a first attempt to connect that failed; it doubles with each other. Default 50 ms.
     public var firstReconnectDelay = Duration.milliseconds(50)
     /// The longest such pause. Default 2 s.

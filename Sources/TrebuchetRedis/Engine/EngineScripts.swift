@@ -53,19 +53,21 @@ package enum EngineScripts {
             return {'acquired', fence}
             """)
 
-    /// ARGV: node, fence, milliseconds.
+    /// ARGV: node, fence, milliseconds. Gives the fence that there is when that fell.
     static let renew = RedisScript(
         time + """
             local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
+            if tonumber(own[2] or '0') < tonumber(ARGV[2]) then return {'fell', own[2] or '0'} end
             if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
             redis.call('HSET', KEYS[1], 'until', text(now + ARGV[3]))
             return 1
             """)
 
-    /// ARGV: node, fence.
+    /// ARGV: node, fence. Gives the fence that there is when that fell.
     static let release = RedisScript(
         """
         local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
+        if tonumber(own[2] or '0') < tonumber(ARGV[2]) then return {'fell', own[2] or '0'} end
         if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
         redis.call('HDEL', KEYS[1], 'owner', 'until')
         return 1
@@ -84,6 +86,7 @@ package enum EngineScripts {
     private static let owned =
         time + """
             local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
+            if tonumber(own[2] or '0') < tonumber(ARGV[2]) then return {'fell', own[2] or '0'} end
             if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return {'fenced', own[2] or '0'} end
             if tonumber(own[3]) <= now then return {'over'} end
 

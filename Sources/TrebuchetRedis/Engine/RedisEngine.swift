@@ -10,6 +10,8 @@ internal import Transports
 public final class RedisEngine: ClusterEngine {
     /// What it keeps and takes.
     public let limits: ClusterEngineLimits
+    private let durability: RedisDurability
+    private let confirmation: RedisConfirmation?
     private let keys: EngineKeys
     private let route: any RedisRoute
 
@@ -18,14 +20,16 @@ public final class RedisEngine: ClusterEngine {
     ///     `redis+cluster://host,host`. User, password, port and database may be left out.
     ///   - prefix: what all keys begin with; nodes that share a server share nothing when they have other ones.
     ///   - limits: the same for all nodes.
+    ///   - durability: when what is written counts as done.
     ///   - settings: how long it waits for the server, and how much.
-    /// - Throws: `invalid` when the URL or the prefix is none, or the limits allow a snapshot of more than 32 MiB or than half of
+    /// - Throws: `invalid` when the URL, the prefix or the durability is none, or the limits allow a snapshot of more than 32 MiB or than half of
     ///   `RedisSettings.waitingBytes`, or other texts as long.
     public init(
         url: String, prefix: String = "tb", limits: ClusterEngineLimits = ClusterEngineLimits(),
-        settings: RedisSettings = RedisSettings()
+        durability: RedisDurability = .engine, settings: RedisSettings = RedisSettings()
     ) throws(ClusterEngineError) {
-        self.limits = limits
+        try durability.check(settings)
+        (self.limits, self.durability, confirmation) = (limits, durability, durability.confirmation)
         keys = try EngineKeys(prefix: prefix)
         let largest = [limits.snapshotBytes, limits.payloadBytes, limits.infoBytes, limits.readBytes].max()!
         guard largest <= min(32 << 20, settings.waitingBytes / 2) else {
@@ -57,14 +61,28 @@ public final class RedisEngine: ClusterEngine {
     /// - Throws: `unfit`, with what is wrong and how to put it right; `unavailable`.
     public func check() async throws(ClusterEngineError) -> [String] {
         var warnings: [String] = []
-        for info in try await asking({ () async throws(RedisError) in try await route.info() }) {
-            let findings = RedisFitness(info: info)
+        let all = try await asking { () async throws(RedisError) in try await route.sendToAll(RedisCommand("INFO")) }
+        for info in all {
+            let findings = RedisFitness(info: info.text ?? "", durability)
             guard findings.problems.isEmpty else {
                 throw ClusterEngineError(.unfit, findings.problems.joined(separator: " "))
             }
             warnings += findings.warnings.filter { !warnings.contains($0) }
         }
+        if durability == .synced { try await checkSync() }
         return warnings
+    }
+
+    private func checkSync() async throws(ClusterEngineError) {
+        let all = try await asking { () async throws(RedisError) in
+            try await route.sendToAll(RedisCommand("CONFIG", ["GET", "appendfsync"]))
+        }
+        for setting in all where setting.elements?.last?.isText("always") != true {
+            throw ClusterEngineError(
+                .unfit,
+                "The server acknowledges what is not on its disk yet, and durability is .synced. Set appendfsync always."
+            )
+        }
     }
 
     /// Ends its connections, all subscriptions, and all that is asked from now on.
@@ -73,9 +91,11 @@ public final class RedisEngine: ClusterEngine {
     // MARK: Asking
 
     private func run(
-        _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument]
+        _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation? = nil
     ) async throws(ClusterEngineError) -> RESPValue {
-        try await asking { () async throws(RedisError) in try await route.run(script, keys: keys, arguments) }
+        try await asking { () async throws(RedisError) in
+            try await route.run(script, keys: keys, arguments, confirmation)
+        }
     }
 
     private func asking<Answer>(
@@ -129,7 +149,8 @@ public final class RedisEngine: ClusterEngine {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
         let answer =
             try await run(
-                EngineScripts.acquire, [keys.owner(of: slot)], [.text(node.description), .integer(Int64(lasting))]
+                EngineScripts.acquire, [keys.owner(of: slot)], [.text(node.description), .integer(Int64(lasting))],
+                confirmation
             ).elements ?? []
         if answer.first?.isText("held") == true { return .held(try Self.holder(of: slot, answer.dropFirst())) }
         guard answer.count == 2, answer[0].isText("acquired"), let fence = answer[1].number else {
@@ -141,14 +162,17 @@ public final class RedisEngine: ClusterEngine {
     /// Lets a lease last so long from now; false when it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
-        return try await run(
-            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))]
-        ).number == 1
+        let answer = try await run(
+            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))])
+        try Self.checkFence(answer, lease)
+        return answer.number == 1
     }
 
     /// Gives a slot back; false when its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
-        try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease)).number == 1
+        let answer = try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease))
+        try Self.checkFence(answer, lease)
+        return answer.number == 1
     }
 
     /// Who owns the slot now.
@@ -166,6 +190,12 @@ public final class RedisEngine: ClusterEngine {
         else { throw damaged("the owner of \(slot)") }
         let lease = SlotLease(slot, owner: owner, fence: UInt64(clamping: fence))
         return SlotHolder(lease, remaining: .milliseconds(left))
+    }
+
+    /// Throws when the script says that the server has lost the lease's fence.
+    private static func checkFence(_ answer: RESPValue, _ lease: SlotLease) throws(ClusterEngineError) {
+        guard let words = answer.elements, words.first?.isText("fell") == true else { return }
+        throw .fenceFell(of: lease, to: UInt64(clamping: words.last?.number ?? 0))
     }
 
     private static func words(_ lease: SlotLease) -> [RedisArgument] {
@@ -192,7 +222,8 @@ public final class RedisEngine: ClusterEngine {
             ]
         }
         let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
-        let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments)
+        let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments, confirmation)
+        try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
         if let refusal = Self.refusal(words) {
             switch refusal {
@@ -229,7 +260,9 @@ public final class RedisEngine: ClusterEngine {
         let answer = try await run(
             EngineScripts.store,
             [keys.owner(of: lease.slot), keys.part(.meta, of: log), keys.part(.log, of: log)],
-            Self.words(lease) + [.text(String(offset)), .bytes(snapshot), .integer(Int64(max(0, keepingLast)))])
+            Self.words(lease) + [.text(String(offset)), .bytes(snapshot), .integer(Int64(max(0, keepingLast)))],
+            confirmation)
+        try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
         switch Self.refusal(words) {
         case .fenced(let fence): return .fenced(fence)

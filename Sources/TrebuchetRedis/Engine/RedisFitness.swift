@@ -5,7 +5,7 @@ struct RedisFitness: Equatable {
     /// What may be lost.
     private(set) var warnings: [String] = []
 
-    init(info: String) {
+    init(info: String, _ durability: RedisDurability = .engine) {
         var fields: [Substring: Substring] = [:]
         for line in info.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
             guard let colon = line.firstIndex(of: ":") else { continue }
@@ -35,6 +35,17 @@ struct RedisFitness: Equatable {
                 "The server does not write each change to a disk (appendonly no): what was acknowledged is lost when it ends. Set appendonly yes."
             )
         default: break
+        }
+        if durability == .synced, fields["aof_enabled"] == "0" {
+            problems.append("The server writes nothing to a disk, and durability is .synced. Set appendonly yes.")
+        }
+        if case .replicated(let needed, _) = durability.kind {
+            let count = fields["connected_slaves"].flatMap { Int($0) } ?? 0
+            if count < needed {
+                problems.append(
+                    "The server has \(count) replicas, and durability is .replicated(\(needed)). Connect \(needed - count) more."
+                )
+            }
         }
     }
 }

@@ -4,7 +4,10 @@ internal import Synchronization
 final class RedisClusterRoute: RedisRoute {
     private struct Node {
         let commands: RedisClient
+        let confirmed: RedisClient
         let channels: RedisClient
+
+        func close() { for client in [commands, confirmed, channels] { client.close() } }
     }
 
     private struct State {
@@ -43,30 +46,35 @@ final class RedisClusterRoute: RedisRoute {
     // MARK: Commands
 
     func run(
-        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation?
     ) async throws(RedisError) -> RESPValue {
         let command = script.command(keys: keys, arguments)
-        return try await routed(keys[0], command) { (client) async throws(RedisError) in
-            try await client.run(script, keys: keys, arguments)
+        return try await routed(keys[0]) { (node, isAsking) async throws(RedisError) in
+            let client = confirmation == nil ? node.commands : node.confirmed
+            // ASKING is for the one command behind it: the slot is on its way to that node.
+            guard isAsking else {
+                return try await client.run(script, keys: keys, arguments, confirmation: confirmation)
+            }
+            return try await client.send([RedisCommand("ASKING"), command], confirmation: confirmation)
         }
     }
 
     func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue {
-        try await routed(key, command) { (client) async throws(RedisError) in try await client.send(command) }
+        try await routed(key) { (node, isAsking) async throws(RedisError) in
+            try await node.commands.send(isAsking ? [RedisCommand("ASKING"), command] : [command])
+        }
     }
 
     /// Asks the node of a key; where that sends on, the next, up to `RedisSettings.redirects` times.
     private func routed(
-        _ key: [UInt8], _ command: RedisCommand, _ ask: (RedisClient) async throws(RedisError) -> RESPValue
+        _ key: [UInt8], _ ask: (Node, _ isAsking: Bool) async throws(RedisError) -> RESPValue
     ) async throws(RedisError) -> RESPValue {
         let slot = HashSlot.of(key)
         var endpoint = try await owner(of: slot)
         var isAsking = false
         for turn in 0...max(0, settings.redirects) {
             do throws(RedisError) {
-                let client = try node(endpoint).commands
-                // For this one command: the slot is on its way to that node.
-                return isAsking ? try await client.sendPair(RedisCommand("ASKING"), command) : try await ask(client)
+                return try await ask(try node(endpoint), isAsking)
             } catch {
                 let next = await self.next(after: error, from: endpoint, slot)
                 guard let next, turn < settings.redirects else { throw outward(error) }
@@ -166,10 +174,7 @@ final class RedisClusterRoute: RedisRoute {
             return (Array(gone.values), state.channels.values.compactMap(\.channel))
         }
         for channel in channels { channel.follow(found?[channel.slot]) }
-        for node in gone {
-            node.commands.close()
-            node.channels.close()
-        }
+        for node in gone { node.close() }
         return found == nil ? failure : nil
     }
 
@@ -180,6 +185,7 @@ final class RedisClusterRoute: RedisRoute {
             let target = RedisTarget(endpoint, as: url)
             let node = Node(
                 commands: RedisClient(target, settings: settings, scripts: scripts),
+                confirmed: RedisClient(target, settings: settings, scripts: scripts),
                 channels: RedisClient(target, settings: settings))
             state.nodes[endpoint] = node
             return node
@@ -225,11 +231,11 @@ final class RedisClusterRoute: RedisRoute {
         throw .unavailable("the cluster sent a subscription on more than \(settings.redirects) times")
     }
 
-    func info() async throws(RedisError) -> [String] {
+    func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue] {
         if let error = await readMap() { throw error }
-        var all: [String] = []
+        var all: [RESPValue] = []
         for endpoint in state.withLock({ $0.map.endpoints }) {
-            all.append(try await node(endpoint).commands.send(RedisCommand("INFO")).text ?? "")
+            all.append(try await node(endpoint).commands.send(command))
         }
         return all
     }
@@ -241,9 +247,6 @@ final class RedisClusterRoute: RedisRoute {
             state.isClosed = true
             return state.nodes.values
         }
-        for node in nodes {
-            node.commands.close()
-            node.channels.close()
-        }
+        for node in nodes { node.close() }
     }
 }

@@ -1,8 +1,10 @@
 /// The way from a key to the server that has it.
 protocol RedisRoute: Sendable {
     /// Runs a script at the server of its first key; the others have the same tag.
+    ///
+    /// - Parameter confirmation: what is confirmed so goes over a connection of its own, which that holds up.
     func run(
-        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation?
     ) async throws(RedisError) -> RESPValue
 
     /// Sends a command to the server of that key or channel.
@@ -12,8 +14,8 @@ protocol RedisRoute: Sendable {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> any RedisCancellable
 
-    /// What each server says of itself.
-    func info() async throws(RedisError) -> [String]
+    /// What each server answers.
+    func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue]
 
     func close()
 }

@@ -5,6 +5,7 @@ internal import Synchronization
 /// what it hears, and commands are not to go with it.
 final class RedisServerRoute: RedisRoute {
     private let commands: RedisClient
+    private let confirmed: RedisClient
     private let channels: RedisClient
     private let ticker: RedisTicker?
 
@@ -12,6 +13,7 @@ final class RedisServerRoute: RedisRoute {
     init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         let target = RedisTarget(url.endpoints[0], as: url)
         commands = RedisClient(target, settings: settings, scripts: scripts)
+        confirmed = RedisClient(target, settings: settings, scripts: scripts)
         channels = RedisClient(target, settings: settings)
         ticker = nil
     }
@@ -22,18 +24,22 @@ final class RedisServerRoute: RedisRoute {
         let sentinels = Sentinels(url, name, settings)
         let target = RedisTarget(as: url, isPrimaryNeeded: true) { try await sentinels.primary() }
         let commands = RedisClient(target, settings: settings, scripts: scripts)
+        let confirmed = RedisClient(target, settings: settings, scripts: scripts)
         let channels = RedisClient(target, settings: settings)
-        (self.commands, self.channels) = (commands, channels)
-        ticker = RedisTicker(every: settings.topologyInterval) { [weak commands, weak channels] in
+        (self.commands, self.confirmed, self.channels) = (commands, confirmed, channels)
+        ticker = RedisTicker(every: settings.topologyInterval) { [weak commands, weak confirmed, weak channels] in
             guard let primary = try? await sentinels.primary() else { return }
-            for client in [commands, channels] { client?.reconnect(unlessTo: primary) }
+            for client in [commands, confirmed, channels] { client?.reconnect(unlessTo: primary) }
         }
     }
 
     func run(
-        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument]
+        _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation?
     ) async throws(RedisError) -> RESPValue {
-        try await noticing { () async throws(RedisError) in try await commands.run(script, keys: keys, arguments) }
+        let client = confirmation == nil ? commands : confirmed
+        return try await noticing { () async throws(RedisError) in
+            try await client.run(script, keys: keys, arguments, confirmation: confirmation)
+        }
     }
 
     func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue {
@@ -48,7 +54,7 @@ final class RedisServerRoute: RedisRoute {
             return try await body()
         } catch {
             if case .reply(let reply) = error, reply.code == "READONLY" {
-                for client in [commands, channels] { client.reconnect(unlessTo: nil) }
+                for client in [commands, confirmed, channels] { client.reconnect(unlessTo: nil) }
             }
             throw error
         }
@@ -58,13 +64,14 @@ final class RedisServerRoute: RedisRoute {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> any RedisCancellable { try await channels.subscribe(channel, subscriber) }
 
-    func info() async throws(RedisError) -> [String] {
-        [try await commands.send(RedisCommand("INFO")).text ?? ""]
+    func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue] {
+        [try await commands.send(command)]
     }
 
     func close() {
         ticker?.stop()
         commands.close()
+        confirmed.close()
         channels.close()
     }
 }

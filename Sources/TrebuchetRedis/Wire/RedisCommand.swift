@@ -17,6 +17,12 @@ package struct RedisCommand: Sendable {
         }
     }
 
+    /// Two commands, one behind the other.
+    init(_ name: StaticString, _ arguments: [RedisArgument], then next: RedisCommand) {
+        self.init(name, arguments)
+        bytes += next.bytes
+    }
+
     private mutating func append(_ text: some Collection<UInt8>) {
         append(kind: UInt8(ascii: "$"), count: text.count)
         bytes.append(contentsOf: text)

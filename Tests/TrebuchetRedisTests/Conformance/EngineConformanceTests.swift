@@ -154,7 +154,10 @@ struct EngineConformanceTests {
         let engine = try EngineRig(kind, limits: limits).one
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("12345678")
-        let lease = SlotLease(log.slot, owner: node, fence: 1)
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: EngineRig.long) else {
+            Issue.record("not acquired")
+            return
+        }
         func code(_ body: () async throws -> Void) async -> ClusterEngineError.Code? {
             do { try await body() } catch { return (error as? ClusterEngineError)?.code }
             return nil

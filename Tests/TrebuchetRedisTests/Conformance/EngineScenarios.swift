@@ -10,7 +10,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
         (self.description, self.limits, self.steps) = (description, limits, steps)
     }
 
-    static let all = slots + appends + calls + readings
+    static let all = slots + losses + appends + calls + readings
 
     private static func at(_ fence: UInt64, _ offset: UInt64) -> LogPosition {
         LogPosition(fence: fence, offset: offset)
@@ -28,7 +28,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
             [
                 .holder("nobody"), .acquire("a", "acquired 1"), .holder("a 1"), .acquire("b", "held by a 1"),
                 .acquire("a", "acquired 1"),
-                .release("b", fence: 1, "false"), .release("a", fence: 2, "false"), .release("a", fence: 1, "true"),
+                .release("b", fence: 1, "false"), .release("a", fence: 1, "true"),
                 .holder("nobody"),
                 .release("a", fence: 1, "false"), .acquire("b", "acquired 2"), .renew("a", fence: 1, "false"),
                 .renew("b", fence: 1, "false"),
@@ -57,15 +57,28 @@ struct EngineScenario: Sendable, CustomStringConvertible {
             ]),
     ]
 
+    private static let losses = [
+        EngineScenario(
+            "who has a higher fence than the engine knows of is told that it has lost what it kept",
+            [
+                .renew("a", fence: 1, "data loss"), .release("a", fence: 1, "data loss"),
+                .append("a", fence: 1, top: 0, "x", "data loss"), .store("a", fence: 1, at: 0, "x", "data loss"),
+                .acquire("b", "acquired 1"), .renew("a", fence: 2, "data loss"), .renew("b", fence: 2, "data loss"),
+                .release("a", fence: 2, "data loss"), .append("a", fence: 2, top: 0, "x", call: "c", "data loss"),
+                .reply("c", "none"), .store("b", fence: 2, at: 0, "x", "data loss"), .holder("b 1"),
+                .read(nil, "start top 0:0"), .renew("a", fence: 1, "false"), .renew("b", fence: 1, "true"),
+            ])
+    ]
+
     private static let appends = [
         EngineScenario(
             "entries stand behind each other, written by the owner alone",
             [
-                .append("a", fence: 1, top: 0, "x", "fenced 0"), .acquire("a", "acquired 1"),
+                .acquire("a", "acquired 1"),
                 .append("a", fence: 1, top: 0, "x", "accepted 1"),
                 .append("a", fence: 1, top: 1, "y", "accepted 2"), .append("a", fence: 1, top: 1, "z", "top 2"),
                 .append("a", fence: 1, top: 3, "z", "top 2"), .append("b", fence: 1, top: 2, "z", "fenced 1"),
-                .append("a", fence: 2, top: 2, "z", "fenced 1"), .append("a", fence: 1, top: 2, "", "accepted 3"),
+                .append("a", fence: 1, top: 2, "", "accepted 3"),
                 .read(.start, "resumed 1:1=x 1:2=y 1:3= top 1:3"),
             ]),
         EngineScenario(

@@ -20,6 +20,17 @@ enum EngineStep: Sendable {
     case read(LogPosition?, limit: Int = 100, String)
     /// `ok`, `none`.
     case reply(String, String)
+
+    /// What the table says; of those that carry a lease it may be `data loss`.
+    var expected: String {
+        switch self {
+        case .acquire(_, _, let expected), .renew(_, _, _, let expected), .release(_, _, let expected),
+            .holder(let expected), .append(_, _, _, _, _, _, let expected), .store(_, _, _, _, _, let expected),
+            .read(_, _, let expected), .reply(_, let expected):
+            expected
+        case .pass: ""
+        }
+    }
 }
 
 /// Plays steps on an engine.
@@ -37,6 +48,14 @@ struct EnginePlayer {
 
     /// What came of a step, and what the table says; nil for one of which nothing comes.
     func play(_ step: EngineStep) async throws -> (outcome: String, expected: String)? {
+        do {
+            return try await outcome(of: step)
+        } catch let error as ClusterEngineError where error.code == .dataLoss {
+            return ("data loss", step.expected)
+        }
+    }
+
+    private func outcome(of step: EngineStep) async throws -> (outcome: String, expected: String)? {
         switch step {
         case .acquire(let node, let lasting, let expected):
             let claim = try await engine.acquire(log.slot, for: nodes[node]!, lasting: lasting)

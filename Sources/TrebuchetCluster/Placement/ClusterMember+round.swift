@@ -1,0 +1,197 @@
+internal import Platform
+internal import Synchronization
+
+/// What a member does again and again.
+extension ClusterMember {
+    /// One round: renews what is due, looks who lives, takes and gives away. Errors of the engine are left to the next one.
+    package func round() async {
+        expire()
+        await renew()
+        await retryReleases()
+        guard await look() else { return }
+        await claim()
+        giveAway()
+    }
+
+    /// For tests: returns when all that is being given away has been.
+    package func finishHandovers() async {
+        for handover in state.withLock({ Array($0.handovers.values) }) { await handover.value }
+    }
+
+    // MARK: Living
+
+    private enum Duty: Sendable {
+        case announce, withdraw
+        case renew(SlotLease)
+    }
+
+    private func renew() async {
+        let now = clock()
+        let duties = state.withLock { state -> [Duty] in
+            var duties: [Duty] = []
+            if state.isDraining {
+                if !state.isWithdrawn { duties.append(.withdraw) }
+            } else if state.announcedAt.map({ now >= $0 &+ span / 3 }) ?? true {
+                duties.append(.announce)
+            }
+            return duties + state.book.due(at: now).map { .renew($0) }
+        }
+        await inFlight(duties) { duty in
+            switch duty {
+            case .announce: await self.announce()
+            case .withdraw: await self.withdraw()
+            case .renew(let lease): await self.renew(lease)
+            }
+        }
+    }
+
+    private func announce() async {
+        let now = clock()
+        await asking { () async throws(ClusterEngineError) in
+            try await engine.announce(node, info: info, lasting: settings.leaseDuration)
+            state.withLock { $0.announcedAt = now }
+        }
+    }
+
+    private func withdraw() async {
+        await asking { () async throws(ClusterEngineError) in
+            try await engine.withdraw(node)
+            state.withLock { $0.isWithdrawn = true }
+        }
+    }
+
+    private func renew(_ lease: SlotLease) async {
+        let askedAt = clock()
+        await asking { () async throws(ClusterEngineError) in
+            let isRenewed = try await engine.renew(lease, lasting: settings.leaseDuration)
+            state.withLock { state in
+                if isRenewed {
+                    state.book.renewed(lease, askedAt: askedAt)
+                } else if state.book.lose(lease) {
+                    state.news.append(.lost(lease))
+                }
+            }
+            tell()
+        }
+    }
+
+    /// Looks who lives, and plans anew when that are others; false when that is not known.
+    private func look() async -> Bool {
+        let nodes = await asking { () async throws(ClusterEngineError) in try await engine.nodes().map(\.node) }
+        guard let nodes else { return false }
+        let isOther: Bool? = state.withLock { state in
+            // It counts as gone, and is not: it says first that it lives.
+            guard state.isDraining || nodes.contains(node) else {
+                state.announcedAt = nil
+                return nil
+            }
+            defer { state.live = nodes }
+            return state.live != nodes
+        }
+        if isOther == true {
+            let plan = SlotPlan(nodes)
+            state.withLock { $0.plan = plan }
+        }
+        return isOther != nil
+    }
+
+    // MARK: Taking
+
+    private func claim() async {
+        let now = clock()
+        let claims = state.withLock { state -> [ClusterSlot] in
+            guard !state.isDraining, state.failure == nil, state.phase != .ended else { return [] }
+            return state.book.claims(
+                state.plan.slots(of: node), atMost: settings.handoversAtOnce * 2, now: now)
+        }
+        await inFlight(claims) { await self.claim($0) }
+    }
+
+    private func claim(_ slot: ClusterSlot) async {
+        let askedAt = clock()
+        await asking { () async throws(ClusterEngineError) in
+            let claim = try await engine.acquire(slot, for: node, lasting: settings.leaseDuration)
+            let now = clock()
+            try state.withLock { state throws(ClusterEngineError) in
+                guard state.phase != .ended, state.failure == nil else { return }
+                switch claim {
+                case .held(let holder): try state.book.isHeld(holder, at: now)
+                case .acquired(let lease):
+                    if try state.book.acquired(lease, askedAt: askedAt, now: now) {
+                        state.news.append(.assigned(lease))
+                    }
+                }
+            }
+            tell()
+        }
+    }
+
+    // MARK: Giving away
+
+    private func giveAway() {
+        let now = clock()
+        state.withLock { state in
+            let (isDraining, plan, node) = (state.isDraining, state.plan, node)
+            let leaving = state.book.giveAway(atMost: settings.handoversAtOnce, at: now) { slot in
+                isDraining || plan.owner(of: slot).map { $0 != node } ?? false
+            }
+            state.news += leaving.map { .revoking($0) }
+        }
+        tell()
+    }
+
+    /// Stops owning a slot, then tells the engine.
+    func letGo(_ lease: SlotLease) async {
+        guard state.withLock({ $0.book.letGo(lease) }) else { return }
+        await release(lease)
+    }
+
+    private func release(_ lease: SlotLease) async {
+        await asking { () async throws(ClusterEngineError) in
+            _ = try await engine.release(lease)
+            state.withLock { $0.book.didRelease(lease) }
+        }
+    }
+
+    /// Of what was given away before this round: releases that were not answered, and what the listener takes too long for.
+    private func retryReleases() async {
+        let now = clock()
+        let timeout = settings.handoverTimeout.nanoseconds
+        let releases = state.withLock { state in
+            for lease in state.book.leaving(since: now > timeout ? now - timeout : 0) where state.book.letGo(lease) {
+                state.news.append(.lost(lease))
+            }
+            return state.book.released.values.sorted { $0.slot < $1.slot }
+        }
+        tell()
+        await inFlight(releases) { await self.release($0) }
+    }
+
+    // MARK: Asking
+
+    /// Asks the engine; nil when it failed. What waiting does not mend ends the member.
+    @discardableResult
+    private func asking<Answer>(_ body: () async throws(ClusterEngineError) -> Answer) async -> Answer? {
+        do throws(ClusterEngineError) {
+            return try await body()
+        } catch {
+            switch error.code {
+            case .dataLoss, .closed, .invalid, .tooLarge: fail(error)
+            default: break
+            }
+            return nil
+        }
+    }
+
+    /// Does something for each, so many at once.
+    private func inFlight<Item: Sendable>(
+        _ items: [Item], _ body: @escaping @Sendable (Item) async -> Void
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, item) in items.enumerated() {
+                if index >= settings.requestsInFlight { await group.next() }
+                group.addTask { await body(item) }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+internal import Platform
+internal import Synchronization
+
+/// Who owns a slot, as one node knows it: asked of the engine once, and again when who was said to own it refused.
+public final class SlotDirectory: Sendable {
+    private typealias Question = Task<Result<ClusterNode?, ClusterEngineError>, Never>
+
+    private struct State {
+        var owners: [ClusterSlot: ClusterNode] = [:]
+        /// Under way; who wants to know the same waits for it.
+        var asking: [ClusterSlot: Question] = [:]
+    }
+
+    private let engine: any ClusterEngine
+    private let member: ClusterMember?
+    private let state = Mutex(State())
+
+    /// - Parameter member: the node's own part, which knows of its slots without asking; nil for a node that owns none.
+    public init(_ engine: any ClusterEngine, member: ClusterMember? = nil) {
+        self.engine = engine
+        self.member = member
+    }
+
+    /// The node that owns a slot, which may have changed since it was asked; nil when nobody does now.
+    public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> ClusterNode? {
+        if let member, member.lease(of: slot) != nil { return member.node }
+        let (known, asking) = state.withLock { state -> (ClusterNode?, Question?) in
+            if let known = state.owners[slot] { return (known, nil) }
+            let asking = state.asking[slot] ?? ask(slot)
+            state.asking[slot] = asking
+            return (nil, asking)
+        }
+        guard let asking else { return known }
+        return try await asking.value.get()
+    }
+
+    /// The same, and where nobody owns the slot it waits until somebody does.
+    ///
+    /// - Throws: `unavailable` when nobody has after `timeout`, or the engine is out of reach.
+    public func owner(
+        of slot: ClusterSlot, waitingUpTo timeout: Duration
+    ) async throws(ClusterEngineError) -> ClusterNode {
+        let end = MonotonicClock.now &+ timeout.nanoseconds
+        let backoff = Backoff(first: .milliseconds(10), limit: .milliseconds(200))
+        var failures = 0
+        while true {
+            do throws(ClusterEngineError) {
+                if let owner = try await owner(of: slot) { return owner }
+            } catch {
+                guard error.code == .unavailable, MonotonicClock.now < end else { throw error }
+            }
+            failures += 1
+            let now = MonotonicClock.now
+            let left = Duration.nanoseconds(Int64(clamping: end > now ? end - now : 0))
+            guard left > .zero, !Task.isCancelled else {
+                throw ClusterEngineError(.unavailable, "nobody owns \(slot) now, which its names lie in")
+            }
+            try? await Task.sleep(for: min(left, backoff.delay(afterFailures: failures)))
+        }
+    }
+
+    /// Forgets that a node owns a slot, because that node said that it does not, or nobody listens there. What was learned since stays.
+    public func forget(_ slot: ClusterSlot, ownedBy node: ClusterNode) {
+        state.withLock { if $0.owners[slot] == node { $0.owners[slot] = nil } }
+    }
+
+    /// In the lock.
+    private func ask(_ slot: ClusterSlot) -> Question {
+        Task {
+            let answer: Result<ClusterNode?, ClusterEngineError>
+            do throws(ClusterEngineError) {
+                answer = .success(try await engine.holder(of: slot)?.lease.owner)
+            } catch {
+                answer = .failure(error)
+            }
+            state.withLock { state in
+                state.asking[slot] = nil
+                if case .success(let owner?) = answer { state.owners[slot] = owner }
+            }
+            return answer
+        }
+    }
+}

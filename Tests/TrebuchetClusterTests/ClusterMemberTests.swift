@@ -1,0 +1,193 @@
+import DocumentedDefaults
+import Platform
+import Testing
+
+@testable import TrebuchetCluster
+
+/// What a node does with its slots, at an engine in memory whose clock is turned on by hand.
+struct ClusterMemberTests {
+    private let world = MemberWorld()
+    private static let lease = MemberWorld.settings.leaseDuration
+    private static let interval = MemberWorld.settings.roundInterval
+
+    @Test("a node that is alone owns all slots after one round")
+    func alone() async throws {
+        let one = try world.start()
+        try await world.round()
+        #expect(one.member.slotCount == ClusterSlot.count && one.notes.owned.count == ClusterSlot.count)
+    }
+
+    @Test("to a node that comes others give what is its, so many at once, and no more")
+    func coming() async throws {
+        let one = try world.start()
+        try await world.round()
+        let two = try world.start()
+        var steps: [Int] = []
+        while !world.isSettled, steps.count < 50 {
+            let before = one.member.slotCount
+            try await world.round()
+            steps.append(before - one.member.slotCount)
+        }
+        #expect(world.isSettled && steps.max()! == MemberWorld.settings.handoversAtOnce)
+        #expect(one.member.slotCount + two.member.slotCount == ClusterSlot.count && two.member.slotCount > 400)
+        #expect(one.notes.lost == 0 && two.notes.lost == 0)
+    }
+
+    @Test("of a node that dies the others have all slots when its leases are over, and not before")
+    func dying() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        let own = one.member.slotCount
+        let died = world.clock.milliseconds
+        world.kill(two)
+        while one.member.slotCount < ClusterSlot.count, world.clock.milliseconds < died + 60_000 {
+            try await world.round()
+        }
+        let passed = Duration.milliseconds(world.clock.milliseconds - died)
+        #expect(own < ClusterSlot.count && one.member.slotCount == ClusterSlot.count)
+        #expect(passed > Self.lease / 2 && passed <= Self.lease + MemberWorld.settings.leaseMargin, "\(passed)")
+    }
+
+    @Test("a process that stood still for longer than its leases owns nothing when it goes on, before anything else")
+    func suspended() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        let slot = try #require(one.notes.owned.first).slot
+        one.stoppedUntil = world.clock.milliseconds + 6_000
+        // Its own clock alone says so.
+        world.clock.advance(by: Self.lease - MemberWorld.settings.leaseMargin)
+        #expect(one.member.lease(of: slot) == nil)
+        while world.clock.milliseconds < one.stoppedUntil - 250 { try await world.round() }
+        #expect(two.member.slotCount == ClusterSlot.count)
+        try await world.round()
+        #expect(try await world.settle(within: 40))
+        #expect(one.notes.lost > 400)
+    }
+
+    @Test(
+        "without its engine a node owns its slots for as long as leases last less the margin, and again when it is there"
+    )
+    func away() async throws {
+        let one = try world.start()
+        try await world.round()
+        one.link.set(.init(isAway: true))
+        let left = world.clock.milliseconds
+        while one.member.slotCount > 0, world.clock.milliseconds < left + 60_000 { try await world.round() }
+        let passed = Duration.milliseconds(world.clock.milliseconds - left)
+        let span = Self.lease - MemberWorld.settings.leaseMargin
+        #expect(passed >= span && passed <= span + Self.interval)
+        #expect(one.notes.owned.isEmpty && one.notes.lost == ClusterSlot.count)
+        one.link.set(.init())
+        try await world.round()
+        #expect(one.member.slotCount == ClusterSlot.count && one.notes.owned.count == ClusterSlot.count)
+        // Nobody else had them: the fence is the same.
+        #expect(one.notes.owned.allSatisfy { $0.fence == 1 })
+    }
+
+    @Test("a release that comes late to the engine ends no lease that was taken behind it")
+    func lateRelease() async throws {
+        let one = try world.start()
+        try await world.round()
+        one.link.set(.init(delaysReleases: true))
+        let two = try world.start()
+        for _ in 0..<3 { try await world.round() }
+        // They are its own again, and still at the engine.
+        two.member.beginDraining()
+        try await world.round()
+        let left = ClusterSlot.count - one.member.slotCount
+        for _ in 0..<3 { try await world.round() }
+        #expect(left >= MemberWorld.settings.handoversAtOnce && one.member.slotCount == ClusterSlot.count - left)
+        await one.link.deliver()
+        try await world.check()
+        one.link.set(.init())
+        #expect(try await world.settle(within: 3))
+        #expect(one.notes.owned.filter { $0.fence == 2 }.count == left)
+    }
+
+    @Test("a node that is drained gives all away and is forgotten, and takes nothing meanwhile")
+    func draining() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        one.member.beginDraining()
+        var rounds = 0
+        while !one.member.isOver, rounds < 100 {
+            try await world.round()
+            rounds += 1
+        }
+        #expect(one.member.isOver && one.notes.owned.isEmpty && one.notes.lost == 0)
+        // Each step takes a round.
+        #expect(rounds <= ClusterSlot.count / MemberWorld.settings.handoversAtOnce)
+        #expect(try await world.engine.nodes().map(\.node) == [two.member.node])
+        #expect(try await world.settle(within: 3))
+        #expect(two.member.slotCount == ClusterSlot.count)
+    }
+
+    @Test("a node that is drained while its engine is away ends when its leases are over")
+    func drainingAway() async throws {
+        let one = try world.start()
+        try await world.round()
+        one.link.set(.init(isAway: true))
+        one.member.beginDraining()
+        let left = world.clock.milliseconds
+        while !one.member.isOver, world.clock.milliseconds < left + 60_000 { try await world.round() }
+        #expect(one.member.isOver)
+        #expect(.milliseconds(world.clock.milliseconds - left) <= Self.lease * 2 + Self.interval * 2)
+    }
+
+    @Test("what a listener does not stop in time is given away all the same, and told as lost")
+    func stuck() async throws {
+        let one = try world.start()
+        try await world.round()
+        one.notes.stick()
+        let two = try world.start()
+        let member = two.member
+        for _ in 0..<30 {
+            world.clock.advance(by: Self.interval)
+            await one.member.round()
+            await member.round()
+            try await world.check()
+        }
+        // 7.5 s: two steps with a timeout of 5 s, of which one is over.
+        #expect(one.notes.lost == MemberWorld.settings.handoversAtOnce)
+        #expect(two.member.slotCount == one.notes.lost)
+        #expect(one.notes.takeRevoked() == MemberWorld.settings.handoversAtOnce * 2)
+        one.notes.unstick()
+        #expect(try await world.settle(within: 40))
+    }
+
+    @Test("an engine that has lost what it kept ends what is owned, for good, and says so", arguments: [false, true])
+    func dataLoss(_ isNoticedFirst: Bool) async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        world.engine.loseEverything()
+        let error = await #expect(throws: ClusterEngineError.self) {
+            for _ in 0..<20 {
+                world.clock.advance(by: Self.interval)
+                for node in isNoticedFirst ? [one] : [two, one] { await node.member.round() }
+                if one.member.isOver { try await one.member.run() }
+            }
+        }
+        #expect(error?.code == .dataLoss)
+        #expect(one.member.slotCount == 0 && one.notes.owned.isEmpty && one.notes.lost > 400)
+        await one.member.round()
+        #expect(one.member.slotCount == 0)
+    }
+
+    @Test("settings that do not fit each other are refused")
+    func settings() throws {
+        var wrong = [ClusterMemberSettings](repeating: ClusterMemberSettings(), count: 4)
+        wrong[0].leaseMargin = .milliseconds(2_500)
+        wrong[1].roundInterval = .seconds(2)
+        wrong[2].handoversAtOnce = 0
+        wrong[3].leaseDuration = .zero
+        for settings in wrong {
+            let error = #expect(throws: ClusterEngineError.self) {
+                try ClusterMember(try ClusterNode(name: "a"), at: world.engine, settings: settings, listener: nil)
+            }
+            #expect(error?.code == .invalid)
+        }
+        let defaults = try DocumentedDefaults(
+            of: ClusterMemberSettings(), in: "TrebuchetCluster/Placement/ClusterMemberSettings.swift")
+        #expect(defaults.wrong == [] && defaults.compared.count == 6)
+    }
+}

@@ -1,0 +1,177 @@
+import Synchronization
+
+@testable import TrebuchetCluster
+
+/// The way of one node to an engine that others share: it breaks, answers get lost, what was sent comes late, and the node stands still
+/// in the middle. What happens follows from the seed, the time and the question alone, not from the order of questions.
+final class FaultyEngine: ClusterEngine {
+    struct Faults {
+        /// Of 1,000 questions.
+        var lost = 0
+        var late = 0
+        var frozen = 0
+        var isAway = false
+        /// Whether each release comes late.
+        var delaysReleases = false
+    }
+
+    private struct State {
+        var faults = Faults()
+        var late: [@Sendable () async -> Void] = []
+        var isFrozen = false
+        var gate: CheckedContinuation<Void, Never>?
+        var step: CheckedContinuation<Void, Never>?
+    }
+
+    private let engine: MemoryEngine
+    private let clock: ManualEngineClock
+    private let seed: UInt64
+    private let state = Mutex(State())
+
+    init(_ engine: MemoryEngine, _ clock: ManualEngineClock, seed: UInt64) {
+        (self.engine, self.clock, self.seed) = (engine, clock, seed)
+    }
+
+    var isFrozen: Bool { state.withLock { $0.isFrozen } }
+
+    func set(_ faults: Faults) { state.withLock { $0.faults = faults } }
+
+    /// Runs until `body` has ended, or the node stands still.
+    func step(_ body: @escaping @Sendable () async -> Void) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.step = continuation }
+            Task {
+                await body()
+                endStep()
+            }
+        }
+    }
+
+    /// Goes on with a node that stood still.
+    func thaw() async {
+        await withCheckedContinuation { continuation in
+            let gate = state.withLock { state in
+                (state.step, state.isFrozen) = (continuation, false)
+                return state.gate.take()
+            }
+            gate?.resume()
+        }
+    }
+
+    private func endStep() { state.withLock { $0.step.take() }?.resume() }
+
+    /// What was late comes now.
+    func deliver() async {
+        let late = state.withLock { state in
+            defer { state.late = [] }
+            return state.late
+        }
+        for deed in late { await deed() }
+    }
+
+    private func ask<Answer: Sendable>(
+        _ what: String, _ deed: @escaping @Sendable (MemoryEngine) async throws(ClusterEngineError) -> Answer
+    ) async throws(ClusterEngineError) -> Answer {
+        let (faults, number) = (state.withLock { $0.faults }, number(what))
+        if faults.isAway { throw ClusterEngineError(.unavailable, "away") }
+        let engine = engine
+        if number % 1_000 < faults.late || faults.delaysReleases && what.hasPrefix("release") {
+            state.withLock { $0.late.append { _ = try? await deed(engine) } }
+            throw ClusterEngineError(.unknownOutcome, "late")
+        }
+        let answer: Result<Answer, ClusterEngineError>
+        do throws(ClusterEngineError) { answer = .success(try await deed(engine)) } catch { answer = .failure(error) }
+        // Not where others of the same node go on meanwhile.
+        if number / 1_000 % 1_000 < faults.frozen, !what.hasPrefix("release") {
+            await withCheckedContinuation { gate in
+                let step = state.withLock { state in
+                    (state.isFrozen, state.gate) = (true, gate)
+                    return state.step.take()
+                }
+                step?.resume()
+            }
+        }
+        if number / 1_000_000 % 1_000 < faults.lost { throw ClusterEngineError(.unknownOutcome, "lost") }
+        return try answer.get()
+    }
+
+    private func number(_ what: String) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ seed
+        for byte in "\(clock.milliseconds) \(what)".utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return (hash ^ (hash >> 29)) &* 0xBF58_476D_1CE4_E5B9 >> 16
+    }
+
+    func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+        try await ask("announce") { (engine) async throws(ClusterEngineError) in
+            try await engine.announce(node, info: info, lasting: lasting)
+        }
+    }
+
+    func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+        try await ask("withdraw") { (engine) async throws(ClusterEngineError) in try await engine.withdraw(node) }
+    }
+
+    func nodes() async throws(ClusterEngineError) -> [LiveNode] {
+        try await ask("nodes") { (engine) async throws(ClusterEngineError) in try await engine.nodes() }
+    }
+
+    func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+    ) async throws(ClusterEngineError) -> SlotClaim {
+        try await ask("acquire \(slot)") { (engine) async throws(ClusterEngineError) in
+            try await engine.acquire(slot, for: node, lasting: lasting)
+        }
+    }
+
+    func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+        try await ask("renew \(lease.slot)") { (engine) async throws(ClusterEngineError) in
+            try await engine.renew(lease, lasting: lasting)
+        }
+    }
+
+    func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+        try await ask("release \(lease.slot)") { (engine) async throws(ClusterEngineError) in
+            try await engine.release(lease)
+        }
+    }
+
+    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+        try await ask("holder \(slot)") { (engine) async throws(ClusterEngineError) in
+            try await engine.holder(of: slot)
+        }
+    }
+
+    // MARK: What members do not use
+
+    func append(
+        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> AppendOutcome { try await engine.append(change, to: log, under: lease) }
+
+    func store(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
+    }
+
+    func read(
+        _ log: ClusterLog, after position: LogPosition?, limit: Int
+    ) async throws(ClusterEngineError) -> LogReading { try await engine.read(log, after: position, limit: limit) }
+
+    func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
+        try await engine.reply(to: callID, in: log)
+    }
+
+    func watch(
+        _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(log, receive) }
+
+    func listen(
+        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
+
+    func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        try await engine.send(message, to: node)
+    }
+
+    func close() async {}
+}

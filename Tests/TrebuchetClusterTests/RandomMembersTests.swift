@@ -1,0 +1,64 @@
+import Platform
+import Testing
+
+@testable import TrebuchetCluster
+
+/// Courses drawn from seeds: nodes come, die, stand still, are drained, and the way to the engine breaks, loses answers and delays what is sent.
+struct RandomMembersTests {
+    @Test(
+        "no two nodes own a slot, whatever happens, and when it is quiet all slots have their owners",
+        arguments: 0..<6 as Range<UInt64>)
+    func course(_ seed: UInt64) async throws {
+        var random = RandomSource(seed: seed)
+        let world = MemberWorld(seed: seed)
+        try world.start()
+        var counts: [String: Int] = [:]
+        for _ in 0..<120 {
+            if let deed = try change(world, &random) { counts[deed, default: 0] += 1 }
+            for node in world.nodes where Int.random(in: 0..<4, using: &random) == 0 { await node.link.deliver() }
+            try await world.round(.milliseconds(Int.random(in: 50...600, using: &random)))
+        }
+        // Enough has happened.
+        #expect(counts.count >= 4, "\(counts)")
+        for node in world.nodes { node.link.set(.init()) }
+        for node in world.nodes { await node.link.deliver() }
+        if world.nodes.isEmpty { try world.start() }
+        // As long as nodes count as alive that are not, and then the steps.
+        let steps = ClusterSlot.count / MemberWorld.settings.handoversAtOnce
+        #expect(try await world.settle(within: 48 + steps), "seed \(seed)")
+        for node in world.nodes {
+            #expect(node.notes.owned == Set(ClusterSlot.all.compactMap { node.member.lease(of: $0) }))
+        }
+    }
+
+    private func change(_ world: MemberWorld, _ random: inout RandomSource) throws -> String? {
+        let node = world.nodes.randomElement(using: &random)
+        switch Int.random(in: 0..<40, using: &random) {
+        case 0, 1, 2:
+            guard world.nodes.count < 4 else { return nil }
+            // As fast as the margin allows.
+            try world.start(rate: UInt64.random(in: 960...1_040, using: &random))
+            return "start"
+        case 3:
+            guard let node, !node.link.isFrozen, world.nodes.count > 1 else { return nil }
+            world.kill(node)
+            return "kill"
+        case 4, 5:
+            node?.stoppedUntil = world.clock.milliseconds + UInt64.random(in: 1_000...9_000, using: &random)
+            return "stop"
+        case 6:
+            guard world.nodes.count > 1 else { return nil }
+            node?.member.beginDraining()
+            return "drain"
+        case 7...12:
+            node?.link.set(
+                FaultyEngine.Faults(
+                    lost: [0, 20, 500].randomElement(using: &random)!,
+                    late: [0, 20, 500].randomElement(using: &random)!,
+                    frozen: [0, 1, 3].randomElement(using: &random)!,
+                    isAway: Int.random(in: 0..<4, using: &random) == 0))
+            return "faults"
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import Networking
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// When what is written counts as done.
+@Suite(.hasRedis)
+struct DurabilityTests {
+    private let node: ClusterNode
+    private let log = ClusterLog("x")
+
+    init() throws { node = try ClusterNode(name: "a") }
+
+    private func lease(at engine: RedisEngine) async throws -> SlotLease {
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
+            throw ClusterEngineError(.failed, "not acquired")
+        }
+        return lease
+    }
+
+    @Test(
+        "what too few replicas have has an unknown outcome, holds up nobody's lease, and is confirmed when it comes again"
+    )
+    func replicated() async throws {
+        let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
+        let replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
+        #expect(await eventually { (try? await primary.cli("INFO", "replication").contains("state=online")) ?? false })
+        let engine = try RedisEngine(url: primary.url, durability: .replicated(1, within: .seconds(2)))
+        #expect(try await engine.check() == [])
+        let lease = try await lease(at: engine)
+        #expect(try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease) == .accepted(1))
+        #expect(try await engine.store([1], at: 1, of: log, under: lease) == .stored)
+        let other = try RedisEngine(url: replica.url)
+        #expect(try await other.read(log, after: nil).top.offset == 1)
+
+        replica.signal(SIGSTOP)
+        let change = LogAppend([2], expectedTop: 1, call: .init(id: "c", reply: [7]))
+        async let outcome = engine.append(change, to: log, under: lease)
+        #expect(try await eventually { try await engine.read(log, after: nil).top.offset == 2 })
+        // It is there, and not confirmed; renewals do not wait for it, nor who is refused.
+        #expect(try await engine.renew(lease, lasting: .seconds(3_600)))
+        #expect(try await primary.cli("INFO", "clients").contains("blocked_clients:1"))
+        do {
+            _ = try await outcome
+            Issue.record("it counts as done")
+        } catch {
+            let error = error as? ClusterEngineError
+            #expect(error?.code == .unknownOutcome && error?.message.contains("0 of 1 replicas") == true)
+        }
+        let refused = SlotLease(log.slot, owner: try ClusterNode(name: "b"), fence: 1)
+        #expect(try await engine.append(change, to: log, under: refused) == .fenced(1))
+        // Nor is it done because it was written before.
+        let again = await #expect(throws: ClusterEngineError.self) {
+            try await engine.append(change, to: log, under: lease)
+        }
+        #expect(again?.code == .unknownOutcome)
+        replica.signal(SIGCONT)
+        #expect(try await engine.append(change, to: log, under: lease) == .repeated([7]))
+        #expect(try await other.read(log, after: nil).top.offset == 2)
+        await replica.stop()
+        await primary.stop()
+    }
+
+    @Test("many writes at once are confirmed together")
+    func together() async throws {
+        let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
+        let replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
+        #expect(await eventually { (try? await primary.cli("INFO", "replication").contains("state=online")) ?? false })
+        let url = try RedisURL(primary.url)
+        let client = RedisClient(RedisTarget(url.endpoints[0], as: url))
+        _ = try await client.send(RedisCommand("PING"))
+        let confirmation = RedisConfirmation(replicas: 1, within: .seconds(1)) { _ in true }
+        let outcomes = Journal()
+        await client.reactor.perform {
+            for _ in 0..<100 {
+                client.send(RedisCommand("INCR", ["x"])) { _ in
+                    client.confirm(confirmation) { outcomes.note("\($0)") }
+                }
+            }
+        }
+        await outcomes.wait { $0.count == 100 }
+        #expect(outcomes.entries.allSatisfy { $0 == "success()" })
+        let calls = try await primary.cli("INFO", "commandstats").split(whereSeparator: \.isNewline)
+            .first { $0.hasPrefix("cmdstat_wait:calls=") }
+        let count = try #require(calls.flatMap { Int($0.dropFirst(19).prefix { $0 != "," }) })
+        #expect(count > 0 && count < 10)
+        await replica.stop()
+        await primary.stop()
+    }
+
+    @Test(
+        "a connection that breaks before replicas have confirmed leaves an unknown outcome, whoever is connected to next"
+    )
+    func broken() async throws {
+        let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
+        let engine = try RedisEngine(url: primary.url)
+        let lease = try await lease(at: engine)
+        let careful = try RedisEngine(url: primary.url, durability: .replicated(1, within: .milliseconds(2_400)))
+        async let outcome = careful.append(LogAppend([1], expectedTop: 0), to: log, under: lease)
+        #expect(
+            await eventually { (try? await primary.cli("INFO", "clients").contains("blocked_clients:1")) ?? false })
+        try await primary.cli("CLIENT", "KILL", "TYPE", "normal")
+        do {
+            _ = try await outcome
+            Issue.record("it counts as done")
+        } catch {
+            #expect((error as? ClusterEngineError)?.code == .unknownOutcome)
+        }
+        await primary.stop()
+    }
+
+    @Test("a server that does not sync each write is refused where that was asked for")
+    func synced() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url, durability: .synced)
+        let error = await #expect(throws: ClusterEngineError.self) { try await engine.check() }
+        #expect(error?.code == .unfit && error?.message.contains("Set appendfsync always") == true)
+        try await server.cli("CONFIG", "SET", "appendfsync", "always")
+        #expect(try await engine.check() == [])
+        await server.stop()
+    }
+
+    @Test("a durability that cannot be waited for is refused")
+    func invalid() {
+        for durability in [
+            RedisDurability.replicated(0), .replicated(1, within: .zero), .replicated(1, within: .seconds(3)),
+        ] {
+            let error = #expect(throws: ClusterEngineError.self) {
+                try RedisEngine(url: "redis://x", durability: durability)
+            }
+            #expect(error?.code == .invalid)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// Nodes that share slots at a real server.
+@Suite(.hasRedis)
+struct RedisMemberTests {
+    /// A node and what runs it.
+    private struct Running {
+        let member: ClusterMember
+        let directory: SlotDirectory
+        let run: Task<Void, any Error>
+        let owned: Owned
+
+        /// Ends it without giving anything back.
+        func kill() async {
+            run.cancel()
+            _ = await run.result
+        }
+    }
+
+    private final class Owned: SlotRebalanceListener {
+        let slots = Mutex<Set<SlotLease>>([])
+        func slotAssigned(_ lease: SlotLease) { slots.withLock { _ = $0.insert(lease) } }
+        func slotWillBeRevoked(_ lease: SlotLease) async { slots.withLock { _ = $0.remove(lease) } }
+        func slotLost(_ lease: SlotLease) { slots.withLock { _ = $0.remove(lease) } }
+    }
+
+    private static let settings: ClusterMemberSettings = {
+        var settings = ClusterMemberSettings()
+        (settings.leaseDuration, settings.leaseMargin) = (.milliseconds(2_000), .milliseconds(900))
+        (settings.roundInterval, settings.handoversAtOnce) = (.milliseconds(50), 128)
+        return settings
+    }()
+
+    private func start(_ name: String, _ server: RedisServer) throws -> Running {
+        let engine = try RedisEngine(url: server.url)
+        let owned = Owned()
+        let member = try ClusterMember(
+            try ClusterNode(name: name), at: engine, settings: Self.settings, listener: owned)
+        let directory = SlotDirectory(engine, member: member)
+        let run = Task {
+            // A member does not hold its listener.
+            defer { _ = owned }
+            try await member.run()
+        }
+        return Running(member: member, directory: directory, run: run, owned: owned)
+    }
+
+    private func areAllOwned(by all: Running...) async -> Bool {
+        await eventually {
+            all.allSatisfy { $0.member.slotCount > 0 }
+                && all.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
+                && all.allSatisfy { $0.member.liveNodes.count == all.count }
+                && all.allSatisfy { one in one.owned.slots.withLock { $0.count } == one.member.slotCount }
+        }
+    }
+
+    @Test("of a node that is killed the other has all slots within lease and margin, and a directory finds them there")
+    func killed() async throws {
+        let server = try await RedisServer()
+        let (one, two) = (try start("a", server), try start("b", server))
+        #expect(await areAllOwned(by: one, two))
+        let lease = try #require(two.owned.slots.withLock { $0.first })
+        #expect(try await one.directory.owner(of: lease.slot) == two.member.node)
+        #expect(try await two.directory.owner(of: lease.slot) == two.member.node)
+
+        await two.kill()
+        let killed = MonotonicClock.now
+        #expect(two.member.lease(of: lease.slot) == nil && two.owned.slots.withLock { $0.isEmpty })
+        #expect(await eventually { one.member.slotCount == ClusterSlot.count })
+        let passed = Duration.nanoseconds(Int64(MonotonicClock.now - killed))
+        #expect(passed <= Self.settings.leaseDuration + Self.settings.leaseMargin, "\(passed)")
+        // It was said to own it until somebody says otherwise.
+        #expect(try await one.directory.owner(of: lease.slot) == one.member.node)
+        let third = SlotDirectory(try RedisEngine(url: server.url))
+        #expect(try await third.owner(of: lease.slot) == one.member.node)
+        await one.member.drain()
+        #expect(try await third.owner(of: lease.slot) == one.member.node)
+        third.forget(lease.slot, ownedBy: two.member.node)
+        #expect(try await third.owner(of: lease.slot) == one.member.node)
+        third.forget(lease.slot, ownedBy: one.member.node)
+        #expect(try await third.owner(of: lease.slot) == nil)
+        await server.stop()
+    }
+
+    @Test("a node that is drained leaves nothing, and who waits for an owner gets the other")
+    func drained() async throws {
+        let server = try await RedisServer()
+        let (one, two) = (try start("a", server), try start("b", server))
+        #expect(await areAllOwned(by: one, two))
+        let slot = try #require(two.owned.slots.withLock { $0.first }).slot
+        await two.member.drain()
+        try await two.run.value
+        #expect(two.member.slotCount == 0 && two.owned.slots.withLock { $0.isEmpty })
+        let directory = SlotDirectory(try RedisEngine(url: server.url))
+        #expect(try await directory.owner(of: slot, waitingUpTo: .seconds(20)) == one.member.node)
+        #expect(await areAllOwned(by: one))
+        await one.member.drain()
+        let empty = try RedisEngine(url: server.url)
+        #expect(try await empty.nodes() == [])
+        for slot in ClusterSlot.all { #expect(try await empty.holder(of: slot) == nil) }
+        let error = await #expect(throws: ClusterEngineError.self) {
+            try await SlotDirectory(empty).owner(of: slot, waitingUpTo: .milliseconds(30))
+        }
+        #expect(error?.code == .unavailable)
+        await server.stop()
+    }
+
+    @Test(
+        "a server that answers nothing for longer than a lease ends what is owned, and all is taken again when it does")
+    func silence() async throws {
+        let server = try await RedisServer()
+        let one = try start("a", server)
+        #expect(await areAllOwned(by: one))
+        server.signal(SIGSTOP)
+        #expect(await eventually { one.owned.slots.withLock { $0.isEmpty } })
+        #expect(one.member.slotCount == 0)
+        server.signal(SIGCONT)
+        #expect(await areAllOwned(by: one))
+        await one.kill()
+        await server.stop()
+    }
+
+    @Test("a server that was emptied ends what is owned, and says so")
+    func emptied() async throws {
+        let server = try await RedisServer()
+        let one = try start("a", server)
+        #expect(await areAllOwned(by: one))
+        try await server.cli("FLUSHALL")
+        let error = await #expect(throws: ClusterEngineError.self) { try await one.run.value }
+        #expect(error?.code == .dataLoss && one.owned.slots.withLock { $0.isEmpty })
+        await server.stop()
+    }
+}
