@@ -165,6 +165,10 @@ struct ChangeWriter: ~Copyable {
         append(kind, StateChanges.Path(index: index), from: from.map { StateChanges.Path(index: $0) })
     }
 
+    /// Something changed that cannot be told.
+    @usableFromInline
+    mutating func forget() { isKnown = false }
+
     /// Instead of the whole.
     @usableFromInline
     mutating func append(replacement value: some Encodable) { append(.replace, StateChanges.Path(), value) }

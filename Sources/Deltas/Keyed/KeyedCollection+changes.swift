@@ -21,15 +21,23 @@ extension KeyedCollection: DeltaState {
     @inlinable
     func write(_ step: ChangeLog<Element>.Step, to changes: inout ChangeWriter) {
         switch step {
-        case .add(let id, let index): changes.append(.add, index, self[id: id]!)
+        case .add(let id, let index): write(.add, index, self[id: id], to: &changes)
         case .addRemoved(let element, let index): changes.append(.add, index, element)
         case .replace(let id, let index):
-            changes.append(.replace, index, log.keepsPlaces ? store[index] : self[id: id]!)
+            write(.replace, index, log.keepsPlaces ? store[index] : self[id: id], to: &changes)
         case .remove(let index): changes.append(.remove, index)
         case .move(let from, let to): changes.append(.move, to, from: from)
         case .removeAll: changes.append(replacement: [Element]())
         case .nothing: return
         }
+    }
+
+    @inlinable
+    func write(
+        _ kind: StateChanges.Operation.Kind, _ index: Int, _ element: Element?, to changes: inout ChangeWriter
+    ) {
+        // An element whose id is not equal to itself is found by nobody: the whole value shows it.
+        if let element { changes.append(kind, index, element) } else { changes.forget() }
     }
 
     /// Makes changes that were taken from an equal collection.

@@ -40,8 +40,8 @@ struct PausedFrame {
     let parent: UInt64
     let place: Int
     let isNamed: Bool
-    /// Where in the text it ends; while a value of it is still being written, its depth with all bits turned.
-    var end: Int
+    /// Where in the text it ends.
+    let end: Int
     /// What was written to it since.
     var rest: JSONWriter?
 }

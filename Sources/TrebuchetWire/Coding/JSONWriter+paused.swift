@@ -41,13 +41,7 @@ extension JSONWriter {
         return rest
     }
 
-    private func pausedIndex(_ serial: UInt64) -> Int? {
-        if pausedPlaces.count < paused.count {
-            for (index, entry) in paused.enumerated() { pausedPlaces[entry.serial] = index }
-        }
-        guard let index = pausedPlaces[serial], index < paused.count, paused[index].serial == serial else { return nil }
-        return index
-    }
+    private func pausedIndex(_ serial: UInt64) -> Int? { pausedPlaces[serial] }
 
     private func pausedFrame(_ depth: Int, end: Int) -> PausedFrame {
         let frame = frames[depth]
@@ -60,10 +54,9 @@ extension JSONWriter {
 
     /// Ends the uppermost frame, since what it stands in is written to.
     private func pause() {
-        if frames[top].serial != 0 {
-            paused.append(pausedFrame(top, end: buffer.count))
-            if frames[top].kind == .empty { _ = rest(of: paused.count - 1) }
-        }
+        pausedPlaces[frames[top].serial] = paused.count
+        paused.append(pausedFrame(top, end: buffer.count))
+        if frames[top].kind == .empty { _ = rest(of: paused.count - 1) }
         if frames[top].kind != .empty { close(top) }
         top -= 1
     }
@@ -74,24 +67,15 @@ extension JSONWriter {
         top -= 1
     }
 
-    /// Says of a frame whose writing had gone elsewhere where it ends.
-    func settle(_ depth: Int) {
-        guard let index = paused.lastIndex(where: { $0.end == ~depth }) else { return }
-        var entry = paused.remove(at: index)
-        entry.end = buffer.count
-        paused.append(entry)
-        pausedPlaces = [:]
-    }
-
     /// Puts the parts that came late where they belong, those of the frames from `first` on, which have ended.
     func splice(from first: Int) {
         defer { forgetPaused(from: first) }
-        guard let start = paused[first...].first(where: { $0.rest != nil && $0.end >= 0 })?.end else { return }
+        guard let start = paused[first...].first(where: { $0.rest != nil })?.end else { return }
         let tail = Array(buffer.bytes[start...])
         buffer.truncate(to: start)
         var taken = start
         // In the order of their ends, since each is added when it ends.
-        for entry in paused[first...] where entry.end >= 0 {
+        for entry in paused[first...] {
             guard let rest = entry.rest else { continue }
             buffer.append(Array(tail[taken - start..<entry.end - start]))
             taken = entry.end
@@ -113,13 +97,11 @@ extension JSONWriter {
         buffer.append(rest.buffer.bytes)
     }
 
-    /// Forgets frames that were paused, but for those that are still being written.
+    /// Forgets frames that were paused, from one on: what they stand in has ended.
     func forgetPaused(from first: Int) {
         guard paused.count > first else { return }
-        let open = top < 0 ? [] : paused[first...].filter { $0.end < 0 && ~$0.end <= top }
+        for entry in paused[first...] { pausedPlaces[entry.serial] = nil }
         paused.removeSubrange(first...)
-        paused += open
-        pausedPlaces = [:]
     }
 
     // MARK: What a place tells

@@ -37,7 +37,7 @@ final class JSONWriter {
     /// What a call could not throw.
     var failure: EncodingError?
     var paused: [PausedFrame] = []
-    /// Where in `paused` those are that were looked for, by their numbers.
+    /// Where in `paused` each is, by its number.
     var pausedPlaces: [UInt64: Int] = [:]
     /// The index of the first element that the rest of a paused array has.
     var firstIndex = 0
@@ -135,7 +135,6 @@ final class JSONWriter {
 
     /// Writes a frame's end.
     func close(_ depth: Int) {
-        if frames[depth].serial == 0 { settle(depth) }
         switch frames[depth].kind {
         case .empty: buffer.append("{}" as StaticString)
         case .single: break
@@ -167,6 +166,18 @@ final class JSONWriter {
         close(top)
         top = outer
         if paused.count > pausedBefore { splice(from: pausedBefore) }
+    }
+
+    /// Has a value write its own text. It nests no deeper by itself than what is read in one pass may.
+    func writeDirectly<Value: DirectJSON>(_ value: Value) throws {
+        let mark = mark
+        do {
+            if frames[top].level + JSONCursor.deepest > Self.deepest { throw tooDeep(value) }
+            try value.write(json: &buffer)
+        } catch {
+            undo(mark)
+            throw error
+        }
     }
 
     func tooDeep(_ value: Any) -> EncodingError {

@@ -176,7 +176,7 @@ extension DirectJSON {
     package func writeDirectly(to encoder: any Encoder) throws -> Bool {
         guard let encoder = encoder as? ValueEncoder else { return false }
         let writer = try SingleValueEncoder(place: encoder.place).begun()
-        try write(json: &writer.buffer)
+        try writer.writeDirectly(self)
         return true
     }
 }

@@ -1,0 +1,84 @@
+import Bytes
+import Foundation
+import Testing
+
+@testable import TrebuchetWire
+
+/// Values that write to several places by turns, or by themselves where they stand.
+@Suite(.timeLimit(.minutes(1))) struct ReachingValueTests {
+    @Test("containers that are written to by turns take time as their count, also when each turn makes one")
+    func byTurns() throws {
+        // With the square of it, minutes.
+        let count = 10_000
+        let text = try written(
+            Encoded { encoder in
+                var all = encoder.container(keyedBy: AnyKey.self)
+                var first = all.nestedUnkeyedContainer(forKey: "first")
+                for index in 0..<count {
+                    var one = all.nestedUnkeyedContainer(forKey: AnyKey(stringValue: "n\(index)"))
+                    try one.encode(index)
+                    try first.encode(index)
+                }
+            })
+        let found = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: [Int]])
+        #expect(found.count == count + 1)
+        #expect(found["first"] == Array(0..<count))
+        #expect(found["n9999"] == [9_999])
+    }
+
+    /// What writes itself, and fails in the middle.
+    private struct Broken: Encodable, DirectJSON {
+        init() {}
+        init(json: inout JSONCursor, depth: Int) throws { self.init() }
+        func write(json: inout ByteBuffer) throws {
+            json.append("[1,{\"a\":" as StaticString)
+            throw Failure()
+        }
+        func encode(to encoder: any Encoder) throws { _ = try writeDirectly(to: encoder) }
+        struct Failure: Error {}
+    }
+
+    @Test("nothing is left of a value that fails while it writes itself")
+    func halfWritten() throws {
+        let forgiving = Encoded { encoder in
+            do { try Broken().encode(to: encoder) } catch {
+                var container = encoder.singleValueContainer()
+                try container.encode("instead")
+            }
+        }
+        #expect(try written([forgiving]) == #"["instead"]"#)
+        let silent = Encoded { encoder in try? Broken().encode(to: encoder) }
+        #expect(try written([silent]) == "[{}]")
+    }
+
+    private struct Plain: Encodable, DirectJSON {
+        init() {}
+        init(json: inout JSONCursor, depth: Int) throws { self.init() }
+        func write(json: inout ByteBuffer) { json.append("1" as StaticString) }
+        func encode(to encoder: any Encoder) throws { _ = try writeDirectly(to: encoder) }
+    }
+
+    private indirect enum Nest: Encodable {
+        case plain, within(Nest)
+        func encode(to encoder: any Encoder) throws {
+            switch self {
+            case .plain: try Plain().encode(to: encoder)
+            case .within(let inner):
+                var array = encoder.unkeyedContainer()
+                try array.encode(inner)
+            }
+        }
+    }
+
+    @Test(
+        "what writes itself stands where what it may write can be read again", arguments: [(447, true), (449, false)])
+    func deep(levels: Int, isTaken: Bool) throws {
+        var value = Nest.plain
+        for _ in 0..<levels { value = .within(value) }
+        if isTaken {
+            #expect(try written(value).count == 2 * levels + 1)
+        } else {
+            #expect(throws: EncodingError.self) { try written(value) }
+        }
+    }
+}
