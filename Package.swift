@@ -121,8 +121,8 @@ let package = Package(
         library(
             "Trebuchet",
             [
-                "TrebuchetActors", "TrebuchetClient", "Bytes", "Platform", "Transports", "Relays", "Networking",
-                "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
+                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
+                "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
         // Floor 6
         library(
@@ -192,6 +192,12 @@ let package = Package(
             [
                 "TrebuchetRedis", "TrebuchetCluster", "Networking", "Transports", "Bytes", "Platform",
                 "TestCertificates", "DocumentedDefaults", "TestSupport",
+            ]),
+        test(
+            "ServerNodesTests",
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
+                "Platform", "TestSupport",
             ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),

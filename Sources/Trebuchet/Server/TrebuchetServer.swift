@@ -6,6 +6,7 @@ internal import Relays
 internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
+internal import TrebuchetCluster
 internal import TrebuchetWire
 internal import WebSockets
 
@@ -50,6 +51,7 @@ public final class TrebuchetServer: Sendable {
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
     ///     one of this process has it, `start` and calls of actors with such states fail.
+    ///   - cluster: makes it one of several nodes. None by default.
     ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
     ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
     ///     `TrebuchetError`, are for callers in any case.
@@ -58,18 +60,19 @@ public final class TrebuchetServer: Sendable {
     ///     Standard error by default.
     public convenience init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
-        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        access: AccessPolicy = .open, store: (any StateStore)? = nil, cluster: ClusterMembership? = nil,
+        showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.init(
             transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,
-            showsErrorText: showsErrorText, log: log)
+            cluster: cluster, showsErrorText: showsErrorText, log: log)
     }
 
     /// The same on reactors of a test's, whose owner is held.
     package init(
         transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
-        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, showsErrorText: Bool,
+        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, cluster: ClusterMembership? = nil,
+        showsErrorText: Bool,
         log: @escaping @Sendable (String) -> Void
     ) {
         self.owner = owner
@@ -105,11 +108,13 @@ public final class TrebuchetServer: Sendable {
             shard.principals = principals
             shard.onConnect = access.onConnect
         }
+        if let cluster { Self.join(cluster, parts, shards) }
     }
 
     deinit { takeApart() }
 
     private func takeApart() {
+        parts.nodes?.end()
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
@@ -196,9 +201,12 @@ public final class TrebuchetServer: Sendable {
     ///   - idle: kept to within an eighth, at most 5 seconds. Nil, the default: actors stay.
     ///   - discarding: whether an actor goes, too, when a `@StreamedState` of it has changed that no store keeps. False by
     ///     default: it stays then.
+    ///   - placement: whether each server has its own, the default, or one node of a cluster has it for all. Then the others send it
+    ///     there what their clients ask of it, and all nodes expose the same.
     ///   - make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
     public func expose<A: DistributedActor>(
         _ type: A.Type, as pattern: String, idle: Duration? = nil, discarding: Bool = false,
+        placement: ActorPlacement = .node,
         _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) where A.ActorSystem == TrebuchetActorSystem {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
@@ -210,7 +218,8 @@ public final class TrebuchetServer: Sendable {
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
                     return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
-                }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) }))
+                }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
+                isPlaced: placement == .cluster && parts.nodes != nil))
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
@@ -287,6 +296,7 @@ public final class TrebuchetServer: Sendable {
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
+            try await startNode()
             if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
             let log = parts.log
             for shard in shards { shard.reactor.onStall = { log("\($0)") } }
@@ -343,10 +353,13 @@ public final class TrebuchetServer: Sendable {
         await Task {
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
+            // Its clients go on meanwhile, at the next owners of what they use.
+            await parts.nodes?.drain()
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: drain) } }
                 group.addTask { await listener?.endPages(within: drain) }
             }
+            await parts.nodes?.exchange.flush()
             await deactivateActors()
             for shard in shards {
                 let writer = locals.writer(on: shard.states)
@@ -362,6 +375,7 @@ public final class TrebuchetServer: Sendable {
     /// Cuts all connections at once, as if the process had ended: no client is told, no call is waited for, nothing is written.
     package func cut() async {
         let listener = stopListener()
+        parts.nodes?.end()
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)

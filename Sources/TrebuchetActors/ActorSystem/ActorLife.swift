@@ -42,6 +42,12 @@ package final class ActorLife: @unchecked Sendable {
         users.compareExchange(expected: 0, desired: Self.gone, ordering: .acquiringAndReleasing).exchanged
     }
 
+    /// Lets nobody in any more, whoever is; false when that was so before.
+    package func end() -> Bool {
+        guard !isGone else { return false }
+        return users.add(Self.gone, ordering: .acquiringAndReleasing).oldValue >= 0
+    }
+
     /// Whether it was used since this was asked last, or is in use now.
     package func takeUse() -> Bool {
         let was = wasCalled || users.load(ordering: .acquiring) > 0

@@ -289,6 +289,15 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
+    /// What it has not written is never written by it: another node may own what lives here. Who waits is told.
+    package func abandon() {
+        home.reactor.run {
+            self.isRetired = true
+            for log in self.logs { log.source?.persist(by: nil) }
+            for log in self.events { log.source?.stopKeeping() }
+        }
+    }
+
     package func loss(_ error: TrebuchetError) -> String {
         "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
     }

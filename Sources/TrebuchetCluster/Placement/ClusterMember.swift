@@ -85,6 +85,12 @@ public final class ClusterMember: Sendable {
         return state.withLock { $0.book.lease(of: slot, at: now) }
     }
 
+    /// Whether it owns the slot and is not giving it away: whether something new may begin there.
+    package func keeps(_ slot: ClusterSlot) -> Bool {
+        let now = clock()
+        return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
+    }
+
     /// How many slots it owns, those that it is giving away among them.
     public var slotCount: Int { state.withLock { $0.book.count } }
 

@@ -21,9 +21,15 @@ public final class SlotDirectory: Sendable {
         self.member = member
     }
 
+    /// The same as `owner(of:)`, as far as it is known without asking.
+    package func knownOwner(of slot: ClusterSlot) -> ClusterNode? {
+        if let member, member.keeps(slot) { return member.node }
+        return state.withLock { $0.owners[slot] }
+    }
+
     /// The node that owns a slot, which may have changed since it was asked; nil when nobody does now.
     public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> ClusterNode? {
-        if let member, member.lease(of: slot) != nil { return member.node }
+        if let member, member.keeps(slot) { return member.node }
         let (known, asking) = state.withLock { state -> (ClusterNode?, Question?) in
             if let known = state.owners[slot] { return (known, nil) }
             let asking = state.asking[slot] ?? ask(slot)
@@ -69,7 +75,9 @@ public final class SlotDirectory: Sendable {
         Task {
             let answer: Result<ClusterNode?, ClusterEngineError>
             do throws(ClusterEngineError) {
-                answer = .success(try await engine.holder(of: slot)?.lease.owner)
+                let owner = try await engine.holder(of: slot)?.lease.owner
+                // Its own leases it knows best: what it has none for it does not own, or not yet.
+                answer = .success(owner == member?.node ? nil : owner)
             } catch {
                 answer = .failure(error)
             }

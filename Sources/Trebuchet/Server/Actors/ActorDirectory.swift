@@ -1,5 +1,6 @@
 internal import Distributed
 internal import Synchronization
+internal import TrebuchetCluster
 
 /// The actors that a server has exposed, by name, and those that it makes on demand.
 final class ActorDirectory: ActorHost, Sendable {
@@ -12,6 +13,8 @@ final class ActorDirectory: ActorHost, Sendable {
         let make: Factory
         /// Set for actors that go when nobody uses them.
         var idle: IdlePolicy?
+        /// Whether it lives on one node of several, which owns the slot of its name.
+        var isPlaced = false
     }
 
     private struct Pattern {
@@ -22,6 +25,7 @@ final class ActorDirectory: ActorHost, Sendable {
     private struct Contents {
         var records: [ActorName: ActorRecord] = [:]
         var patterns: [Pattern] = []
+        var hasPlaced = false
         /// Of actors that were exposed by name and have to be loaded.
         var loading: [ActorName: Registration] = [:]
         var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
@@ -74,6 +78,30 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
+    /// The type of an actor that lives on one node of several; nil for others.
+    func placedType(of name: ActorName) -> ActorType? {
+        contents.withLock { contents in
+            guard contents.hasPlaced, contents.loading[name] == nil, let pattern = contents.pattern(for: name),
+                pattern.isPlaced
+            else { return nil }
+            return pattern.type
+        }
+    }
+
+    /// Of a slot: those that stand ready, and what is under way of making others and of letting others go.
+    func placed(
+        in slot: ClusterSlot
+    ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], leaving: [Task<Void, Never>]) {
+        contents.withLock { contents in
+            guard contents.hasPlaced else { return ([], [], []) }
+            return (
+                contents.records.values.filter { $0.slot == slot.number },
+                contents.activating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value),
+                contents.leaving.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value.task)
+            )
+        }
+    }
+
     /// The types of what was exposed, by name; of actors on demand by the pattern of their names. Those that were made of them are
     /// not among it.
     var exposedTypes: [(name: String, type: ActorType)] {
@@ -89,6 +117,7 @@ final class ActorDirectory: ActorHost, Sendable {
         contents.withLock { contents in
             contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
             contents.patterns.append(Pattern(prefix: prefix, registration: registration))
+            contents.hasPlaced = contents.patterns.contains { $0.registration.isPlaced }
             contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
     }
@@ -140,6 +169,7 @@ final class ActorDirectory: ActorHost, Sendable {
                 }
                 record.stake = stake
                 record.idle = registration.idle
+                if registration.isPlaced { record.slot = ClusterSlot(of: record.name).number }
                 contents.records[name] = record
                 return record
             }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Synchronization
 
 /// Names a connection for longer than it lasts, so that a call can say over which one it was sent first.
@@ -17,6 +18,8 @@ final class ConnectionNames: Sendable {
     private let count = Atomic<UInt64>(0)
     /// Of this server alone, and nowhere but here.
     private let key = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
+    /// Names of connections that other nodes carry on to this one, by what they are called there.
+    private let carried = Mutex<[ByteText: ConnectionName]>([:])
 
     init(reactors: Int) { self.reactors = UInt64(reactors) }
 
@@ -47,10 +50,28 @@ final class ConnectionNames: Sendable {
     /// - Parameter own: that of the connection that it came over, which is nearly always meant and needs no check.
     func name(_ text: String, own: ConnectionName? = nil) -> ConnectionName? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
-        guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else { return nil }
+        guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else {
+            return carried.withLock { $0[ByteText(text)] }
+        }
         let name = ConnectionName(number: number, secret: secret)
         if name == own { return name }
         guard number / reactors <= count.load(ordering: .relaxed) else { return nil }
         return self.secret(number) == secret ? name : nil
     }
+
+    // MARK: Connections of other nodes
+
+    /// The name at this server of a connection of another node's, by what it is called there; the same one again while it is
+    /// remembered.
+    func carry(_ text: String, onReactor index: Int) -> ConnectionName {
+        let new = next(onReactor: index)
+        return carried.withLock { carried in
+            let name = carried[ByteText(text)] ?? new
+            carried[ByteText(text)] = name
+            return name
+        }
+    }
+
+    /// Nobody asks any more what became of its calls.
+    func forget(carried text: String) { carried.withLock { $0[ByteText(text)] = nil } }
 }

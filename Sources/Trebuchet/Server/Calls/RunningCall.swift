@@ -33,6 +33,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var repeated: RepeatedCall?
     /// Set for a stream that waits to begin.
     var stream: AskedStream?
+    /// Set for one that goes to another node.
+    var relayed: RelayedCall?
     var streamedActor: ActorName? { stream?.actor }
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
@@ -79,6 +81,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     /// On the connection's reactor.
     func cancel() {
         timer?.cancel()
+        relayed?.cancel()
         stopWaiting()
         if let run {
             let waited = run.waiter != nil
@@ -91,6 +94,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
 
     /// Nobody is there any more whom it could be answered.
     func abandon() {
+        relayed = nil
         timer?.cancel()
         stopWaiting()
         if run == nil { task.cancel() }

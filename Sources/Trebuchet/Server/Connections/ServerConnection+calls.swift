@@ -16,6 +16,7 @@ extension ServerConnection {
         switch place(of: message) {
         case .ready(let record): invoke(record, message)
         case .unmade(let type): invoke(type, nil, message)
+        case .elsewhere(let type): forward(type, message)
         case .nowhere:
             guard mayPass(message.target, message) else { return }
             fail(message, notExposed(message))
@@ -102,6 +103,23 @@ extension ServerConnection {
     }
 
     // MARK: In place
+
+    /// Runs `body` so that `Caller.current` is this connection's, and references are to actors of its client.
+    ///
+    /// - Parameter hosting: the connection's own, read on its reactor.
+    @inline(__always)
+    func asCaller<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
+        if caller == nil, hosting == nil { return try body() }
+        return try asSomebody(hosting, body)
+    }
+
+    @inline(never)
+    private func asSomebody<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
+        guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
+        return try HostingClient.$current.withValue(hosting.client) {
+            try Caller.$current.withValue(caller, operation: body)
+        }
+    }
 
     /// The hot path: decode, call, encode and answer without leaving this thread.
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
@@ -194,7 +212,12 @@ extension ServerConnection {
             call.waiter = nil
             guard !call.isAnswered else { return }
             switch outcome {
-            case .failure(let error): completion(.failure(error))
+            case .failure(let error):
+                if call.run == nil, self.running[call.callID] === call, self.goesElsewhere(ActorName(name)) {
+                    self.withdraw(call)
+                    return kept.withMessage { self.handleAgain($0) }
+                }
+                completion(.failure(error))
             case .success(let record):
                 guard let method = method.again(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))

@@ -57,6 +57,7 @@ extension ServerConnection {
 
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
+        if case .elsewhere(let type) = place(of: message) { return forward(type, message) }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != self.name else { return repeatCall(name, message) }
@@ -123,7 +124,7 @@ extension ServerConnection {
         let (record, type): (ActorRecord?, ActorType?) =
             switch place(of: message) {
             case .ready(let record): (record, record.type)
-            case .unmade(let type): (nil, type)
+            case .unmade(let type), .elsewhere(let type): (nil, type)
             case .nowhere: (nil, nil)
             }
         let target = type?.target(message.target)

@@ -14,6 +14,15 @@ struct StreamRequest: Sendable {
     /// Its place in the shares, until it has begun.
     let stake: StreamStake
 
+    /// What another node takes it up by.
+    var placed: PlacedStream {
+        var text = ByteBuffer()
+        filter?.append(to: &text)
+        return PlacedStream(
+            callID: callID, actor: name.actor.text, target: name.target,
+            filter: filter == nil ? nil : Array(text.bytes))
+    }
+
     struct Seen: Sendable {
         let epoch: String
         let sequence: UInt64
@@ -47,6 +56,7 @@ extension ServerConnection {
             switch place(of: message) {
             case .ready(let found): (record, type) = (found, found.type)
             case .unmade(let unmade): (record, type) = (nil, unmade)
+            case .elsewhere(let type): return forward(type, message)
             case .nowhere:
                 if isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
                 throw notExposed(message)
@@ -76,7 +86,7 @@ extension ServerConnection {
     }
 
     /// What the client calls the stream that it takes up again, if it leaves out the `callID`.
-    private func ownName(in message: borrowing Message) -> [UInt8]? {
+    func ownName(in message: borrowing Message) -> [UInt8]? {
         let envelope = message.envelope
         return envelope.pointee.callID.isAbsent ? Array(message.bytes(envelope.pointee.streamID)) : nil
     }
@@ -94,7 +104,7 @@ extension ServerConnection {
         if let streamID = name.resumed { failStream(streamID, error) } else { fail(callID, error) }
     }
 
-    private func failStream(_ streamID: [UInt8], _ error: any Error) {
+    func failStream(_ streamID: [UInt8], _ error: any Error) {
         guard isOpen else { return }
         let failure = failure(error, of: "the stream")
         link.send {
@@ -229,6 +239,7 @@ extension ServerConnection {
         }
         isUsed = true
         if record.type.isGated { gated[streamID] = request.name.actor }
+        if record.isPlaced { placed[streamID] = request.placed }
         shard.states.subscribe(to: source) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
@@ -254,7 +265,7 @@ extension ServerConnection {
     private func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
-            let streamID = Array("s\(streamCount)".utf8)
+            let streamID = Array("\(upstream?.streams ?? "")s\(streamCount)".utf8)
             if streams[streamID] == nil, beginning[streamID] == nil { return streamID }
         }
     }
@@ -291,6 +302,7 @@ extension ServerConnection {
     /// The client does not want a stream any more.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
+        if let relays, relays.unsubscribe(streamID, message) { return }
         if let subscription = streams[streamID] {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
@@ -308,9 +320,10 @@ extension ServerConnection {
         shard.streamsMayShow(self)
     }
 
-    private func forget(_ subscription: StreamSubscription) {
+    func forget(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
         if !gated.isEmpty { gated[subscription.streamID] = nil }
+        if !placed.isEmpty { placed[subscription.streamID] = nil }
         subscription.broadcaster.remove(subscription)
         giveBackStream(isFiltered: subscription.isFiltered)
     }

@@ -56,6 +56,12 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
     let seat: PrincipalSeat?
+    /// Set where its client is at another node.
+    let upstream: Upstream?
+    /// What it has under way at other nodes, from the first on.
+    var relays: ConnectionRelays?
+    /// Streams of actors that may move to another node, by streamID.
+    var placed: [[UInt8]: PlacedStream] = [:]
     /// Set when its client has said who it is, to hand over references to actors of its own.
     var hosting: HostingConnection?
 
@@ -73,8 +79,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     init(
         _ link: any MessageLink, name: ConnectionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
-        largestMessage: Int = .max, dates: DateForm = .milliseconds
+        largestMessage: Int = .max, dates: DateForm = .milliseconds, upstream: Upstream? = nil
     ) {
+        self.upstream = upstream
         self.name = name
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
         self.caller = caller
@@ -89,7 +96,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         // Held until the connection closes, and then let go.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
         caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
-        shard.onConnect?(caller.connection)
+        // One of another node's has been greeted there.
+        if upstream == nil { shard.onConnect?(caller.connection) }
     }
 
     // MARK: Messages in
@@ -179,23 +187,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     // MARK: Who may
 
-    /// Runs `body` so that `Caller.current` is this connection's, and references are to actors of its client.
-    ///
-    /// - Parameter hosting: the connection's own, read on its reactor.
-    @inline(__always)
-    func asCaller<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
-        if caller == nil, hosting == nil { return try body() }
-        return try asSomebody(hosting, body)
-    }
-
-    @inline(never)
-    private func asSomebody<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
-        guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
-        return try HostingClient.$current.withValue(hosting.client) {
-            try Caller.$current.withValue(caller, operation: body)
-        }
-    }
-
     /// The connection's rights were taken away, or given back.
     private func rightsDidChange() {
         guard isOpen else { return }
@@ -207,6 +198,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         guard let revocation, !isRevoked else { return }
         tell(revocation.code.wire, revocation.message)
         for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
+        relays?.endStreams(revocation)
     }
 
     /// Why somebody whose rights were taken away may not use an actor.
@@ -327,6 +319,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func linkDidBecomeWritable() {
         hosting?.linkDidBecomeWritable()
+        relays?.linkDidBecomeWritable()
         for crossing in crossings { crossing.take() }
         guard isBehind else { return }
         isBehind = false
@@ -359,6 +352,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     @inline(never)
     private func dismiss(_ message: borrowing Message) {
+        if let upstream { return upstream.send(.refused, Array(message.callID)) }
         fail(message, TrebuchetError(.unavailable, "the server is shutting down"))
     }
 
@@ -377,8 +371,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         // Calls whose answers are kept go on with this connection, and must not reach what carried it.
         link = ClosedLink(host: link.host)
         hosting?.linkDidClose()
+        relays?.close()
+        relays = nil
         for crossing in crossings { crossing.take() }
         if remembers { shard.answers.close(name) }
+        if let upstream { shard.forget(upstream, of: name, after: remembers ? shard.limits.answerTime : nil) }
         let subscriptions = streams.values
         streams = ConnectionStreams()
         for subscription in subscriptions {

@@ -1,6 +1,7 @@
 internal import Platform
 internal import Bytes
 internal import Networking
+internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -46,6 +47,8 @@ final class ServerShard: @unchecked Sendable {
     private var waiting: [ActorName: ActorQueue] = [:]
     /// Answers of repeated calls that wait for streams, by the numbers of their connections.
     var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
+    /// At one of several nodes, from the first question on.
+    var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
     /// Whether the server shuts down, which lets all actors go.
@@ -108,6 +111,7 @@ final class ServerShard: @unchecked Sendable {
         records = ByteKeyTable()
         held = [:]
         waiting = [:]
+        slotQueues = nil
         idleWatch = IdleWatch()
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder()
@@ -130,6 +134,9 @@ final class ServerShard: @unchecked Sendable {
 
     /// What a name that was not called before leads to. Nothing is made.
     func place(of name: ActorName) -> ActorPlace {
+        if let nodes = parts.nodes, let type = directory.placedType(of: name), !nodes.owns(name.text) {
+            return .elsewhere(type)
+        }
         if waiting[name] == nil,
             let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system)
         {
@@ -156,6 +163,9 @@ final class ServerShard: @unchecked Sendable {
     }
 
     private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
+        if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
+            throw TrebuchetError(.unavailable, "the actor has just moved to another node; try again")
+        }
         guard let activation = try directory.activate(name, for: queue.parties) else {
             throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
         }
@@ -220,6 +230,8 @@ enum ActorPlace {
     case ready(ActorRecord)
     /// One that is made when it is first called.
     case unmade(ActorType)
+    /// One that lives on another node.
+    case elsewhere(ActorType)
     case nowhere
 }
 
@@ -240,6 +252,9 @@ final class ServerParts: Sendable {
     let idleClock = IdleClock()
     /// Of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
+    /// Set before the server listens, at one of several nodes.
+    var nodes: ServerNodes? { nodesOfServer.withLock { $0 } }
+    let nodesOfServer = Mutex<ServerNodes?>(nil)
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void

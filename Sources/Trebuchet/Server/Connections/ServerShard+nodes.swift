@@ -1,0 +1,38 @@
+internal import Networking
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Actors that live on one node of several.
+extension ServerShard {
+    /// Which node owns a slot: at once, or when the engine has said so.
+    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) {
+        guard let nodes = parts.nodes else {
+            return answer(.failure(TrebuchetError(.unavailable, "the server is no node of a cluster")))
+        }
+        let queues = slotQueues ?? SlotQueues(nodes.directory, on: reactor)
+        slotQueues = queues
+        queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
+    }
+
+    /// A node has said that it does not own a slot, or is gone.
+    func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) { parts.nodes?.directory.forget(slot, ownedBy: node) }
+
+    /// A connection of another node's has ended.
+    ///
+    /// - Parameter time: how long it is remembered what its calls were answered; nil when there were none.
+    func forget(_ upstream: Upstream, of name: ConnectionName, after time: Duration?) {
+        let (names, session) = (answers.names, upstream.session)
+        guard let time else { return names.forget(carried: session) }
+        reactor.schedule(after: time) { [weak self] in
+            guard self?.connections[name.number] == nil else { return }
+            names.forget(carried: session)
+        }
+    }
+
+    /// Streams of actors that live here no more go on at their next owner.
+    func moveStreams(of actors: Set<ActorName>) {
+        for connection in Array(connections.values) where !connection.placed.isEmpty {
+            connection.moveStreams(of: actors)
+        }
+    }
+}

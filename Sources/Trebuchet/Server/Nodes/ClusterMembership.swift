@@ -1,0 +1,61 @@
+internal import Synchronization
+public import TrebuchetCluster
+
+/// What makes a server one of several nodes: actors that are exposed with `placement: .cluster` live on one of them each, and are
+/// called and observed from all.
+///
+///     let engine = try RedisEngine(url: "redis://127.0.0.1:6379")
+///     let server = TrebuchetServer(
+///         transport: .webSocket(port: 8080), cluster: try ClusterMembership(of: "east-1", at: engine))
+///     server.expose(Match.self, as: "matches/*", placement: .cluster) { id in … }
+///
+/// Each server has one of its own, which is used once: a server that starts again is another node.
+public final class ClusterMembership: Sendable {
+    /// The node's name, and which life of it this is.
+    public let node: ClusterNode
+    /// What slots it owns.
+    public let member: ClusterMember
+    let engine: any ClusterEngine
+    let watch = SlotWatch()
+
+    /// - Parameters:
+    ///   - name: unlike that of other nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
+    ///   - engine: the same for all nodes. The server does not close it.
+    ///   - settings: the same for all nodes.
+    /// - Throws: `invalid` for such a name, and for settings that do not fit each other.
+    public init(
+        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings()
+    ) throws(ClusterEngineError) {
+        node = try ClusterNode(name: name)
+        self.engine = engine
+        member = try ClusterMember(node, at: engine, settings: settings, listener: watch)
+    }
+}
+
+/// Where the actors of a name live.
+public enum ActorPlacement: Sendable {
+    /// On each server its own.
+    case node
+    /// On one node of the cluster, which owns the slot of the name; at a server that is none, the same as `node`.
+    case cluster
+}
+
+/// Hears which slots a node owns, and hands on what is to be let go.
+final class SlotWatch: SlotRebalanceListener {
+    /// Lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
+    typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
+
+    private let release = Mutex<Release?>(nil)
+
+    /// Set by the server, which is made after the member.
+    func release(by body: @escaping Release) { release.withLock { $0 = body } }
+
+    func slotAssigned(_ lease: SlotLease) {}
+
+    func slotWillBeRevoked(_ lease: SlotLease) async { await release.withLock { $0 }?(lease.slot, true) }
+
+    func slotLost(_ lease: SlotLease) {
+        guard let release = release.withLock({ $0 }) else { return }
+        Task { await release(lease.slot, false) }
+    }
+}

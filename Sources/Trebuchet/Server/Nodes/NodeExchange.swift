@@ -1,0 +1,309 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import TrebuchetCluster
+
+/// One end of a line between two nodes. What comes for it is handled on its reactor, in order.
+protocol RelayEnd: AnyObject, Sendable {
+    var reactor: Reactor { get }
+    func receive(_ frame: RelayFrame)
+    /// Something was lost on the way, or the other node is gone: nothing comes any more.
+    func lineDidBreak()
+}
+
+/// What this node sends to others and gets from them, through their engine.
+///
+/// What waits for one node goes in one message when the one before has gone, so order is kept and many share the way. An
+/// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do.
+final class NodeExchange: Sendable {
+    /// Bytes that may wait for one node. Beyond it the lines to it break, as if it were out of reach.
+    static let mostWaiting = 64 << 20
+    /// Of one message's frames; an engine takes at least so much.
+    static let messageBytes = 512 << 10
+    /// Of a frame's payload: what is larger goes in parts.
+    static let partBytes = 256 << 10
+
+    private struct Line: Hashable {
+        let node: ClusterNode
+        let number: UInt64
+        /// Whether this node has opened it.
+        let isOwn: Bool
+    }
+
+    private struct Peer {
+        var waiting: [RelayFrame] = []
+        var waitingBytes = 0
+        var isSending = false
+        var sent: UInt64 = 0
+        var received: UInt64 = 0
+        var isLeaving = false
+    }
+
+    private struct State {
+        var peers: [ClusterNode: Peer] = [:]
+        var ends: [Line: any RelayEnd] = [:]
+        var lines: UInt64 = 0
+        var inbox: (any ClusterSubscription)?
+        var isClosed = false
+        /// Whether this node is being stopped.
+        var isLeaving = false
+    }
+
+    private let engine: any ClusterEngine
+    let node: ClusterNode
+    private let state = Mutex(State())
+    /// Makes the end of a line that another node opens; nil when it cannot.
+    private let open: @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
+    /// Told of nodes to which something was lost.
+    private let didLose: @Sendable (ClusterNode) -> Void
+
+    init(
+        _ engine: any ClusterEngine, as node: ClusterNode,
+        open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?,
+        didLose: @escaping @Sendable (ClusterNode) -> Void = { _ in }
+    ) {
+        self.engine = engine
+        self.node = node
+        self.open = open
+        self.didLose = didLose
+    }
+
+    /// Listens from now on.
+    func start() async throws(ClusterEngineError) {
+        let inbox = try await engine.listen(as: node) { [weak self] in self?.receive($0) }
+        state.withLock { $0.inbox = inbox }
+    }
+
+    /// Returns when what waits has been sent, after a second at the latest.
+    func flush() async {
+        let deadline = MonotonicClock.now &+ 1_000_000_000
+        while state.withLock({ $0.peers.values.contains { $0.isSending } }), MonotonicClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Nothing is sent or received any more; all lines break.
+    func close() {
+        let ends = state.withLock { state in
+            state.isClosed = true
+            state.inbox?.cancel()
+            state.inbox = nil
+            defer { (state.ends, state.peers) = ([:], [:]) }
+            return Array(state.ends.values)
+        }
+        Self.break(ends)
+    }
+
+    /// Tells the others that this node is being stopped: it counts as living no more, and is there all the same.
+    func leave() {
+        let peers = state.withLock { state in
+            state.isLeaving = true
+            return Array(state.peers.keys)
+        }
+        for node in peers { send([RelayFrame(.leaving, line: 0)], to: node) }
+    }
+
+    // MARK: Lines
+
+    /// A line of this node's to another one.
+    func newLine(to node: ClusterNode, _ end: any RelayEnd) -> RelayLine {
+        state.withLock { state in
+            state.lines += 1
+            let line = RelayLine(exchange: self, node: node, number: state.lines, isOwn: true)
+            if !state.isClosed { state.ends[Line(node: node, number: line.number, isOwn: true)] = end }
+            return line
+        }
+    }
+
+    /// Nothing comes for it any more.
+    fileprivate func forget(_ line: RelayLine) {
+        _ = state.withLock { state in
+            state.ends.removeValue(forKey: Line(node: line.node, number: line.number, isOwn: line.isOwn))
+        }
+    }
+
+    /// For tests.
+    var lineCount: Int { state.withLock { $0.ends.count } }
+
+    // MARK: Out
+
+    fileprivate func send(_ frames: [RelayFrame], to node: ClusterNode) {
+        let (begins, overflows): (Bool, Bool) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
+            var peer = state.peers[node] ?? Peer()
+            peer.waiting += frames
+            peer.waitingBytes += frames.reduce(0) { $0 + $1.byteCount }
+            let overflows = peer.waitingBytes > Self.mostWaiting
+            let begins = !peer.isSending && !overflows
+            peer.isSending = peer.isSending || begins
+            state.peers[node] = peer
+            return (begins, overflows)
+        }
+        if overflows { return lose(node) }
+        guard begins else { return }
+        Task { await self.sendAll(to: node) }
+    }
+
+    private func sendAll(to node: ClusterNode) async {
+        while let message = next(for: node) {
+            let isThere: Bool
+            do throws(ClusterEngineError) {
+                isThere = try await engine.send(message.bytes, to: node)
+            } catch {
+                isThere = false
+            }
+            if !isThere { lose(node) }
+        }
+    }
+
+    private func next(for node: ClusterNode) -> RelayMessage? {
+        state.withLock { state in
+            guard var peer = state.peers[node], !peer.waiting.isEmpty else {
+                state.peers[node]?.isSending = false
+                return nil
+            }
+            var count = 0
+            var bytes = 0
+            while count < peer.waiting.count, count == 0 || bytes + peer.waiting[count].byteCount <= Self.messageBytes {
+                bytes += peer.waiting[count].byteCount
+                count += 1
+            }
+            peer.sent += 1
+            let message = RelayMessage(
+                from: self.node.description, number: peer.sent, Array(peer.waiting[..<count]))
+            peer.waiting.removeFirst(count)
+            peer.waitingBytes -= bytes
+            state.peers[node] = peer
+            return message
+        }
+    }
+
+    // MARK: In
+
+    private func receive(_ event: InboxEvent) {
+        switch event {
+        case .message(let bytes):
+            guard let message = RelayMessage(bytes), let sender = ClusterNode(message.sender) else { return }
+            receive(message, from: sender)
+        case .mayHaveMissed, .ended:
+            for node in state.withLock({ Array($0.peers.keys) }) { lose(node) }
+        }
+    }
+
+    private func receive(_ message: RelayMessage, from sender: ClusterNode) {
+        let hasGap: Bool = state.withLock { state in
+            var peer = state.peers[sender] ?? Peer()
+            defer {
+                peer.received = message.number
+                state.peers[sender] = peer
+            }
+            // The first that comes may be a later one, when those before were lost: nothing was built on them here.
+            return peer.received != 0 && message.number != peer.received + 1
+        }
+        if hasGap { lose(sender) }
+        var batches: [(reactor: Reactor, work: [(any RelayEnd, RelayFrame)])] = []
+        for frame in message.frames {
+            if frame.kind == .leaving {
+                state.withLock { $0.peers[sender]?.isLeaving = true }
+                continue
+            }
+            guard let end = end(for: frame, from: sender) else { continue }
+            if let index = batches.firstIndex(where: { $0.reactor === end.reactor }) {
+                batches[index].work.append((end, frame))
+            } else {
+                batches.append((end.reactor, [(end, frame)]))
+            }
+        }
+        for (reactor, work) in batches {
+            reactor.execute { for (end, frame) in work { end.receive(frame) } }
+        }
+    }
+
+    private func end(for frame: RelayFrame, from sender: ClusterNode) -> (any RelayEnd)? {
+        let key = Line(node: sender, number: frame.line, isOwn: frame.kind.isBack)
+        if let end = state.withLock({ $0.ends[key] }) { return end }
+        let line = RelayLine(exchange: self, node: sender, number: frame.line, isOwn: false)
+        guard frame.kind == .open else {
+            // It had a line here that was lost, and does not know it.
+            if !frame.kind.isBack, frame.kind != .gone { line.send(.ended) }
+            return nil
+        }
+        guard let end = open(line, frame) else {
+            line.send(.ended)
+            return nil
+        }
+        let (isOpen, isLeaving) = state.withLock { state in
+            if !state.isClosed { state.ends[key] = end }
+            return (!state.isClosed, state.isLeaving)
+        }
+        if isLeaving { send([RelayFrame(.leaving, line: 0)], to: sender) }
+        return isOpen ? end : nil
+    }
+
+    // MARK: Losses
+
+    /// A node is gone, or something between the two was lost: no line to it goes on.
+    func lose(_ node: ClusterNode) {
+        let ends = state.withLock { state in
+            let lines = state.ends.keys.filter { $0.node == node }
+            defer { for line in lines { state.ends[line] = nil } }
+            state.peers[node]?.waiting = []
+            state.peers[node]?.waitingBytes = 0
+            return lines.compactMap { state.ends[$0] }
+        }
+        didLose(node)
+        Self.break(ends)
+    }
+
+    /// Nodes that live no more are gone, unless they are just being stopped: those may still carry on what they have begun, as long as
+    /// they listen.
+    func lose(allBut living: [ClusterNode]) async {
+        let living = Set(living)
+        let gone = state.withLock { state in
+            state.peers.filter { !living.contains($0.key) }.map { ($0.key, isLeaving: $0.value.isLeaving) }
+        }
+        for (node, isLeaving) in gone {
+            if isLeaving, (try? await engine.send([], to: node)) != false { continue }
+            lose(node)
+            state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
+        }
+    }
+
+    private static func `break`(_ ends: [any RelayEnd]) {
+        for end in ends { end.reactor.execute { end.lineDidBreak() } }
+    }
+}
+
+/// A line to another node.
+struct RelayLine: Sendable {
+    let exchange: NodeExchange
+    let node: ClusterNode
+    let number: UInt64
+    /// Whether this node has opened it.
+    let isOwn: Bool
+
+    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) {
+        exchange.send([RelayFrame(kind, line: number, payload)], to: node)
+    }
+
+    /// A message of any length.
+    func send(_ message: UnsafeRawBufferPointer, part: RelayFrame.Kind, last: RelayFrame.Kind) {
+        var frames: [RelayFrame] = []
+        var rest = message
+        while rest.count > NodeExchange.partBytes {
+            frames.append(RelayFrame(part, line: number, Array(rest.prefix(NodeExchange.partBytes))))
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(NodeExchange.partBytes))
+        }
+        frames.append(RelayFrame(last, line: number, Array(rest)))
+        exchange.send(frames, to: node)
+    }
+
+    func send(_ kind: RelayFrame.Kind, number: UInt64) {
+        var payload: [UInt8] = []
+        RelayMessage.append(number, to: &payload)
+        send(kind, payload)
+    }
+
+    /// Nothing comes for it any more.
+    func forget() { exchange.forget(self) }
+}

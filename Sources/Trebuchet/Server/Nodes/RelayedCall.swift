@@ -1,0 +1,69 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// A call that was sent to another node, or is to be.
+final class RelayedCall {
+    let slot: ClusterSlot
+    private let callID: [UInt8]
+    private let message: KeptMessage
+    private let isRepeatable: Bool
+    private var isRepeat = false
+    /// The one that it was sent over; nil while it waits to be sent.
+    var line: OwnerLine?
+    /// Which of the messages it was there.
+    var place: UInt64 = 0
+    /// Set for the beginning of a stream.
+    var stream: RelayedStream?
+
+    init(_ message: KeptMessage, callID: [UInt8], isRepeatable: Bool) {
+        self.message = message
+        self.callID = callID
+        self.isRepeatable = isRepeatable
+        slot = message.withMessage { ClusterSlot(of: $0.actorName) }
+    }
+
+    /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
+    /// goes as a repeat.
+    func goesAgain() -> Bool {
+        guard stream == nil else { return true }
+        isRepeat = true
+        return isRepeatable
+    }
+
+    func withMessage(_ body: (borrowing Message) -> Void) {
+        message.withMessage { message in
+            guard isRepeat, message.kind == .invocation else { return body(message) }
+            var envelope = ScannedEnvelope()
+            let bytes = message.asRepeat
+            bytes.withUnsafeBytes { bytes in
+                guard (try? envelope.scan(bytes)) != nil else { return }
+                withUnsafePointer(to: envelope) { body(Message(bytes: bytes, envelope: $0)) }
+            }
+        }
+    }
+
+    /// The client does not want its answer any more.
+    func cancel() {
+        guard let line else { return }
+        var buffer = ByteBuffer()
+        EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
+        line.send(buffer.bytes)
+    }
+}
+
+extension Message {
+    /// The same call, as one that was sent before.
+    fileprivate var asRepeat: [UInt8] {
+        var buffer = ByteBuffer()
+        EnvelopeWriter.invocation(
+            callID: text(envelope.pointee.callID), actorID: actorName, target: target,
+            arguments: envelope.pointee.arguments.map { Array(bytes($0)) },
+            genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
+            timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
+            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session), isRepeat: true,
+            into: &buffer)
+        return Array(buffer.bytes)
+    }
+}

@@ -1,0 +1,73 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// A server's part in a cluster: which slots it owns, who owns the others, and the lines to those.
+final class ServerNodes: Sendable {
+    let node: ClusterNode
+    let member: ClusterMember
+    let directory: SlotDirectory
+    let exchange: NodeExchange
+    private let watch: SlotWatch
+    private let log: @Sendable (String) -> Void
+    private let running = Mutex<[Task<Void, Never>]>([])
+
+    /// - Parameter open: makes the end of a line that another node opens.
+    init(
+        _ membership: ClusterMembership, log: @escaping @Sendable (String) -> Void,
+        open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
+    ) {
+        self.log = log
+        (node, member, watch) = (membership.node, membership.member, membership.watch)
+        directory = SlotDirectory(membership.engine, member: member)
+        exchange = NodeExchange(membership.engine, as: node, open: open)
+    }
+
+    /// Whether actors of that name may live here.
+    func owns(_ name: String) -> Bool { member.keeps(ClusterSlot(of: name)) }
+
+    /// Takes part from now on.
+    ///
+    /// - Parameter release: lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
+    func start(release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void) async throws {
+        watch.release(by: release)
+        try await exchange.start()
+        running.withLock { running in
+            running.append(Task { await self.run() })
+            running.append(Task { await self.lookWhoLives() })
+        }
+    }
+
+    private func run() async {
+        do throws(ClusterEngineError) {
+            try await member.run()
+        } catch {
+            log("node \(node.name) owns nothing any more: \(error.message)")
+        }
+    }
+
+    /// Lines to nodes that have gone break.
+    private func lookWhoLives() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: member.settings.roundInterval)
+            let living = member.liveNodes
+            // A node that cannot see who lives does not see itself either.
+            guard living.contains(node) else { continue }
+            await exchange.lose(allBut: living)
+        }
+    }
+
+    /// Gives its slots away; goes on carrying what its clients call elsewhere.
+    func drain() async {
+        exchange.leave()
+        await member.drain()
+    }
+
+    /// As if it had died: gives nothing back, and is not heard of any more.
+    func end() {
+        for task in running.withLock({ $0 }) { task.cancel() }
+        exchange.close()
+    }
+}

@@ -1,0 +1,46 @@
+internal import Networking
+internal import Platform
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Who waits on one reactor to hear which node owns a slot, in the order in which they came.
+///
+/// `@unchecked Sendable`: on its reactor alone.
+final class SlotQueues: @unchecked Sendable {
+    typealias Answer = (Result<ClusterNode, TrebuchetError>) -> Void
+
+    private let directory: SlotDirectory
+    private let reactor: Reactor
+    private var waiting: [ClusterSlot: [Answer]] = [:]
+
+    init(_ directory: SlotDirectory, on reactor: Reactor) {
+        self.directory = directory
+        self.reactor = reactor
+    }
+
+    /// At once where that is known and nobody waits; `unavailable` when nobody has owned it for so long.
+    func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Answer) {
+        if waiting[slot] != nil {
+            waiting[slot]?.append(answer)
+            return
+        }
+        if let node = directory.knownOwner(of: slot) { return answer(.success(node)) }
+        waiting[slot] = [answer]
+        let (directory, reactor) = (directory, reactor)
+        // Held until then: who waits is told.
+        let queues = self
+        Task {
+            let owner: Result<ClusterNode, TrebuchetError>
+            do throws(ClusterEngineError) {
+                owner = .success(try await directory.owner(of: slot, waitingUpTo: timeout))
+            } catch {
+                owner = .failure(TrebuchetError(.unavailable, error.message))
+            }
+            reactor.execute { queues.answer(slot, owner) }
+        }
+    }
+
+    private func answer(_ slot: ClusterSlot, _ owner: Result<ClusterNode, TrebuchetError>) {
+        for answer in waiting.removeValue(forKey: slot) ?? [] { answer(owner) }
+    }
+}

@@ -1,0 +1,75 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// A server that is one of several nodes.
+extension TrebuchetServer {
+    /// How long calls of actors that go to another node in order may take to end.
+    private static let handover = Duration.seconds(3)
+
+    /// Makes the parts that only a node has. Before it listens.
+    static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
+        let names = parts.answers.names
+        let nodes = ServerNodes(membership, log: parts.log) { [weak parts] line, frame in
+            guard let parts, let client = RelayedClient(frame.payload), let first = shards.first else { return nil }
+            let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
+            let shard = shards.first { $0.index == names.reactor(of: name) } ?? first
+            guard parts.nodes != nil else { return nil }
+            return RelayedLink(line, client, name, at: shard)
+        }
+        parts.nodesOfServer.withLock { $0 = nodes }
+    }
+
+    func startNode() async throws {
+        try await parts.nodes?.start { [weak self] slot, inOrder in await self?.release(slot, inOrder: inOrder) }
+    }
+
+    /// Lets all actors of a slot go, which is another node's from then on, or is already. Their streams go on there.
+    private func release(_ slot: ClusterSlot, inOrder: Bool) async {
+        // What was let in before the slot was being given away has begun by then.
+        for shard in shards { await shard.reactor.perform {} }
+        let (_, making, leaving) = directory.placed(in: slot)
+        for task in making { _ = await task.result }
+        if inOrder { for task in leaving { await task.value } }
+        let records = directory.placed(in: slot).records
+        guard !records.isEmpty else { return }
+        await withTaskGroup(of: Void.self) { group in
+            for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }
+        }
+        let names = Set(records.map { ActorName($0.name) })
+        for shard in shards { await shard.reactor.perform { shard.moveStreams(of: names) } }
+    }
+
+    private func release(_ record: ActorRecord, inOrder: Bool) async {
+        let reactor = (record.home?.serverShard ?? shards[0]).reactor
+        for shard in shards { await shard.reactor.perform { shard.forget(record) } }
+        if inOrder {
+            let deadline = MonotonicClock.now &+ Self.handover.nanoseconds
+            while await !reactor.perform({ record.life.isGone || record.life.close() }), MonotonicClock.now < deadline {
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        _ = await reactor.perform { record.life.end() }
+        await withCheckedContinuation { done in
+            directory.letGo(record) { [parts] in
+                if inOrder {
+                    do {
+                        try await TimeLimit.run(ServerShard.deactivation, on: reactor) { try await record.deactivate() }
+                    } catch {
+                        parts.log("actor '\(record.name)' goes to another node, and its deactivate() failed: \(error)")
+                    }
+                } else {
+                    record.persisted?.abandon()
+                }
+                if let persisted = record.persisted, let actor = record.actor {
+                    if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
+                    (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
+                }
+                record.giveBackStake()
+                done.resume()
+            }
+        }
+    }
+}

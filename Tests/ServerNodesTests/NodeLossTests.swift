@@ -1,0 +1,93 @@
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetActors
+import TrebuchetCluster
+
+/// Nodes that come, go and die while clients call.
+@Suite(.timeLimit(.minutes(1))) struct NodeLossTests {
+    @Test("streams go on at the next owner when a node dies, and calls wait for it")
+    func killed() async throws {
+        try await withNodes(["a", "b"], store: SharedStore(store: MemoryStore())) { nodes in
+            let client = try await nodes[0].client()
+            let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
+            var counts: [StateStream<Int>.AsyncIterator] = []
+            for tally in tallies {
+                _ = try await tally.add(1)
+                counts.append(await tally.observeCount().makeAsyncIterator())
+            }
+            for index in tallies.indices { #expect(await counts[index].next() == 1) }
+            #expect(nodes[1].server.actorCount > 0)
+            await nodes[1].server.cut()
+            for (index, tally) in tallies.enumerated() {
+                #expect(try await tally.addOnce(1) == 2)
+                #expect(await counts[index].next() == 2)
+            }
+            #expect(nodes[0].server.actorCount == 16)
+        }
+    }
+
+    @Test("a node that stops in order gives its actors away: no call fails, and no version is missing")
+    func drained() async throws {
+        try await withNodes(["a", "b"], store: SharedStore(store: MemoryStore())) { nodes in
+            let client = try await nodes[0].client()
+            let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
+            let isOver = Flag()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for tally in tallies {
+                    group.addTask {
+                        var counts = await tally.observeCount().makeAsyncIterator()
+                        #expect(await counts.next() == 0)
+                        var last = 0
+                        while !isOver.isSet {
+                            last += 1
+                            let answer = try await tally.add(1)
+                            #expect(answer == last)
+                            #expect(await counts.next() == last)
+                        }
+                        #expect(last > 0)
+                    }
+                }
+                let (first, second) = (nodes[0].server, nodes[1].server)
+                group.addTask {
+                    #expect(await eventually { second.actorCount > 0 })
+                    await second.shutdown()
+                    #expect(await eventually { first.actorCount == 16 })
+                    isOver.set()
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("a node that comes takes its part, and clients of both notice nothing")
+    func coming() async throws {
+        let engine = MemoryEngine()
+        let store = SharedStore(store: MemoryStore())
+        try await withNodes(["a"], store: store, engine: engine) { nodes in
+            let client = try await nodes[0].client()
+            let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
+            var counts: [StateStream<Int>.AsyncIterator] = []
+            for tally in tallies {
+                var values = await tally.observeCount().makeAsyncIterator()
+                #expect(await values.next() == 0)
+                counts.append(values)
+                #expect(try await tally.add(1) == 1)
+            }
+            let second = try Node("b", engine, store: store)
+            let system = second.server.actorSystem
+            second.server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+            try await second.start()
+            await ownAll([nodes[0], second])
+            for (index, tally) in tallies.enumerated() {
+                #expect(try await tally.add(1) == 2)
+                #expect(await counts[index].next() == 1)
+                #expect(await counts[index].next() == 2)
+            }
+            #expect(second.server.actorCount > 0)
+            await second.end()
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+import Transports
+import Trebuchet
+import TrebuchetActors
+import TrebuchetCluster
+
+/// A server that is one of several nodes of this process.
+final class Node: Sendable {
+    let server: TrebuchetServer
+    let member: ClusterMember
+    private let clients = Mutex<[TrebuchetClient]>([])
+    private let address = Mutex<SocketAddress?>(nil)
+
+    init(
+        _ name: String, _ engine: any ClusterEngine, store: (any StateStore)? = nil, access: AccessPolicy = .open,
+        limits: ServerLimits = ServerLimits()
+    ) throws {
+        let membership = try ClusterMembership(of: name, at: engine, settings: Self.settings)
+        member = membership.member
+        server = TrebuchetServer(
+            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access, store: store,
+            cluster: membership, log: { _ in })
+    }
+
+    /// Short times, so that tests do not take long.
+    static var settings: ClusterMemberSettings {
+        var settings = ClusterMemberSettings()
+        settings.leaseDuration = .milliseconds(1_500)
+        settings.leaseMargin = .milliseconds(200)
+        settings.roundInterval = .milliseconds(50)
+        settings.handoversAtOnce = 256
+        return settings
+    }
+
+    func start() async throws {
+        let found = try await server.start()
+        address.withLock { $0 = found }
+    }
+
+    func client(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
+        let address = try #require(address.withLock { $0 })
+        let client = TrebuchetClient(
+            transport: .webSocket(host: address.host, port: address.port), options: options)
+        clients.withLock { $0.append(client) }
+        try await client.connect()
+        return client
+    }
+
+    func end() async {
+        for client in clients.withLock({ $0 }) { await client.close() }
+        await server.cut()
+    }
+}
+
+/// Runs `body` with nodes that own all slots, each its part.
+func withNodes(
+    _ names: [String], store: (any StateStore)? = nil, engine: any ClusterEngine = MemoryEngine(),
+    _ body: ([Node]) async throws -> Void
+) async throws {
+    let nodes = try names.map { try Node($0, engine, store: store) }
+    for node in nodes {
+        let system = node.server.actorSystem
+        node.server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+    }
+    do {
+        for node in nodes { try await node.start() }
+        await ownAll(nodes)
+        try await body(nodes)
+    } catch {
+        for node in nodes { await node.end() }
+        throw error
+    }
+    for node in nodes { await node.end() }
+}
+
+/// Waits until nodes own all slots, each some.
+func ownAll(_ nodes: [Node]) async {
+    #expect(
+        await eventually {
+            nodes.allSatisfy { $0.member.slotCount > 0 }
+                && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
+        })
+}
+
+/// A store that several servers of a test may have at once: a value is no other's.
+struct SharedStore: StateStore {
+    let store: MemoryStore
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { try await store.get(keys) }
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await store.list(namespace, prefix: prefix, after: after, limit: limit)
+    }
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.log(key) }
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await store.write(writes) }
+}
+
+/// Counts.
+@Trebuchet
+distributed actor Tally {
+    @StreamedState(delivery: .every(), persisted: true) var count: Int = 0
+    @StreamedEvents var marks: Int
+
+    distributed func add(_ number: Int) -> Int {
+        if number != 0 { count += number }
+        $marks.send(number)
+        return count
+    }
+    @Idempotent distributed func addOnce(_ number: Int) -> Int {
+        count += number
+        return count
+    }
+    distributed func refuse() throws { throw TrebuchetError(.unauthorized, "not you") }
+    /// Until it is cancelled.
+    distributed func wait() async throws {
+        let (stream, continuation) = AsyncStream<Never>.makeStream()
+        for await _ in stream {}
+        continuation.finish()
+        try Task.checkCancellation()
+    }
+    distributed func caller() -> String { Caller.current?.principal?.id ?? "nobody" }
+}
+
+/// Set once, by whoever.
+final class Flag: Sendable {
+    private let value = Mutex(false)
+
+    var isSet: Bool { value.withLock { $0 } }
+    func set() { value.withLock { $0 = true } }
+}
