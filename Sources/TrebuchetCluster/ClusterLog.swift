@@ -41,7 +41,7 @@ public struct LogPosition: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// One entry of a log.
-public struct LogEntry: Hashable, Sendable {
+public struct ClusterLogEntry: Hashable, Sendable {
     /// Where it stands.
     public let position: LogPosition
     /// What was appended.
@@ -114,7 +114,7 @@ public enum SnapshotOutcome: Hashable, Sendable {
 }
 
 /// The whole of what entries make, up to one of them.
-public struct LogSnapshot: Hashable, Sendable {
+public struct ClusterLogSnapshot: Hashable, Sendable {
     /// The last entry that is part of it.
     public let position: LogPosition
     /// What was stored.
@@ -134,7 +134,7 @@ public struct LogReading: Hashable, Sendable {
         /// From where the reader was: the entries are those behind.
         case resumed
         /// From the snapshot: what the reader has is to be forgotten.
-        case snapshot(LogSnapshot)
+        case snapshot(ClusterLogSnapshot)
         /// From nothing: what the reader has is to be forgotten, and the entries begin with the first there has been.
         case start
     }
@@ -142,12 +142,12 @@ public struct LogReading: Hashable, Sendable {
     /// Where the entries go on from.
     public let beginning: Beginning
     /// In their order, without a gap.
-    public let entries: [LogEntry]
+    public let entries: [ClusterLogEntry]
     /// The newest entry of the log.
     public let top: LogPosition
 
     /// For an engine of your own.
-    public init(_ beginning: Beginning, _ entries: [LogEntry], top: LogPosition) {
+    public init(_ beginning: Beginning, _ entries: [ClusterLogEntry], top: LogPosition) {
         self.beginning = beginning
         self.entries = entries
         self.top = top
@@ -167,7 +167,7 @@ public struct LogReading: Hashable, Sendable {
 /// What comes to who watches a log.
 public enum LogEvent: Equatable, Sendable {
     /// An entry was appended.
-    case appended(LogEntry)
+    case appended(ClusterLogEntry)
     /// The engine was out of reach: read what may have been appended meanwhile.
     case mayHaveMissed
     /// Nothing comes any more; the last event.

@@ -10,7 +10,7 @@ import TrebuchetCluster
 @Suite(.timeLimit(.minutes(1))) struct NodeLossTests {
     @Test("streams go on at the next owner when a node dies, and calls wait for it")
     func killed() async throws {
-        try await withNodes(["a", "b"], store: SharedStore(store: MemoryStore())) { nodes in
+        try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             var counts: [StateStream<Int>.AsyncIterator] = []
@@ -31,7 +31,7 @@ import TrebuchetCluster
 
     @Test("a node that stops in order gives its actors away: no call fails, and no version is missing")
     func drained() async throws {
-        try await withNodes(["a", "b"], store: SharedStore(store: MemoryStore())) { nodes in
+        try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             let isOver = Flag()
@@ -65,8 +65,7 @@ import TrebuchetCluster
     @Test("a node that comes takes its part, and clients of both notice nothing")
     func coming() async throws {
         let engine = MemoryEngine()
-        let store = SharedStore(store: MemoryStore())
-        try await withNodes(["a"], store: store, engine: engine) { nodes in
+        try await withNodes(["a"], engine: engine) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             var counts: [StateStream<Int>.AsyncIterator] = []
@@ -76,9 +75,7 @@ import TrebuchetCluster
                 counts.append(values)
                 #expect(try await tally.add(1) == 1)
             }
-            let second = try Node("b", engine, store: store)
-            let system = second.server.actorSystem
-            second.server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+            let second = try Node("b", engine)
             try await second.start()
             await ownAll([nodes[0], second])
             for (index, tally) in tallies.enumerated() {
@@ -88,6 +85,46 @@ import TrebuchetCluster
             }
             #expect(second.server.actorCount > 0)
             await second.end()
+        }
+    }
+
+    @Test("nodes that die under load: each @Idempotent call is answered, and was done once", arguments: 1...3)
+    func underLoad(seed: Int) async throws {
+        let engine = MemoryEngine()
+        try await withNodes(["a", "b", "c"], engine: engine) { nodes in
+            let client = try await nodes[0].client()
+            let tallies = try (0..<24).map { try client.resolve(Tally.self, id: "tallies/\(seed)-\($0)") }
+            let isOver = Flag()
+            let replacement = try Node("d", engine)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for tally in tallies {
+                    group.addTask {
+                        var counts = await tally.observeCount().makeAsyncIterator()
+                        #expect(await counts.next() == 0)
+                        var last = 0
+                        while !isOver.isSet {
+                            last += 1
+                            let answer = try await tally.addOnce(1)
+                            #expect(answer == last)
+                            #expect(await counts.next() == last)
+                        }
+                        #expect(last > 1)
+                    }
+                }
+                let (first, second, third) = (nodes[0], nodes[1], nodes[2])
+                group.addTask {
+                    #expect(await eventually { second.server.actorCount > 0 && third.server.actorCount > 0 })
+                    await second.server.cut()
+                    #expect(await eventually { first.server.actorCount + third.server.actorCount == 24 })
+                    try await replacement.start()
+                    #expect(await eventually { replacement.server.actorCount > 0 })
+                    await third.server.cut()
+                    #expect(await eventually { first.server.actorCount + replacement.server.actorCount == 24 })
+                    isOver.set()
+                }
+                try await group.waitForAll()
+            }
+            await replacement.end()
         }
     }
 }

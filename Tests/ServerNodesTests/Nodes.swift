@@ -15,14 +15,15 @@ final class Node: Sendable {
     private let address = Mutex<SocketAddress?>(nil)
 
     init(
-        _ name: String, _ engine: any ClusterEngine, store: (any StateStore)? = nil, access: AccessPolicy = .open,
-        limits: ServerLimits = ServerLimits()
+        _ name: String, _ engine: any ClusterEngine, access: AccessPolicy = .open, limits: ServerLimits = ServerLimits()
     ) throws {
         let membership = try ClusterMembership(of: name, at: engine, settings: Self.settings)
         member = membership.member
         server = TrebuchetServer(
-            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access, store: store,
+            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
             cluster: membership, log: { _ in })
+        let system = server.actorSystem
+        server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
     }
 
     /// Short times, so that tests do not take long.
@@ -57,14 +58,10 @@ final class Node: Sendable {
 
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
-    _ names: [String], store: (any StateStore)? = nil, engine: any ClusterEngine = MemoryEngine(),
+    _ names: [String], engine: any ClusterEngine = MemoryEngine(),
     _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine, store: store) }
-    for node in nodes {
-        let system = node.server.actorSystem
-        node.server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
-    }
+    let nodes = try names.map { try Node($0, engine) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)
@@ -83,20 +80,6 @@ func ownAll(_ nodes: [Node]) async {
             nodes.allSatisfy { $0.member.slotCount > 0 }
                 && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
         })
-}
-
-/// A store that several servers of a test may have at once: a value is no other's.
-struct SharedStore: StateStore {
-    let store: MemoryStore
-
-    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { try await store.get(keys) }
-    func list(
-        _ namespace: String, prefix: String, after: String?, limit: Int
-    ) async throws(StateStoreError) -> [StateEntry] {
-        try await store.list(namespace, prefix: prefix, after: after, limit: limit)
-    }
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.log(key) }
-    func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await store.write(writes) }
 }
 
 /// Counts.

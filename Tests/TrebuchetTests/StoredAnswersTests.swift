@@ -20,7 +20,7 @@ import Testing
         let room = StoredAnswerRoom(
             AnswerHolding(shares, principal: principal, host: nil),
             connections.share(of: ConnectionName(number: connection, secret: 1)))
-        return KeptCall(CallNamespace.key("c\(connection)", number), digest: 1, principal: principal, in: room)
+        return KeptCall(CallNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: room)
     }
 
     /// Whether the whole answer is kept; else that there was one.

@@ -51,7 +51,8 @@ public final class TrebuchetServer: Sendable {
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
     ///     one of this process has it, `start` and calls of actors with such states fail.
-    ///   - cluster: makes it one of several nodes. None by default.
+    ///   - cluster: makes it one of several nodes. None by default. Without a `store` persisted states are then kept at the engine, from
+    ///     where the next owner of an actor takes them; with one they stay at their node.
     ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
     ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
     ///     `TrebuchetError`, are for callers in any case.
@@ -83,6 +84,7 @@ public final class TrebuchetServer: Sendable {
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
+        let store = store ?? cluster?.store
         let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
         if let store, let claim {
             for shard in system.shards {

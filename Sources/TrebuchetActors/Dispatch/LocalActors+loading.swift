@@ -8,10 +8,14 @@ package enum PersistedNamespace {
     package static let events = "events"
 
     /// `todos.state`
-    static func key(_ actor: String, _ property: String) -> StateKey { StateKey(name, "\(actor).\(property)") }
+    static func key(_ actor: String, _ property: String) -> StateKey {
+        StateKey(name, "\(actor).\(property)", partition: actor)
+    }
 
     /// `todos.moves`
-    static func events(_ actor: String, _ property: String) -> StateKey { StateKey(events, "\(actor).\(property)") }
+    static func events(_ actor: String, _ property: String) -> StateKey {
+        StateKey(events, "\(actor).\(property)", partition: actor)
+    }
 }
 
 extension LocalActors {

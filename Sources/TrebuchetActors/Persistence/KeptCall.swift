@@ -5,8 +5,9 @@ package enum CallNamespace {
     /// - Parameters:
     ///   - connection: the name of the connection that the call was sent over first.
     ///   - number: of the call, there.
-    package static func key(_ connection: String, _ number: UInt64) -> StateKey {
-        StateKey(name, "\(connection)/\(number)")
+    ///   - actor: that was called.
+    package static func key(_ connection: String, _ number: UInt64, of actor: String) -> StateKey {
+        StateKey(name, "\(connection)/\(number)", partition: actor)
     }
 }
 

@@ -1,17 +1,24 @@
 /// A log in memory.
-struct MemoryLog {
+package struct MemoryLog {
     private var snapshot: LogSnapshot?
     private var entries: [LogEntry] = []
     /// Of a snapshot to come.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
 
-    var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
-    var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
+    package init() {}
+
+    package var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
+    package var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
     /// Of the snapshot and the entries.
-    var bytes: Int { entries.reduce(snapshot?.bytes.count ?? 0) { $0 + $1.bytes.count } }
+    package var bytes: Int { entries.reduce(snapshot?.bytes.count ?? 0) { $0 + $1.bytes.count } }
+
+    /// Of a snapshot that is not there yet.
+    package var partsToCome: [(index: Int, number: UInt64, bytes: [UInt8])] {
+        parts.bytes.sorted { $0.key < $1.key }.map { ($0.key, parts.number, $0.value) }
+    }
 
     /// - Throws: `conflict`.
-    mutating func apply(_ write: StateWrite) throws(StateStoreError) {
+    package mutating func apply(_ write: StateWrite) throws(StateStoreError) {
         switch write.operation {
         case .put, .delete: break
         case .append(let entry): try append(entry, write.key)

@@ -7,11 +7,15 @@ public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible 
     public let namespace: String
     /// The name within the namespace.
     public let name: String
+    /// The exposed name of the actor that it belongs to; nil for what is no actor's. What has the same is written together, so a store
+    /// that spreads what it keeps keeps it in one place. It does not make two keys different.
+    public let partition: String?
 
     /// Any texts; what a store takes is the store's own matter.
-    public init(_ namespace: String, _ name: String) {
+    public init(_ namespace: String, _ name: String, partition: String? = nil) {
         self.namespace = namespace
         self.name = name
+        self.partition = partition
     }
 
     /// `states/todos.state`

@@ -25,6 +25,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// How long answers of calls are kept, as in memory.
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
+    /// Whether what each actor writes is a write of its own.
+    private let isPartitioned: Bool
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
     /// Those whose changes are being written.
@@ -51,6 +53,9 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     ) {
         self.disclosure = disclosure
         self.store = store
+        var inner = store
+        while let wrapping = inner as? any WrappingStore { inner = wrapping.wrapped }
+        isPartitioned = inner is any PartitionedStore
         self.claim = claim
         self.stateSize = stateSize
         self.eventBytes = eventBytes
@@ -76,18 +81,20 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         guard !isWriting else { return }
         var batch: [PersistedStates] = []
         var writes: [StateWrite] = []
+        var parts: [[StateWrite]] = []
         var slices = Self.slicesPerWrite
         swap(&batch, &changed)
         batch = batch.filter { states in
             guard let own = states.beginWrite(slices: &slices) else { return false }
-            writes += own
+            if isPartitioned { parts.append(own) } else { writes += own }
             return true
         }
         writes += forgotten()
-        guard !writes.isEmpty else { return tellIdle() }
+        guard !writes.isEmpty || !batch.isEmpty else { return tellIdle() }
         isWriting = true
         writing = batch
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
+        if isPartitioned { return write(batch, parts, values) }
         // On the reactor, so that a store which only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
             var failure: StateStoreError?
@@ -97,15 +104,42 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
                 failure = error
             }
             let error = failure
-            reactor.execute { self.didWrite(owners, error) }
+            reactor.execute { self.didWrite(owners, Array(repeating: error, count: owners.count)) }
         }
     }
 
-    private func didWrite(_ batch: [PersistedStates], _ error: StateStoreError?) {
+    /// The same with a write for each actor.
+    private func write(_ batch: [PersistedStates], _ parts: [[StateWrite]], _ others: [StateWrite]) {
+        let (store, reactor) = (store, reactor)
+        Task.immediate(executorPreference: reactor.taskExecutor) {
+            var errors = [StateStoreError?](repeating: nil, count: parts.count)
+            await withTaskGroup(of: (Int, StateStoreError?).self) { group in
+                for (index, part) in (parts + [others]).enumerated() where !part.isEmpty {
+                    group.addTask {
+                        do throws(StateStoreError) {
+                            try await store.write(part)
+                            return (index, nil)
+                        } catch {
+                            return (index, error)
+                        }
+                    }
+                }
+                for await (index, error) in group where index < errors.count { errors[index] = error }
+            }
+            let outcomes = errors
+            reactor.execute { self.didWrite(batch, outcomes) }
+        }
+    }
+
+    private func didWrite(_ batch: [PersistedStates], _ errors: [StateStoreError?]) {
         isWriting = false
         writing = []
-        for states in batch { states.endWrite(error) }
-        if error != nil { tryLater(batch) }
+        var failed: [PersistedStates] = []
+        for (states, error) in zip(batch, errors) {
+            states.endWrite(error)
+            if error != nil { failed.append(states) }
+        }
+        if !failed.isEmpty { tryLater(failed) }
         if changed.isEmpty { tellIdle() } else { schedule() }
     }
 

@@ -74,6 +74,9 @@ package final class StoreClaim: Sendable {
     }
 }
 
+/// A store to which what each actor writes is a write of its own, which may fail by itself.
+package protocol PartitionedStore: StateStore {}
+
 /// A store in front of another one, which is what servers share.
 package protocol WrappingStore: StateStore {
     var wrapped: any StateStore { get }

@@ -3,9 +3,9 @@ internal import Platform
 /// One log as an engine has it.
 struct MemoryClusterLog {
     private(set) var top = LogPosition.start
-    private var snapshot: LogSnapshot?
+    private var snapshot: ClusterLogSnapshot?
     /// The newest entries, without a gap, up to `top`.
-    private var entries: [LogEntry] = []
+    private var entries: [ClusterLogEntry] = []
     private var replies: [ByteText: [UInt8]] = [:]
     /// Their names, the oldest first.
     private var calls: [ByteText] = []
@@ -24,7 +24,7 @@ struct MemoryClusterLog {
         if change.payload != nil, entries.count >= limits.entriesPerLog { return .full }
         if let payload = change.payload {
             top = LogPosition(fence: fence, offset: top.offset + 1)
-            entries.append(LogEntry(top, payload))
+            entries.append(ClusterLogEntry(top, payload))
         }
         if let call = change.call { record(call, now, limits) }
         return .accepted(top.offset)
@@ -41,7 +41,7 @@ struct MemoryClusterLog {
     /// Behind the check of the lease.
     mutating func store(_ bytes: [UInt8], at offset: UInt64, keepingLast: Int) -> SnapshotOutcome {
         guard offset >= snapshot?.position.offset ?? 0, let fence = fence(at: offset) else { return .misplaced }
-        snapshot = LogSnapshot(LogPosition(fence: fence, offset: offset), bytes)
+        snapshot = ClusterLogSnapshot(LogPosition(fence: fence, offset: offset), bytes)
         entries.removeAll { $0.position.offset + UInt64(max(0, keepingLast)) <= offset }
         return .stored
     }
@@ -65,9 +65,9 @@ struct MemoryClusterLog {
     /// Whether all entries behind that offset are there.
     private func isWhole(behind offset: UInt64) -> Bool { UInt64(entries.count) >= top.offset - offset }
 
-    private func some(behind offset: UInt64, _ limit: Int, _ bytes: Int) -> [LogEntry] {
+    private func some(behind offset: UInt64, _ limit: Int, _ bytes: Int) -> [ClusterLogEntry] {
         var left = bytes
-        var taken: [LogEntry] = []
+        var taken: [ClusterLogEntry] = []
         for entry in entries where entry.position.offset > offset {
             left -= entry.payload.count
             guard taken.isEmpty || taken.count < max(1, limit) && left >= 0 else { break }

@@ -93,7 +93,7 @@ public final class MemoryEngine: ClusterEngine {
             let outcome = contents.logs[log, default: MemoryClusterLog()]
                 .append(append, fence: lease.fence, now: now, limits)
             if case .accepted(let offset) = outcome, let payload = append.payload {
-                let entry = LogEntry(LogPosition(fence: lease.fence, offset: offset), payload)
+                let entry = ClusterLogEntry(LogPosition(fence: lease.fence, offset: offset), payload)
                 Self.tell(contents.watchers[log], .appended(entry), &contents.news)
             }
             return outcome

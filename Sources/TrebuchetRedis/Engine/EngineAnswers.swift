@@ -11,13 +11,13 @@ extension LogReading {
         if words[0].isText("resumed"), let position {
             (beginning, last) = (.resumed, position.offset)
         } else if words[0].isText("snapshot") {
-            (beginning, last) = (.snapshot(LogSnapshot(snapAt, snapshot)), snapAt.offset)
+            (beginning, last) = (.snapshot(ClusterLogSnapshot(snapAt, snapshot)), snapAt.offset)
         } else if words[0].isText("start") {
             (beginning, last) = (.start, 0)
         } else {
             return nil
         }
-        var entries: [LogEntry] = []
+        var entries: [ClusterLogEntry] = []
         entries.reserveCapacity(words.count / 3 - 2)
         for index in stride(from: 6, to: words.count, by: 3) {
             // An id is offset-0.
@@ -26,7 +26,7 @@ extension LogReading {
                 let payload = words[index + 2].bytes, last < UInt64.max, UInt64(exactly: offset) == last + 1
             else { return nil }
             last += 1
-            entries.append(LogEntry(LogPosition(fence: UInt64(clamping: fence), offset: last), payload))
+            entries.append(ClusterLogEntry(LogPosition(fence: UInt64(clamping: fence), offset: last), payload))
         }
         // Without one entry there is none: else the log has lost some.
         guard !entries.isEmpty || last == top.offset else { return nil }
@@ -43,7 +43,7 @@ extension LogPosition {
     }
 }
 
-extension LogEntry {
+extension ClusterLogEntry {
     /// From `fence:offset:payload`.
     init?(published bytes: [UInt8]) {
         let parts = bytes.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)

@@ -310,7 +310,7 @@ public final class RedisEngine: ClusterEngine {
             switch event {
             case .message(let bytes):
                 // What others publish there is not for us.
-                if let entry = LogEntry(published: bytes) { receive(.appended(entry)) }
+                if let entry = ClusterLogEntry(published: bytes) { receive(.appended(entry)) }
             case .mayHaveMissed: receive(.mayHaveMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
             }

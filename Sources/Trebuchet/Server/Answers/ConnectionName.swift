@@ -72,6 +72,10 @@ final class ConnectionNames: Sendable {
         }
     }
 
+    /// Whether one more may be carried for the sake of a call that was sent elsewhere.
+    var hasRoom: Bool { carried.withLock { $0.count < Self.mostCarried } }
+    private static let mostCarried = 100_000
+
     /// Nobody asks any more what became of its calls.
     func forget(carried text: String) { carried.withLock { $0[ByteText(text)] = nil } }
 }

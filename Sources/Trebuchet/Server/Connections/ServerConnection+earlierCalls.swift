@@ -24,29 +24,60 @@ extension ServerConnection {
         guard session.utf8.count <= ConnectionNames.longest else { return fail(message.callID, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
         call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
-        let key = CallNamespace.key(session, number)
+        // Of a call that changes an actor which its node alone may write, no trace means that it changed nothing and never will.
+        let runsAgain = isPlaced(ActorName(message.actorName))
+        lookUp(message, session, number, writer, call) { answer, kept in
+            guard answer == nil, runsAgain, self.shard.answers.names.hasRoom else {
+                return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
+            }
+            self.withdraw(call)
+            kept.withMessage { self.runAgain($0, session, number) }
+        }
+    }
+
+    /// Whether an actor lives on one node of several.
+    func isPlaced(_ name: ActorName) -> Bool {
+        shard.parts.nodes != nil && shard.directory.placedType(of: name) != nil
+    }
+
+    /// What the store has of a call; nil when that is nothing. Not answered when the call was, meanwhile.
+    func lookUp(
+        _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: RunningCall,
+        _ body: @escaping (KeptAnswer?, KeptMessage) -> Void
+    ) {
+        let key = CallNamespace.key(session, number, of: message.actorName)
         let digest = digest(of: message)
         let principal = caller?.principal?.name
-        let reactor = shard.reactor
+        let (reactor, kept) = (shard.reactor, KeptMessage(message))
+        nonisolated(unsafe) let body = body  // Called on the reactor that gave it alone.
         // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
-            let answer: KeptAnswer
+            let answer: KeptAnswer?
             do throws(StateStoreError) {
-                let stored = try await writer.store.get(key)
-                answer = Self.answer(stored, digest, principal)
+                answer = try await writer.store.get(key).map { Self.answer($0, digest, principal) }
             } catch {
                 let text = "what became of the call cannot be read: \(error.message)"
                 answer = .failure(TrebuchetError(.unavailable, text))
             }
             reactor.execute {
                 guard self.isOpen, !call.isAnswered else { return }
-                self.deliver(answer, to: call)
+                body(answer, kept)
             }
         }
     }
 
-    private static func answer(_ stored: [UInt8]?, _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {
-        guard let call = stored.flatMap({ try? StoredCall($0) }) else { return .failure(ofEarlierServer) }
+    /// Runs a call that another node may have been asked for, and did not do: under the name that it has there, so that it is recognised
+    /// should it still come.
+    private func runAgain(_ message: borrowing Message, _ session: String, _ number: UInt64) {
+        let names = shard.answers.names
+        let connection = names.carry(session, onReactor: shard.index)
+        shard.reactor.schedule(after: shard.answers.time) { names.forget(carried: session) }
+        repeatCall(
+            RememberedAnswers.Memory.Name(connection: connection, number: number), message, hasLookedUp: true)
+    }
+
+    private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {
+        guard let call = try? StoredCall(stored) else { return .failure(ofEarlierServer) }
         // Nobody gets what was an answer for somebody else.
         guard call.principal.map({ PrincipalName($0) }) == principal else { return .failure(ofEarlierServer) }
         guard call.digest == digest else {

@@ -42,7 +42,8 @@ extension ServerConnection {
                 run, name, .failure(TrebuchetError(.cancelled, "the call was cancelled before its actor was there")))
         }
         if shard.stateWriter != nil {
-            let key = CallNamespace.key(message.text(message.envelope.pointee.session), name.number)
+            let key = CallNamespace.key(
+                message.text(message.envelope.pointee.session), name.number, of: message.actorName)
             run.kept = KeptCall(
                 key, digest: request.digest, principal: request.principal,
                 in: shard.answers.storedRoom(of: name.connection, request))
@@ -84,14 +85,18 @@ extension ServerConnection {
         }
     }
 
-    private func repeatCall(_ name: RememberedAnswers.Memory.Name, _ message: borrowing Message) {
+    /// - Parameter hasLookedUp: whether the store is known to have nothing of it.
+    func repeatCall(
+        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, hasLookedUp: Bool = false
+    ) {
         guard let call = begin(message) else { return }
-        repeatCall(name, message, call)
+        repeatCall(name, message, call, hasLookedUp: hasLookedUp)
     }
 
     /// The first connection has ended: what it brought has begun, or never will.
     private func repeatCall(
-        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall
+        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall,
+        hasLookedUp: Bool = false
     ) {
         let (record, target, refusal) = repeatedPlace(of: message)
         if let refusal { return finish(call, .failure(refusal)) }
@@ -113,6 +118,15 @@ extension ServerConnection {
         guard hasCounts(method, message) else {
             withdraw(call)
             return failCounts(method, message)
+        }
+        // It may have run on another node, which had the actor before.
+        if !hasLookedUp, let writer = shard.stateWriter, isPlaced(ActorName(message.actorName)) {
+            let session = message.text(message.envelope.pointee.session)
+            return lookUp(message, session, name.number, writer, call) { answer, kept in
+                if let answer { return self.deliver(answer, to: call) }
+                self.withdraw(call)
+                kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
+            }
         }
         callOnce(name, method, of: record, message, call)
     }

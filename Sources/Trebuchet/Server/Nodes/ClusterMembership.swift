@@ -17,6 +17,7 @@ public final class ClusterMembership: Sendable {
     public let member: ClusterMember
     let engine: any ClusterEngine
     let watch = SlotWatch()
+    let store: EngineStore
 
     /// - Parameters:
     ///   - name: unlike that of other nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
@@ -28,7 +29,9 @@ public final class ClusterMembership: Sendable {
     ) throws(ClusterEngineError) {
         node = try ClusterNode(name: name)
         self.engine = engine
-        member = try ClusterMember(node, at: engine, settings: settings, listener: watch)
+        let member = try ClusterMember(node, at: engine, settings: settings, listener: watch)
+        self.member = member
+        store = EngineStore(engine) { member.lease(of: $0) }
     }
 }
 

@@ -300,7 +300,7 @@ struct RelayLine: Sendable {
 
     func send(_ kind: RelayFrame.Kind, number: UInt64) {
         var payload: [UInt8] = []
-        RelayMessage.append(number, to: &payload)
+        ByteParts.append(number, to: &payload)
         send(kind, payload)
     }
 

@@ -49,7 +49,7 @@ struct RelayFrame: Equatable, Sendable {
     /// A number in eight bytes; nil where the payload has none.
     var number: UInt64? {
         var rest = payload[...]
-        return RelayMessage.number(UInt64.self, &rest)
+        return ByteParts.number(UInt64.self, &rest)
     }
 }
 
@@ -80,11 +80,11 @@ struct RelayMessage: Equatable, Sendable {
         bytes.append(Self.version)
         bytes.append(UInt8(truncatingIfNeeded: sender.utf8.count))
         bytes += sender.utf8
-        Self.append(number, to: &bytes)
+        ByteParts.append(number, to: &bytes)
         for frame in frames {
             bytes.append(frame.kind.rawValue)
-            Self.append(frame.line, to: &bytes)
-            Self.append(UInt32(frame.payload.count), to: &bytes)
+            ByteParts.append(frame.line, to: &bytes)
+            ByteParts.append(UInt32(frame.payload.count), to: &bytes)
             bytes += frame.payload
         }
         return bytes
@@ -98,26 +98,15 @@ struct RelayMessage: Equatable, Sendable {
         }
         sender = String(decoding: rest.prefix(Int(length)), as: UTF8.self)
         rest = rest.dropFirst(Int(length))
-        guard let number = Self.number(UInt64.self, &rest) else { return nil }
+        guard let number = ByteParts.number(UInt64.self, &rest) else { return nil }
         self.number = number
         frames = []
         while let first = rest.popFirst() {
-            guard let kind = RelayFrame.Kind(rawValue: first), let line = Self.number(UInt64.self, &rest),
-                let count = Self.number(UInt32.self, &rest), rest.count >= Int(count)
+            guard let kind = RelayFrame.Kind(rawValue: first), let line = ByteParts.number(UInt64.self, &rest),
+                let count = ByteParts.number(UInt32.self, &rest), rest.count >= Int(count)
             else { return nil }
             frames.append(RelayFrame(kind, line: line, Array(rest.prefix(Int(count)))))
             rest = rest.dropFirst(Int(count))
         }
-    }
-
-    static func append(_ number: some FixedWidthInteger, to bytes: inout [UInt8]) {
-        withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
-
-    static func number<Number: FixedWidthInteger>(_: Number.Type, _ bytes: inout ArraySlice<UInt8>) -> Number? {
-        let count = MemoryLayout<Number>.size
-        guard bytes.count >= count else { return nil }
-        defer { bytes = bytes.dropFirst(count) }
-        return Number(littleEndian: bytes.withUnsafeBytes { $0.loadUnaligned(as: Number.self) })
     }
 }

@@ -1,0 +1,226 @@
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Keeps what actors of a cluster persist in logs of the engine that its nodes share: one log for each actor, in the slot of its name, so
+/// that the node which owns the slot next goes on with it, and the one before can write no more.
+///
+/// What an actor writes together is one entry. Nothing of it stays in memory but where its log is. What belongs to no actor goes to a
+/// store of the node's own.
+final class EngineStore: PartitionedStore {
+    /// Changes that are never too many, in bytes, beside what they make.
+    private static let leastOutweighing = 64 << 10
+    private static let outweighing = 2
+    /// Actors whose contents are in memory because they are just being loaded.
+    private static let mostLoaded = 64
+
+    private let engine: any ClusterEngine
+    private let lease: @Sendable (ClusterSlot) -> SlotLease?
+    private let others: any StateStore
+    private let partitions = Mutex<[ByteText: Partition]>([:])
+
+    /// - Parameters:
+    ///   - lease: what the node may write under now; nil for slots that it does not own.
+    ///   - others: for what belongs to no actor.
+    init(
+        _ engine: any ClusterEngine, others: any StateStore = MemoryStore(),
+        lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
+    ) {
+        self.engine = engine
+        self.lease = lease
+        self.others = others
+    }
+
+    private func partition(_ name: String) -> Partition {
+        partitions.withLock { partitions in
+            let partition = partitions[ByteText(name)] ?? Partition(name)
+            partitions[ByteText(name)] = partition
+            return partition
+        }
+    }
+
+    // MARK: StateStore
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+        var found = try await others.get(keys.filter { $0.partition == nil })
+        for (name, keys) in Dictionary(grouping: keys, by: { $0.partition.map { ByteText($0) } }) {
+            guard let name else { continue }
+            let contents = try await contents(of: name.text)
+            for key in keys { found[key] = contents.values[key] }
+        }
+        return found
+    }
+
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await others.list(namespace, prefix: prefix, after: after, limit: limit)
+    }
+
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+        guard let name = key.partition else { return try await others.log(key) }
+        return try await contents(of: name).logs[key]?.stored
+    }
+
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+        let groups = Dictionary(grouping: writes) { $0.key.partition.map { ByteText($0) } }
+        for (name, writes) in groups {
+            guard let name else {
+                try await others.write(writes)
+                continue
+            }
+            try await write(writes, to: name.text)
+        }
+    }
+
+    // MARK: One actor
+
+    private func write(_ writes: [StateWrite], to name: String) async throws(StateStoreError) {
+        let partition = partition(name)
+        guard let lease = lease(partition.log.slot) else {
+            partition.forget()
+            // Answers whose time is over are for the node that has them now.
+            if writes.allSatisfy({ $0.operation == .delete }) { return }
+            throw Self.elsewhere(name)
+        }
+        var place = partition.place(under: lease.fence)
+        if place == nil { place = try await load(partition, lease.fence).place }
+        guard let place else { throw Self.elsewhere(name) }
+        let entry = PartitionEntry.bytes(of: writes)
+        let position = try await append(entry, behind: place, to: partition, under: lease)
+        partition.didAppend(entry.count, at: position, under: lease.fence)
+        fold(partition, under: lease)
+    }
+
+    private func append(
+        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        let outcome: AppendOutcome
+        do throws(ClusterEngineError) {
+            outcome = try await engine.append(
+                LogAppend(entry, expectedTop: place.offset), to: partition.log, under: lease)
+        } catch {
+            guard error.code == .unknownOutcome else { throw Self.failure(error, partition) }
+            return try await find(entry, behind: place, in: partition)
+        }
+        switch outcome {
+        case .accepted(let offset): return LogPosition(fence: lease.fence, offset: offset)
+        case .full:
+            throw StateStoreError(.full, "the log of actor '\(partition.name)' is full, and could not be folded")
+        case .fenced, .leaseOver, .topDiffers, .repeated:
+            partition.forget()
+            throw Self.elsewhere(partition.name)
+        }
+    }
+
+    /// Looks whether an entry is there of which nobody knows: nothing else is written before that.
+    private func find(
+        _ entry: [UInt8], behind place: LogPosition, in partition: Partition
+    ) async throws(StateStoreError) -> LogPosition {
+        // Whatever comes of it, where the log is is to be read anew when this throws.
+        partition.forget()
+        do throws(ClusterEngineError) {
+            let reading = try await engine.read(partition.log, after: place)
+            guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry else {
+                throw ClusterEngineError(.unavailable, "the engine did not take it")
+            }
+            return first.position
+        } catch {
+            throw Self.failure(error, partition)
+        }
+    }
+
+    private func contents(of name: String) async throws(StateStoreError) -> PartitionContents {
+        let partition = partition(name)
+        guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
+        if let loaded = partition.loaded(under: lease.fence) { return loaded }
+        return try await load(partition, lease.fence).contents
+    }
+
+    private func load(
+        _ partition: Partition, _ fence: UInt64
+    ) async throws(StateStoreError) -> (contents: PartitionContents, place: LogPosition) {
+        let (contents, place, size) = try await read(partition)
+        partition.didLoad(contents, at: place, size, under: fence)
+        let loaded = partitions.withLock { $0.values.filter(\.isLoaded) }
+        if loaded.count > Self.mostLoaded {
+            for other in loaded.prefix(loaded.count - Self.mostLoaded) where other !== partition { other.unload() }
+        }
+        return (contents, place)
+    }
+
+    private func read(
+        _ partition: Partition
+    ) async throws(StateStoreError) -> (PartitionContents, LogPosition, PartitionSize) {
+        var contents = PartitionContents()
+        var place: LogPosition?
+        var size = PartitionSize()
+        do {
+            while true {
+                let reading = try await engine.read(partition.log, after: place)
+                if reading.beginning != .resumed { (contents, size) = (PartitionContents(), PartitionSize()) }
+                if case .snapshot(let snapshot) = reading.beginning {
+                    try contents.apply(try Self.writes(snapshot.bytes, partition))
+                    size.snapshot = snapshot.bytes.count
+                    place = snapshot.position
+                }
+                for entry in reading.entries {
+                    try contents.apply(try Self.writes(entry.payload, partition))
+                    size.add(entry.payload.count)
+                    place = entry.position
+                }
+                if reading.isComplete { return (contents, place ?? .start, size) }
+            }
+        } catch let error as ClusterEngineError {
+            throw Self.failure(error, partition)
+        } catch let error as StateStoreError where error.code == .conflict {
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has changes that do not follow")
+        } catch {
+            throw error as? StateStoreError ?? StateStoreError(.failed, "\(error)")
+        }
+    }
+
+    private static func writes(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [StateWrite] {
+        guard let writes = PartitionEntry.writes(entry, of: partition.name) else {
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an entry that is none")
+        }
+        return writes
+    }
+
+    // MARK: Folding
+
+    /// Has the engine keep what a log makes in place of its entries, when these outweigh it. In nobody's way.
+    private func fold(_ partition: Partition, under lease: SlotLease) {
+        guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
+        Task.detached(priority: .utility) {
+            var folded: Int?
+            do {
+                let (contents, place, _) = try await self.read(partition)
+                let bytes = contents.folded
+                let outcome = try await self.engine.store(
+                    bytes, at: place.offset, of: partition.log, under: lease, keepingLast: 0)
+                if outcome == .stored { folded = bytes.count }
+            } catch {
+                // It is tried again when there is more.
+            }
+            partition.endFolding(folded)
+        }
+    }
+
+    // MARK: Errors
+
+    private static func elsewhere(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "another node owns actor '\(name)' now, or is about to")
+    }
+
+    private static func failure(_ error: ClusterEngineError, _ partition: Partition) -> StateStoreError {
+        let code: StateStoreError.Code =
+            switch error.code {
+            case .tooLarge: .tooLarge
+            case .closed: .closed
+            default: .failed
+            }
+        return StateStoreError(code, "the state of actor '\(partition.name)' at the engine: \(error.message)")
+    }
+}

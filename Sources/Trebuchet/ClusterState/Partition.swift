@@ -1,0 +1,97 @@
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// How much an actor's log has: the whole that it begins with, and what came since.
+struct PartitionSize {
+    var snapshot = 0
+    var entries = 0
+    var entryBytes = 0
+
+    mutating func add(_ bytes: Int) {
+        entries += 1
+        entryBytes += bytes
+    }
+}
+
+/// What a node knows of the log of one actor, under one fence of its slot.
+final class Partition: Sendable {
+    private struct State {
+        var fence: UInt64 = 0
+        var place: LogPosition?
+        var size = PartitionSize()
+        /// From being loaded to the first write.
+        var contents: PartitionContents?
+        var isFolding = false
+    }
+
+    /// Entries that a log may have before it is folded whatever they weigh.
+    private static let mostEntries = 10_000
+
+    let name: String
+    let log: ClusterLog
+    private let state = Mutex(State())
+
+    init(_ name: String) {
+        self.name = name
+        log = ClusterLog(name)
+    }
+
+    /// The newest entry, as far as this node knows of it under that fence.
+    func place(under fence: UInt64) -> LogPosition? { state.withLock { $0.fence == fence ? $0.place : nil } }
+
+    func loaded(under fence: UInt64) -> PartitionContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
+
+    var isLoaded: Bool { state.withLock { $0.contents != nil } }
+
+    /// Where the log is it has to read anew.
+    func forget() {
+        state.withLock { state in
+            state.place = nil
+            state.contents = nil
+        }
+    }
+
+    func unload() { state.withLock { $0.contents = nil } }
+
+    func didLoad(_ contents: PartitionContents, at place: LogPosition, _ size: PartitionSize, under fence: UInt64) {
+        state.withLock { state in
+            state.fence = fence
+            state.place = place
+            state.size = size
+            state.contents = contents
+        }
+    }
+
+    func didAppend(_ bytes: Int, at place: LogPosition, under fence: UInt64) {
+        state.withLock { state in
+            state.fence = fence
+            state.place = place
+            state.size.add(bytes)
+            state.contents = nil
+        }
+    }
+
+    /// Whether it is time, and nobody does.
+    func beginFolding(least: Int, times: Int) -> Bool {
+        state.withLock { state in
+            let size = state.size
+            let limit = max(least, size.snapshot * times)
+            guard !state.isFolding, size.entryBytes > limit || size.entries > Self.mostEntries else { return false }
+            state.isFolding = true
+            // What comes from now on counts anew.
+            state.size.entryBytes = 0
+            state.size.entries = 0
+            return true
+        }
+    }
+
+    /// - Parameter snapshot: bytes that it has now; nil when it failed.
+    func endFolding(_ snapshot: Int?) {
+        state.withLock { state in
+            state.isFolding = false
+            if let snapshot { state.size.snapshot = snapshot }
+        }
+    }
+}
