@@ -64,8 +64,8 @@ extension StateSource {
             }
         }
         let kept: CapturedState
-        if !whole, let patches = patches(since: captured), isWorthIt(patches) {
-            kept = .changes(patches.map(Self.entry))
+        if !whole, let entries = entries(since: captured), isWorthIt(entries) {
+            kept = .changes(entries)
         } else {
             kept = .whole(try text(), version)
         }
@@ -86,10 +86,10 @@ extension StateSource {
     }
 
     /// What leads from a version to the newest, change by change; nil when that is not known.
-    private func patches(since version: UInt64) -> [StateUpdate.Patch]? {
+    private func entries(since version: UInt64) -> [LogEntry]? {
         guard let updates = recent.updates(since: version), !updates.isEmpty else { return nil }
-        let patches = updates.compactMap(\.patch)
-        return patches.count == updates.count ? patches : nil
+        let entries = updates.compactMap(entry)
+        return entries.count == updates.count ? entries : nil
     }
 
     /// What those who observe have not been sent: the newest at least.
@@ -99,15 +99,24 @@ extension StateSource {
         return (recent.updates(since: shown)?.dropLast() ?? []) + [newest]
     }
 
-    /// Whether changes are what the store is to have, rather than the whole value.
-    private func isWorthIt(_ patches: [StateUpdate.Patch]) -> Bool {
-        if takeChanges == nil, wholeByteCount < Self.smallestCompared { return false }
-        return patches.reduce(0) { $0 + $1.suffix.count } < wholeByteCount
+    /// Whether changes are what the store is to have, rather than the whole value. Where each version counts they are: who comes back
+    /// after a restart is to get those that it missed.
+    private func isWorthIt(_ entries: [LogEntry]) -> Bool {
+        if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
+        let least = buffer == nil ? 0 : Self.smallestCompared
+        return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
     }
 
-    private static func entry(_ patch: StateUpdate.Patch) -> LogEntry {
-        let text = StreamDataParts.patch(inSuffix: patch.suffix.bytes, sequence: patch.sequence, base: patch.base)
-        return LogEntry(number: patch.sequence, base: patch.base, bytes: Array(text))
+    /// Nil for a version that is known by its whole value alone, unless each version counts: then the change is that value.
+    private func entry(_ update: StateUpdate) -> LogEntry? {
+        if let patch = update.patch {
+            let text = StreamDataParts.patch(
+                inSuffix: patch.suffix.bytes, sequence: patch.sequence, base: patch.base)
+            return LogEntry(number: patch.sequence, base: patch.base, bytes: Array(text))
+        }
+        guard buffer != nil, let data = update.data else { return nil }
+        let bytes = Array(#"[{"op":"replace","path":"","value":"#.utf8) + data + Array("}]".utf8)
+        return LogEntry(number: update.sequence, base: update.sequence - 1, bytes: bytes)
     }
 
     /// The text of the newest version stays where the next one is compared with it, or somebody observes.

@@ -200,6 +200,20 @@ struct AnswerMemory<Call> {
         return calls
     }
 
+    /// A call was not begun, and is forgotten. Returns who waits for it.
+    mutating func withdraw(_ name: Name) -> [Call] {
+        guard let connection = connections[name.connection], let entry = connection.entries[name.number],
+            case .runs(let calls) = entry.state
+        else { return [] }
+        connection.entries[name.number] = nil
+        connection.bytes -= entry.bytes
+        count -= 1
+        bytes -= entry.bytes
+        entry.author.holding.release(bytes: entry.bytes)
+        dropIfEmpty(connection)
+        return calls
+    }
+
     /// Repeats that may wait for one answer: a client has one connection at a time.
     private static var mostWaiting: Int { 16 }
 

@@ -62,6 +62,10 @@ final class RememberedAnswers: Sendable {
         part(name.connection).memory.withLock { $0.end(name, answer, at: now) }
     }
 
+    func withdraw(_ name: Memory.Name) -> [WaitingCall] {
+        part(name.connection).memory.withLock { $0.withdraw(name) }
+    }
+
     func close(_ connection: ConnectionName) { part(connection).memory.withLock { $0.close(connection) } }
 
     /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing

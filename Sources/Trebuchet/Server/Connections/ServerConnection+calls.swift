@@ -213,7 +213,7 @@ extension ServerConnection {
             guard !call.isAnswered else { return }
             switch outcome {
             case .failure(let error):
-                if call.run == nil, self.running[call.callID] === call, self.goesElsewhere(ActorName(name)) {
+                if ActorMoved.isIt(error), self.running[call.callID] === call {
                     self.withdraw(call)
                     return kept.withMessage { self.handleAgain($0) }
                 }

@@ -41,11 +41,6 @@ extension ServerConnection {
         }
     }
 
-    /// Whether an actor has gone to another node while something waited for it here.
-    func goesElsewhere(_ name: ActorName) -> Bool {
-        if case .elsewhere = shard.place(of: name) { true } else { false }
-    }
-
     /// Gives the client a message as its owner has written it.
     func passOn(_ message: UnsafeRawBufferPointer) {
         guard isOpen else { return }

@@ -48,7 +48,11 @@ extension ServerConnection {
                 key, digest: request.digest, principal: request.principal,
                 in: shard.answers.storedRoom(of: name.connection, request))
         }
+        let kept = isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil
         start(.table(method), of: record, message, run) { outcome in
+            if let kept, case .failure(let error) = outcome, ActorMoved.isIt(error) {
+                return shard.reactor.run { shard.beginAgain(run, name, kept) }
+            }
             if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }
             shard.deliver(from: run.home) { shard.end(run, name, outcome) }
         }
@@ -227,6 +231,19 @@ extension ServerShard {
             waiting.connection.deliver(answer, to: waiting.call)
         }
         forgetAnswersLater(after: answers.time)
+    }
+
+    /// A kept call was not begun, as its actor has gone to another node: it goes there.
+    func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
+        guard run.end() else { return }
+        for waiting in answers.withdraw(name) {
+            let (connection, call) = (waiting.connection, waiting.call)
+            connection.shard.reactor.run {
+                guard connection.isOpen, !call.isAnswered else { return }
+                connection.withdraw(call)
+                message.withMessage { connection.handleAgain($0) }
+            }
+        }
     }
 
     /// What is kept of an outcome. On this reactor.

@@ -164,7 +164,7 @@ final class ServerShard: @unchecked Sendable {
 
     private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
         if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
-            throw TrebuchetError(.unavailable, "the actor has just moved to another node; try again")
+            throw ActorMoved.error
         }
         guard let activation = try directory.activate(name, for: queue.parties) else {
             throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
