@@ -161,7 +161,7 @@ let package = Package(
             "TrebuchetCLI",
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
-                "TrebuchetServices", "TrebuchetStore", "SharedState",
+                "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
                 "WebSockets",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),

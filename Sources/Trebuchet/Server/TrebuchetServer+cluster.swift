@@ -2,7 +2,7 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 internal import TrebuchetActors
-internal import TrebuchetCluster
+package import TrebuchetCluster
 
 /// A server that is one of several nodes.
 extension TrebuchetServer {
@@ -20,6 +20,20 @@ extension TrebuchetServer {
             return RelayedLink(line, client, name, at: shard)
         }
         parts.nodesOfServer.withLock { $0 = nodes }
+    }
+
+    /// Asks a node of a cluster to stop in order, as SIGTERM would; false when it is not there.
+    package static func stop(_ node: ClusterNode, at engine: any ClusterEngine) async throws(ClusterEngineError) -> Bool
+    {
+        let sender = try ClusterNode(name: "operator")
+        let message = RelayMessage(from: sender.description, number: 1, [RelayFrame(.stop, line: 0)])
+        return try await engine.send(message.bytes, to: node)
+    }
+
+    /// Returns when an operator has asked for the node's end; never at a server that is none.
+    package func stopRequested() async {
+        guard let requests = parts.nodes?.exchange.stopRequests else { return }
+        for await isRequested in requests.stream where isRequested { return }
     }
 
     func startNode() async throws {

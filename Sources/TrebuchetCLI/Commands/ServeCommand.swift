@@ -2,6 +2,8 @@ import Benchmarks
 import Commands
 import Glibc
 import Trebuchet
+import TrebuchetCluster
+import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore
 import WebSockets
@@ -36,6 +38,11 @@ enum ServeCommand {
                 "--standby", nil,
                 "while another process has the file of --data, wait, and take over when that ends"),
             OptionSpec(
+                "--cluster", "URL",
+                "be one of several nodes, whose engine is there: redis://, rediss://, redis+sentinel:// or redis+cluster://"
+            ),
+            OptionSpec("--node", "NAME", "what this node is called, unlike others; goes with --cluster"),
+            OptionSpec(
                 "--show-errors", nil,
                 "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
@@ -65,6 +72,8 @@ enum ServeCommand {
         await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
         await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
+        let system = server.actorSystem
+        server.expose(KeptCounter.self, as: "counters/*", placement: .cluster) { _ in KeptCounter(actorSystem: system) }
         guard forBench else { return }
         await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
@@ -160,9 +169,10 @@ enum ServeCommand {
         var access = services.access
         access.origins = origins
         access.trustedProxies = proxies
+        let cluster = try await ClusterCommand.membership(arguments)
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
-            access: access, store: file, showsErrorText: arguments.has("--show-errors"))
+            access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"))
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
@@ -178,7 +188,11 @@ enum ServeCommand {
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
             file.map { "state: persisted in \($0.path)" }
+                ?? cluster.map { _ in "state: of counters/NAME kept at the cluster's engine; all else in memory" }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
+        if let node = cluster?.0.node {
+            print("cluster: node \(node.name); counters/NAME live on one node each, all else on each its own")
+        }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
         if let folder = arguments.string("--static") { print("pages: those of \(folder), at \(site)") }
@@ -203,8 +217,16 @@ enum ServeCommand {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))
         }
+        let stop = Task {
+            await server.stopRequested()
+            guard !Task.isCancelled, cluster != nil else { return }
+            Console.error("trebuchet serve: shutting down, as an operator has asked")
+            await server.shutdown(drain: .seconds(drain))
+        }
         // Its own signals, which it says something at.
         try await server.run(shutdownOn: [])
+        stop.cancel()
+        await cluster?.1.close()
         admin?.close()
         await file?.close()
     }

@@ -29,9 +29,6 @@ final class ConnectionRelays: OwnerLineUser {
 
     private var shard: ServerShard { connection.shard }
 
-    /// Pause before a node is asked again that just said that it does not own what it was asked for, or that did not say who does.
-    private static let pause = Duration.milliseconds(20)
-
     // MARK: Calls and streams begin
 
     /// A message about an actor of another node has come from the client. It may be made.
@@ -180,15 +177,12 @@ final class ConnectionRelays: OwnerLineUser {
     func refused(_ callID: [UInt8], over line: OwnerLine) {
         if let stream = resuming[callID], stream.line === line {
             shard.forgetOwner(of: stream.slot, line.node)
-            return resumeLater(stream)
+            return resume(stream)
         }
         guard let call = connection.running[callID], let relayed = call.relayed, relayed.line === line else { return }
         relayed.line = nil
         shard.forgetOwner(of: relayed.slot, line.node)
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
-            guard let self, self.isOpen, !call.isAnswered else { return }
-            self.send(call, relayed)
-        }
+        send(call, relayed)
     }
 
     /// A stream's actor has another owner from now on.
@@ -205,8 +199,10 @@ final class ConnectionRelays: OwnerLineUser {
     func ended(_ line: OwnerLine, received: UInt64?) {
         guard isOpen, lines[line.node] === line else { return }
         lines[line.node] = nil
-        for call in Array(connection.running.values) {
-            guard let relayed = call.relayed, relayed.line === line else { continue }
+        // In the order in which they were sent.
+        let calls = connection.running.values.filter { $0.relayed?.line === line }
+        for call in calls.sorted(by: { $0.relayed?.place ?? 0 < $1.relayed?.place ?? 0 }) {
+            guard let relayed = call.relayed else { continue }
             relayed.line = nil
             shard.forgetOwner(of: relayed.slot, line.node)
             let cameTooLate = received.map { relayed.place > $0 } ?? false
@@ -236,7 +232,12 @@ final class ConnectionRelays: OwnerLineUser {
         shard.withOwner(of: stream.slot) { [weak self] owner in
             guard let self, self.isOpen, self.resuming[stream.callID] === stream, stream.line == nil else { return }
             switch owner {
-            case .failure: self.resumeLater(stream)
+            case .failure:
+                // Nobody has owned it for long. A stream has no end until its client goes.
+                self.shard.reactor.schedule(after: .seconds(1)) { [weak self] in
+                    guard let self, self.isOpen, self.resuming[stream.callID] === stream else { return }
+                    self.resume(stream)
+                }
             case .success(let node) where node == self.nodes.node:
                 self.resuming[stream.callID] = nil
                 stream.resumption.withUnsafeBytes { self.connection.receive($0) }
@@ -245,14 +246,6 @@ final class ConnectionRelays: OwnerLineUser {
                 stream.line = line
                 stream.resumption.withUnsafeBytes { _ = line.send($0) }
             }
-        }
-    }
-
-    private func resumeLater(_ stream: RelayedStream) {
-        stream.line = nil
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
-            guard let self, self.isOpen, self.resuming[stream.callID] === stream else { return }
-            self.resume(stream)
         }
     }
 }

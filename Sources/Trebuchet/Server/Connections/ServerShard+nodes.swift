@@ -6,16 +6,23 @@ internal import TrebuchetCluster
 extension ServerShard {
     /// Which node owns a slot: at once, or when the engine has said so.
     func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) {
-        guard let nodes = parts.nodes else {
+        guard let queues = queues else {
             return answer(.failure(TrebuchetError(.unavailable, "the server is no node of a cluster")))
         }
-        let queues = slotQueues ?? SlotQueues(nodes.directory, on: reactor)
-        slotQueues = queues
         queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
     }
 
-    /// A node has said that it does not own a slot, or is gone.
-    func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) { parts.nodes?.directory.forget(slot, ownedBy: node) }
+    /// A node has said that it does not own a slot, or is gone: who owns it is asked for anew, in a moment.
+    func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
+        parts.nodes?.directory.forget(slot, ownedBy: node)
+        queues?.askAgain(slot, waitingUpTo: limits.callTimeout)
+    }
+
+    private var queues: SlotQueues? {
+        if let slotQueues { return slotQueues }
+        slotQueues = parts.nodes.map { SlotQueues($0.directory, on: reactor) }
+        return slotQueues
+    }
 
     /// A connection of another node's has ended.
     ///

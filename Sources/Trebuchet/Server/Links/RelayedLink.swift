@@ -51,7 +51,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     func receive(_ frame: RelayFrame) {
         switch frame.kind {
         case .toOwnerPart:
-            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak() }
+            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak(undelivered: 0) }
             parts += frame.payload
         case .toOwner:
             received += 1
@@ -70,7 +70,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         }
     }
 
-    func lineDidBreak() {
+    func lineDidBreak(undelivered: UInt64) {
         line.send(.ended)
         end()
     }

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Platform
+internal import Relays
 internal import Synchronization
 internal import TrebuchetCluster
 
@@ -8,7 +9,9 @@ protocol RelayEnd: AnyObject, Sendable {
     var reactor: Reactor { get }
     func receive(_ frame: RelayFrame)
     /// Something was lost on the way, or the other node is gone: nothing comes any more.
-    func lineDidBreak()
+    ///
+    /// - Parameter undelivered: how many of the last messages that were sent over it have surely not arrived.
+    func lineDidBreak(undelivered: UInt64)
 }
 
 /// What this node sends to others and gets from them, through their engine.
@@ -51,6 +54,8 @@ final class NodeExchange: Sendable {
 
     private let engine: any ClusterEngine
     let node: ClusterNode
+    /// True from when an operator has asked for its end.
+    let stopRequests = StateRelay(false)
     private let state = Mutex(State())
     /// Makes the end of a line that another node opens; nil when it cannot.
     private let open: @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
@@ -146,13 +151,12 @@ final class NodeExchange: Sendable {
 
     private func sendAll(to node: ClusterNode) async {
         while let message = next(for: node) {
-            let isThere: Bool
             do throws(ClusterEngineError) {
-                isThere = try await engine.send(message.bytes, to: node)
+                guard try await !engine.send(message.bytes, to: node) else { continue }
+                lose(node, undelivered: message.frames)
             } catch {
-                isThere = false
+                lose(node, undelivered: error.code == .unknownOutcome ? [] : message.frames)
             }
-            if !isThere { lose(node) }
         }
     }
 
@@ -203,9 +207,14 @@ final class NodeExchange: Sendable {
         if hasGap { lose(sender) }
         var batches: [(reactor: Reactor, work: [(any RelayEnd, RelayFrame)])] = []
         for frame in message.frames {
-            if frame.kind == .leaving {
+            switch frame.kind {
+            case .leaving:
                 state.withLock { $0.peers[sender]?.isLeaving = true }
                 continue
+            case .stop:
+                stopRequests.update(true)
+                continue
+            default: break
             }
             guard let end = end(for: frame, from: sender) else { continue }
             if let index = batches.firstIndex(where: { $0.reactor === end.reactor }) {
@@ -243,16 +252,24 @@ final class NodeExchange: Sendable {
     // MARK: Losses
 
     /// A node is gone, or something between the two was lost: no line to it goes on.
-    func lose(_ node: ClusterNode) {
-        let ends = state.withLock { state in
+    ///
+    /// - Parameter undelivered: what has surely not arrived, beside what waits.
+    func lose(_ node: ClusterNode, undelivered: [RelayFrame] = []) {
+        let (ends, frames) = state.withLock { state in
             let lines = state.ends.keys.filter { $0.node == node }
             defer { for line in lines { state.ends[line] = nil } }
+            let frames = undelivered + (state.peers[node]?.waiting ?? [])
             state.peers[node]?.waiting = []
             state.peers[node]?.waitingBytes = 0
-            return lines.compactMap { state.ends[$0] }
+            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, frames)
         }
+        var counts: [UInt64: UInt64] = [:]
+        for frame in frames where frame.kind == .toOwner { counts[frame.line, default: 0] += 1 }
         didLose(node)
-        Self.break(ends)
+        for (line, end) in ends {
+            let count = line.isOwn ? counts[line.number] ?? 0 : 0
+            end.reactor.execute { end.lineDidBreak(undelivered: count) }
+        }
     }
 
     /// Nodes that live no more are gone, unless they are just being stopped: those may still carry on what they have begun, as long as
@@ -270,7 +287,7 @@ final class NodeExchange: Sendable {
     }
 
     private static func `break`(_ ends: [any RelayEnd]) {
-        for end in ends { end.reactor.execute { end.lineDidBreak() } }
+        for end in ends { end.reactor.execute { end.lineDidBreak(undelivered: 0) } }
     }
 }
 

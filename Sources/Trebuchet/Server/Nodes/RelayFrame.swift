@@ -16,6 +16,8 @@ struct RelayFrame: Equatable, Sendable {
         case client
         /// Of no line: the node is being stopped, and is there until its clients have gone, though it does not count as living.
         case leaving
+        /// Of no line, and from an operator: the node is to stop in order.
+        case stop
 
         // And back.
         /// A message for the client.

@@ -9,6 +9,9 @@ internal import TrebuchetCluster
 final class SlotQueues: @unchecked Sendable {
     typealias Answer = (Result<ClusterNode, TrebuchetError>) -> Void
 
+    /// Before a node is asked again that just said that it does not own what it was asked for, or that is gone.
+    private static let pause = Duration.milliseconds(20)
+
     private let directory: SlotDirectory
     private let reactor: Reactor
     private var waiting: [ClusterSlot: [Answer]] = [:]
@@ -26,6 +29,17 @@ final class SlotQueues: @unchecked Sendable {
         }
         if let node = directory.knownOwner(of: slot) { return answer(.success(node)) }
         waiting[slot] = [answer]
+        ask(slot, waitingUpTo: timeout)
+    }
+
+    /// Who owns it is asked for anew, after a pause; all who want to know wait for that, so that they keep their order.
+    func askAgain(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
+        guard waiting[slot] == nil else { return }
+        waiting[slot] = []
+        reactor.schedule(after: Self.pause) { [weak self] in self?.ask(slot, waitingUpTo: timeout) }
+    }
+
+    private func ask(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
         let (directory, reactor) = (directory, reactor)
         // Held until then: who waits is told.
         let queues = self

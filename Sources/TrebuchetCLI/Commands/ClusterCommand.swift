@@ -1,0 +1,103 @@
+import Commands
+import Trebuchet
+import TrebuchetCluster
+import TrebuchetRedis
+
+/// `trebuchet cluster`: what the nodes of a cluster are doing.
+enum ClusterCommand {
+    static let spec = CommandSpec(
+        name: "cluster",
+        summary: "show the nodes of a cluster and what they own, or stop one in order",
+        subcommands: [status, drain],
+        discussion: "trebuchet serve --cluster URL --node NAME makes a server one of several. See Docs/Cluster.md.",
+        run: { _ in })
+
+    private static let address = OptionSpec("--cluster", "URL", "where the nodes' engine is (redis://127.0.0.1:6379)")
+
+    private static let status = CommandSpec(
+        name: "cluster status",
+        summary: "list the nodes that live, with how many of the 1,024 slots each owns",
+        options: [address],
+        discussion: "Exits with 1 when a slot has no owner.",
+        run: { arguments in
+            let engine = try engine(arguments)
+            let nodes = try await engine.nodes()
+            var owned: [ClusterNode: Int] = [:]
+            var free = 0
+            for slot in ClusterSlot.all {
+                if let owner = try await engine.holder(of: slot)?.lease.owner {
+                    owned[owner, default: 0] += 1
+                } else {
+                    free += 1
+                }
+            }
+            for node in nodes { print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
+            for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
+                print("\(node.name)  \(count) slots, and is not heard of any more")
+            }
+            await engine.close()
+            guard free > 0 else { return }
+            throw UnownedSlots(count: free)
+        })
+
+    private static let drain = CommandSpec(
+        name: "cluster drain",
+        summary: "stop a node in order: it gives away what it owns, sends its clients to others and ends",
+        operands: "<node>",
+        operandCount: 1...1,
+        options: [address],
+        discussion: "Returns when the node is none of the cluster any more.",
+        run: { arguments in
+            let engine = try engine(arguments)
+            let name = arguments.operands[0]
+            guard let node = try await engine.nodes().map(\.node).first(where: { $0.name == name }) else {
+                throw UsageError("no node '\(LogLine.of(name))' lives; 'trebuchet cluster status' lists them")
+            }
+            guard try await TrebuchetServer.stop(node, at: engine) else {
+                throw UsageError("node '\(LogLine.of(name))' does not listen")
+            }
+            for slot in ClusterSlot.all {
+                while try await engine.holder(of: slot)?.lease.owner == node {
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+            }
+            await engine.close()
+            print("\(name) has given away what it owned, and is none of the cluster any more")
+        })
+
+    static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
+        let url = arguments.string("--cluster") ?? "redis://127.0.0.1:6379"
+        do {
+            return try RedisEngine(url: url)
+        } catch {
+            throw UsageError("--cluster: \(error.message)")
+        }
+    }
+
+    /// What a server is to be a node of; nil for one that is none.
+    static func membership(_ arguments: ParsedArguments) async throws -> (ClusterMembership, RedisEngine)? {
+        guard arguments.string("--cluster") != nil else {
+            guard arguments.string("--node") == nil else { throw UsageError("--node goes with --cluster") }
+            return nil
+        }
+        guard arguments.string("--data") == nil else {
+            throw UsageError("nodes of a cluster keep what actors persist at its engine: leave out --data")
+        }
+        guard let name = arguments.string("--node") else {
+            throw UsageError("--cluster needs --node NAME, unlike that of other nodes")
+        }
+        let engine = try engine(arguments)
+        for warning in try await engine.check() { Console.error("trebuchet serve: warning: \(LogLine.of(warning))") }
+        do {
+            return (try ClusterMembership(of: name, at: engine), engine)
+        } catch {
+            throw UsageError("--node: \(error.message)")
+        }
+    }
+
+    private struct UnownedSlots: Error, CustomStringConvertible {
+        let count: Int
+
+        var description: String { "\(count) slots have no owner" }
+    }
+}
