@@ -40,6 +40,8 @@ final class NodeExchange: Sendable {
         var sent: UInt64 = 0
         var received: UInt64 = 0
         var isLeaving = false
+        /// Whether the node is known to be gone while something is on the way to it, of which it is not known yet whether it arrives.
+        var isGone = false
     }
 
     private struct State {
@@ -152,8 +154,12 @@ final class NodeExchange: Sendable {
     private func sendAll(to node: ClusterNode) async {
         while let message = next(for: node) {
             do throws(ClusterEngineError) {
-                guard try await !engine.send(message.bytes, to: node) else { continue }
-                lose(node, undelivered: message.frames)
+                let isThere = try await engine.send(message.bytes, to: node)
+                let isGone = state.withLock { state in
+                    defer { state.peers[node]?.isGone = false }
+                    return state.peers[node]?.isGone == true
+                }
+                if !isThere || isGone { lose(node, undelivered: isThere ? [] : message.frames) }
             } catch {
                 lose(node, undelivered: error.code == .unknownOutcome ? [] : message.frames)
             }
@@ -281,6 +287,12 @@ final class NodeExchange: Sendable {
         }
         for (node, isLeaving) in gone {
             if isLeaving, (try? await engine.send([], to: node)) != false { continue }
+            let isSending = state.withLock { state in
+                guard state.peers[node]?.isSending == true else { return false }
+                state.peers[node]?.isGone = true
+                return true
+            }
+            if isSending { continue }
             lose(node)
             state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
         }
