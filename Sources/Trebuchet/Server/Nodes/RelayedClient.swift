@@ -69,13 +69,19 @@ struct RelayedClient: Codable {
     }
 }
 
-/// Where the client of a relayed connection is.
-struct Upstream {
-    let line: RelayLine
+/// Where the client of a relayed connection is. Behind a reference: an idle connection of a client's own has room for no more.
+final class Upstream: Sendable {
+    private let line: RelayLine
     /// What the connection is called there: calls name it.
     let session: String
     /// What its streams' names begin with.
     let streams: String
 
-    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8]) { line.send(kind, payload) }
+    init(line: RelayLine, session: String, streams: String) {
+        self.line = line
+        self.session = session
+        self.streams = streams
+    }
+
+    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) { line.send(kind, payload) }
 }
