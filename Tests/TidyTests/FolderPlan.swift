@@ -21,7 +21,8 @@ enum FolderPlan {
         ],
         // What a server is made of, then what is made for one connection, then the server.
         "Trebuchet": [
-            ["Limits"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"], ["Server/Shares"], ["Server/ClientActors"],
+            ["Limits"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"], ["Server/Shares"],
+            ["Server/ClientActors"],
             ["Server/Nodes"],
             ["Server/Actors"], ["Server/Answers"], ["Server/Calls"], ["Server/Connections"], ["Server/Links"],
             ["Server"],
