@@ -56,14 +56,15 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
     let seat: PrincipalSeat?
+    /// Set when its client has said who it is, to hand over references to actors of its own.
+    var hosting: HostingConnection?
+    // Last, so that what every call reads lies together.
     /// Set where its client is at another node.
     let upstream: Upstream?
     /// What it has under way at other nodes, from the first on.
     var relays: ConnectionRelays?
     /// Streams of actors that may move to another node, by streamID.
     var placed: [[UInt8]: PlacedStream] = [:]
-    /// Set when its client has said who it is, to hand over references to actors of its own.
-    var hosting: HostingConnection?
 
     private enum Departure: UInt8 {
         case none
