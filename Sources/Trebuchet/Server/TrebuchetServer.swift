@@ -271,7 +271,7 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one; `StateStoreError` of code
-    /// `inUse` while another server of this process has the store.
+    /// `inUse` while another server of this process has the store; `ClusterEngineError` when a node's engine is out of reach.
     @discardableResult
     public func start() async throws -> SocketAddress {
         guard case .webSocket(let host, let port, let security) = transport.kind else {
@@ -292,13 +292,13 @@ public final class TrebuchetServer: Sendable {
         var hasTakenStore = false
         do {
             hasTakenStore = try claim?.take() ?? false
+            try await startNode()
             let pages = Pages(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
-            try await startNode()
             if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
             let log = parts.log
             for shard in shards { shard.reactor.onStall = { log("\($0)") } }

@@ -10,7 +10,8 @@ internal import TrebuchetWire
 ///
 /// On the connection's reactor.
 final class ConnectionRelays: OwnerLineUser {
-    unowned let connection: ServerConnection
+    /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
+    let connection: ServerConnection
     private let nodes: ServerNodes
     private var lines: [ClusterNode: OwnerLine] = [:]
     private var lineCount = 0

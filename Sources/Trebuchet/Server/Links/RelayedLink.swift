@@ -10,6 +10,8 @@ internal import WebSockets
 final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     /// Bytes that are on their way to the client, beyond which its streams skip versions and its answers wait.
     static let window = 256 << 10
+    /// Bytes on their way beyond which nothing more is sent, and the connection ends. One message may go beyond it.
+    private static let mostUntaken = 16 << 20
 
     let reactor: Reactor
     let host: AddressKey?
@@ -21,6 +23,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     /// Messages that have come.
     private var received: UInt64 = 0
     private let largestMessage: Int
+    private var isOver = false
 
     /// From anywhere.
     ///
@@ -88,6 +91,9 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     func send(_ body: (inout ByteBuffer) -> Void) {
         var buffer = ByteBuffer()
         body(&buffer)
+        guard !isOver else { return }
+        // As over a socket: who takes nothing loses its connection, before it takes the room of others.
+        guard untaken <= Self.mostUntaken else { return lineIsOver() }
         untaken += buffer.count
         line.send(buffer.bytes, part: .toClientPart, last: .toClient)
     }
@@ -108,6 +114,8 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     func abort() { lineIsOver() }
 
     private func lineIsOver() {
+        guard !isOver else { return }
+        isOver = true
         // Not inside of what the connection is doing.
         reactor.execute {
             guard self.connection != nil else { return }

@@ -20,7 +20,7 @@ protocol RelayEnd: AnyObject, Sendable {
 /// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do.
 final class NodeExchange: Sendable {
     /// Bytes that may wait for one node. Beyond it the lines to it break, as if it were out of reach.
-    static let mostWaiting = 64 << 20
+    static let mostWaiting = 256 << 20
     /// Of one message's frames; an engine takes at least so much.
     static let messageBytes = 512 << 10
     /// Of a frame's payload: what is larger goes in parts.

@@ -1,0 +1,82 @@
+import TestSupport
+import Testing
+import TrebuchetActors
+
+@testable import Trebuchet
+
+/// What nodes write for each other and for their engine.
+@Suite struct RelayMessageTests {
+    private static let message = RelayMessage(
+        from: "a#0123", number: 7,
+        [
+            RelayFrame(.open, line: 1, Array("{}".utf8)), RelayFrame(.toClient, line: .max, [1, 2, 3]),
+            RelayFrame(.leaving, line: 0),
+        ])
+
+    @Test("a message is read as it was written")
+    func roundTrip() {
+        #expect(RelayMessage(Self.message.bytes) == Self.message)
+        #expect(RelayMessage(RelayMessage(from: "", number: 0, []).bytes)?.frames == [])
+    }
+
+    @Test("what is cut off anywhere, or has another version or kind, is none")
+    func damaged() {
+        let bytes = Self.message.bytes
+        let ends = [0, 1, 2].reduce(into: [RelayMessage.headBytes(sender: "a#0123")]) { ends, index in
+            ends.append(ends[index] + Self.message.frames[index].byteCount)
+        }
+        for count in bytes.indices where !ends.contains(count) { #expect(RelayMessage(Array(bytes[..<count])) == nil) }
+        #expect(RelayMessage([2] + bytes.dropFirst()) == nil)
+        #expect(RelayMessage(RelayMessage(from: "a", number: 1, []).bytes + [99]) == nil)
+    }
+
+    @Test("writes of an actor are read as they were written, and what is none is none")
+    func entries() {
+        let key = StateKey("states", "a.count", partition: "a")
+        let writes: [StateWrite] = [
+            .put([1], key), .delete(key), .append(LogEntry(number: 3, base: 2, bytes: [4, 5]), key),
+            StateWrite(key, .snapshotPart([6], index: 1, number: 9)),
+            .snapshot(LogSnapshot(epoch: "e", number: 9, parts: 2, bytes: []), key), StateWrite(key, .deleteLog),
+        ]
+        let bytes = PartitionEntry.bytes(of: writes)
+        #expect(PartitionEntry.writes(bytes, of: "a") == writes)
+        #expect(PartitionEntry.writes([], of: "a") == nil)
+        #expect(PartitionEntry.writes([9], of: "a") == nil)
+        #expect(PartitionEntry.writes(Array(bytes.dropLast()), of: "a") == nil)
+    }
+
+    @Test("folded entries make what all of them made")
+    func folding() throws {
+        let (count, call) = (
+            StateKey("states", "a.count", partition: "a"), StateKey("calls", "c/1", partition: "a")
+        )
+        var contents = PartitionContents()
+        try contents.apply([.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), count), .put([7], call)])
+        for number in 2...5 as ClosedRange<UInt64> {
+            try contents.apply([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), count)])
+        }
+        // A snapshot that is not complete yet goes on behind it.
+        try contents.apply([StateWrite(count, .snapshotPart([8], index: 0, number: 4))])
+        var folded = PartitionContents()
+        try folded.apply(try #require(PartitionEntry.writes(contents.folded, of: "a")))
+        #expect(folded.logs[count]?.stored == contents.logs[count]?.stored)
+        #expect(folded.values == [call: [7]])
+        let whole = LogSnapshot(epoch: "e", number: 4, parts: 1, bytes: [9])
+        try folded.apply([.snapshot(whole, count)])
+        #expect(folded.logs[count]?.stored?.snapshot.bytes == [8, 9])
+        #expect(folded.logs[count]?.stored?.entries.map(\.number) == [5])
+    }
+
+    @Test("of calls the last 1,000 are kept when a log is folded")
+    func calls() throws {
+        var contents = PartitionContents()
+        for number in 1...1_500 {
+            try contents.apply([.put([1], StateKey("calls", "c/\(number)", partition: "a"))])
+        }
+        var folded = PartitionContents()
+        try folded.apply(try #require(PartitionEntry.writes(contents.folded, of: "a")))
+        #expect(folded.values.count == 1_000)
+        #expect(folded.values[StateKey("calls", "c/1500")] != nil)
+        #expect(folded.values[StateKey("calls", "c/500")] == nil)
+    }
+}
