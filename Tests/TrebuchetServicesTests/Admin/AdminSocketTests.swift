@@ -293,8 +293,9 @@ import TrebuchetTesting
             _ = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1\nforged"]))
             _ = try? await admin.ask(.setRole(role: "editor", account: "nobody", isGranted: true))
             let uid = geteuid()
+            // A busy machine has lines of its own there.
             #expect(
-                world.log.lines == [
+                world.log.lines.filter { $0.hasPrefix("admin:") } == [
                     "admin: uid \(uid): remove '1\\nforged' from collection 'todos'",
                     "admin: uid \(uid): grant role 'editor' to 'nobody'",
                     "admin: uid \(uid): not done: there is no account 'nobody'",
