@@ -72,7 +72,7 @@ struct DurabilityTests {
         let url = try RedisURL(primary.url)
         let client = RedisClient(RedisTarget(url.endpoints[0], as: url))
         _ = try await client.send(RedisCommand("PING"))
-        let confirmation = RedisConfirmation(replicas: 1, within: .seconds(1)) { _ in true }
+        let confirmation = RedisConfirmation(replicas: 1, within: .seconds(30)) { _ in true }
         let outcomes = Journal()
         await client.reactor.perform {
             for _ in 0..<100 {
