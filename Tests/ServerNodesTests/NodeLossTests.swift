@@ -20,7 +20,7 @@ import TrebuchetCluster
             }
             for index in tallies.indices { #expect(await counts[index].next() == 1) }
             #expect(nodes[1].server.actorCount > 0)
-            await nodes[1].server.cut()
+            try await nodes[1].kill()
             for (index, tally) in tallies.enumerated() {
                 #expect(try await tally.addOnce(1) == 2)
                 #expect(await counts[index].next() == 2)
@@ -117,11 +117,11 @@ import TrebuchetCluster
                 let (first, second, third) = (nodes[0], nodes[1], nodes[2])
                 group.addTask {
                     #expect(await eventually { second.server.actorCount > 0 && third.server.actorCount > 0 })
-                    await second.server.cut()
+                    try await second.kill()
                     #expect(await eventually { first.server.actorCount + third.server.actorCount == 24 })
                     try await replacement.start()
                     #expect(await eventually { replacement.server.actorCount > 0 })
-                    await third.server.cut()
+                    try await third.kill()
                     #expect(await eventually { first.server.actorCount + replacement.server.actorCount == 24 })
                     isOver.set()
                 }

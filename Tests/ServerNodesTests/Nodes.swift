@@ -11,14 +11,16 @@ import TrebuchetCluster
 final class Node: Sendable {
     let server: TrebuchetServer
     let member: ClusterMember
+    private let engine: MemoryEngine
     private let clients = Mutex<[TrebuchetClient]>([])
     private let address = Mutex<SocketAddress?>(nil)
 
     init(
-        _ name: String, _ engine: any ClusterEngine, access: AccessPolicy = .open, limits: ServerLimits = ServerLimits()
+        _ name: String, _ engine: MemoryEngine, access: AccessPolicy = .open, limits: ServerLimits = ServerLimits()
     ) throws {
         let membership = try ClusterMembership(of: name, at: engine, settings: Self.settings)
         member = membership.member
+        self.engine = engine
         server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
             cluster: membership, log: { _ in })
@@ -26,11 +28,11 @@ final class Node: Sendable {
         server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
     }
 
-    /// Short times, so that tests do not take long.
+    /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
     static var settings: ClusterMemberSettings {
         var settings = ClusterMemberSettings()
-        settings.leaseDuration = .milliseconds(1_500)
-        settings.leaseMargin = .milliseconds(200)
+        settings.leaseDuration = .seconds(20)
+        settings.leaseMargin = .seconds(2)
         settings.roundInterval = .milliseconds(50)
         settings.handoversAtOnce = 256
         return settings
@@ -50,6 +52,12 @@ final class Node: Sendable {
         return client
     }
 
+    /// As if its process had been killed, and the time of its leases had passed.
+    func kill() async throws {
+        await server.cut()
+        try engine.expire(member.node)
+    }
+
     func end() async {
         for client in clients.withLock({ $0 }) { await client.close() }
         await server.cut()
@@ -58,7 +66,7 @@ final class Node: Sendable {
 
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
-    _ names: [String], engine: any ClusterEngine = MemoryEngine(),
+    _ names: [String], engine: MemoryEngine = MemoryEngine(),
     _ body: ([Node]) async throws -> Void
 ) async throws {
     let nodes = try names.map { try Node($0, engine) }

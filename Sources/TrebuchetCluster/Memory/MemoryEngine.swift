@@ -48,6 +48,11 @@ public final class MemoryEngine: ClusterEngine {
     /// The nodes that live now, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try change { $0.slots.liveNodes(now: $1) } }
 
+    /// For tests: a node that has died counts as dead at once, as if the time of its leases had passed.
+    package func expire(_ node: ClusterNode) throws(ClusterEngineError) {
+        try change { contents, _ in contents.slots.expire(node) }
+    }
+
     // MARK: Slots
 
     /// Takes a slot that nobody owns, or whose lease is over.

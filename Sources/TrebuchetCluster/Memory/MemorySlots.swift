@@ -22,6 +22,12 @@ struct MemorySlots {
 
     mutating func withdraw(_ node: ClusterNode) { nodes[node] = nil }
 
+    /// The time of a node and of its leases is over.
+    mutating func expire(_ node: ClusterNode) {
+        nodes[node] = nil
+        for (number, slot) in slots where slot.owner == node { slots[number]?.owner = nil }
+    }
+
     func liveNodes(now: UInt64) -> [LiveNode] {
         nodes.filter { $0.value.until > now }
             .map { LiveNode($0.key, info: $0.value.info, remaining: .milliseconds($0.value.until - now)) }
