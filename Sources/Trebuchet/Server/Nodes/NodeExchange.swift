@@ -26,6 +26,8 @@ final class NodeExchange: Sendable {
     /// Of a frame's payload: what is larger goes in parts.
     static let partBytes = 256 << 10
 
+    private static let mostAbsences = 3
+
     private struct Line: Hashable {
         let node: ClusterNode
         let number: UInt64
@@ -40,6 +42,8 @@ final class NodeExchange: Sendable {
         var sent: UInt64 = 0
         var received: UInt64 = 0
         var isLeaving = false
+        /// How often in a row it was not among those that live.
+        var absences = 0
         /// Whether the node is known to be gone while something is on the way to it, of which it is not known yet whether it arrives.
         var isGone = false
     }
@@ -279,11 +283,15 @@ final class NodeExchange: Sendable {
     }
 
     /// Nodes that live no more are gone, unless they are just being stopped: those may still carry on what they have begun, as long as
-    /// they listen.
+    /// they listen. One that has just come is called before this node has seen it living, so it has to be missing some times in a row.
     func lose(allBut living: [ClusterNode]) async {
         let living = Set(living)
         let gone = state.withLock { state in
-            state.peers.filter { !living.contains($0.key) }.map { ($0.key, isLeaving: $0.value.isLeaving) }
+            for node in state.peers.keys {
+                state.peers[node]?.absences = living.contains(node) ? 0 : (state.peers[node]?.absences ?? 0) + 1
+            }
+            return state.peers.filter { $0.value.absences >= Self.mostAbsences }
+                .map { ($0.key, isLeaving: $0.value.isLeaving) }
         }
         for (node, isLeaving) in gone {
             if isLeaving, (try? await engine.send([], to: node)) != false { continue }
