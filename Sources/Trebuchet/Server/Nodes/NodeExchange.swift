@@ -287,8 +287,9 @@ final class NodeExchange: Sendable {
     func lose(allBut living: [ClusterNode]) async {
         let living = Set(living)
         let gone = state.withLock { state in
-            for node in state.peers.keys {
-                state.peers[node]?.absences = living.contains(node) ? 0 : (state.peers[node]?.absences ?? 0) + 1
+            for node in Array(state.peers.keys) {
+                let before = state.peers[node]?.absences ?? 0
+                state.peers[node]?.absences = living.contains(node) ? 0 : before + 1
             }
             return state.peers.filter { $0.value.absences >= Self.mostAbsences }
                 .map { ($0.key, isLeaving: $0.value.isLeaving) }
