@@ -54,7 +54,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     func receive(_ frame: RelayFrame) {
         switch frame.kind {
         case .toOwnerPart:
-            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak(undelivered: 0) }
+            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak(received: 0) }
             parts += frame.payload
         case .toOwner:
             received += 1
@@ -73,7 +73,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         }
     }
 
-    func lineDidBreak(undelivered: UInt64) {
+    func lineDidBreak(received: UInt64) {
         line.send(.ended)
         end()
     }

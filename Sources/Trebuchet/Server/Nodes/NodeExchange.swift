@@ -10,8 +10,8 @@ protocol RelayEnd: AnyObject, Sendable {
     func receive(_ frame: RelayFrame)
     /// Something was lost on the way, or the other node is gone: nothing comes any more.
     ///
-    /// - Parameter undelivered: how many of the last messages that were sent over it have surely not arrived.
-    func lineDidBreak(undelivered: UInt64)
+    /// - Parameter received: the messages behind so many of the first that were sent over it have surely not arrived.
+    func lineDidBreak(received: UInt64)
 }
 
 /// What this node sends to others and gets from them, through their engine.
@@ -51,6 +51,8 @@ final class NodeExchange: Sendable {
     private struct State {
         var peers: [ClusterNode: Peer] = [:]
         var ends: [Line: any RelayEnd] = [:]
+        /// Messages that were taken of lines of this node's own.
+        var handed: [UInt64: UInt64] = [:]
         var lines: UInt64 = 0
         var inbox: (any ClusterSubscription)?
         var isClosed = false
@@ -129,7 +131,8 @@ final class NodeExchange: Sendable {
     /// Nothing comes for it any more.
     fileprivate func forget(_ line: RelayLine) {
         _ = state.withLock { state in
-            state.ends.removeValue(forKey: Line(node: line.node, number: line.number, isOwn: line.isOwn))
+            if line.isOwn { state.handed[line.number] = nil }
+            return state.ends.removeValue(forKey: Line(node: line.node, number: line.number, isOwn: line.isOwn))
         }
     }
 
@@ -141,6 +144,14 @@ final class NodeExchange: Sendable {
     fileprivate func send(_ frames: [RelayFrame], to node: ClusterNode) {
         let (begins, overflows): (Bool, Bool) = state.withLock { state in
             guard !state.isClosed else { return (false, false) }
+            // What is sent over a line that has broken would never be begun.
+            let frames = frames.filter { frame in
+                guard frame.kind == .toOwner || frame.kind == .toOwnerPart else { return true }
+                guard state.ends[Line(node: node, number: frame.line, isOwn: true)] != nil else { return false }
+                if frame.kind == .toOwner { state.handed[frame.line, default: 0] += 1 }
+                return true
+            }
+            guard !frames.isEmpty else { return (false, false) }
             var peer = state.peers[node] ?? Peer()
             peer.waiting += frames
             peer.waitingBytes += frames.reduce(0) { $0 + $1.byteCount }
@@ -265,20 +276,25 @@ final class NodeExchange: Sendable {
     ///
     /// - Parameter undelivered: what has surely not arrived, beside what waits.
     func lose(_ node: ClusterNode, undelivered: [RelayFrame] = []) {
-        let (ends, frames) = state.withLock { state in
+        let (ends, frames, handed) = state.withLock { state in
             let lines = state.ends.keys.filter { $0.node == node }
-            defer { for line in lines { state.ends[line] = nil } }
+            defer {
+                for line in lines {
+                    state.ends[line] = nil
+                    if line.isOwn { state.handed[line.number] = nil }
+                }
+            }
             let frames = undelivered + (state.peers[node]?.waiting ?? [])
             state.peers[node]?.waiting = []
             state.peers[node]?.waitingBytes = 0
-            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, frames)
+            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, frames, state.handed)
         }
         var counts: [UInt64: UInt64] = [:]
         for frame in frames where frame.kind == .toOwner { counts[frame.line, default: 0] += 1 }
         didLose(node)
         for (line, end) in ends {
-            let count = line.isOwn ? counts[line.number] ?? 0 : 0
-            end.reactor.execute { end.lineDidBreak(undelivered: count) }
+            let (sent, lost) = line.isOwn ? (handed[line.number] ?? 0, counts[line.number] ?? 0) : (0, 0)
+            end.reactor.execute { end.lineDidBreak(received: sent - min(sent, lost)) }
         }
     }
 
@@ -308,7 +324,7 @@ final class NodeExchange: Sendable {
     }
 
     private static func `break`(_ ends: [any RelayEnd]) {
-        for end in ends { end.reactor.execute { end.lineDidBreak(undelivered: 0) } }
+        for end in ends { end.reactor.execute { end.lineDidBreak(received: .max) } }
     }
 }
 

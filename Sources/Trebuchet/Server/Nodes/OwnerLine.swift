@@ -99,9 +99,9 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         }
     }
 
-    func lineDidBreak(undelivered: UInt64) {
+    func lineDidBreak(received: UInt64) {
         // The other end may be there yet.
         close()
-        user?.ended(self, received: undelivered > 0 ? sent - min(undelivered, sent) : nil)
+        user?.ended(self, received: received)
     }
 }
