@@ -120,6 +120,21 @@ import TrebuchetTesting
         }
     }
 
+    @Test("calls whose time is over while the store takes its own leave nothing behind")
+    func crowd() {
+        let (held, notes) = (HeldAnswers(), Notes())
+        add("kept", "\"kept\"", until: .max, to: held, notes)
+        let result = "\"" + String(repeating: "x", count: 1_000) + "\""
+        for number in 0..<10_000 {
+            add("\(number)", result, until: UInt64(number), to: held, notes)
+            #expect(held.timeOut(at: UInt64(number)) == .max)
+        }
+        #expect(notes.lines.count == 10_000)
+        #expect(held.byteCount < 100)
+        held.end(nil)
+        #expect(notes.lines.last == "4 kept \"kept\"")
+    }
+
     @Test("calls that wait for the store count, and give back what they took")
     func limits() async throws {
         let store = GatedStore()

@@ -111,6 +111,13 @@ distributed actor Waiter {
         journal.note("\(number)")
         await Task.yield()
     }
+    /// Does not hear that it is cancelled.
+    distributed func insist(_ name: String) async -> String {
+        let journal = journal
+        journal.note("\(name) began")
+        await Task.detached { await journal.wait(for: "\(name) go") }.value
+        return "went on"
+    }
     distributed func hold(_ name: String) async -> String {
         journal.note("\(name) began")
         await journal.wait(for: "\(name) go")

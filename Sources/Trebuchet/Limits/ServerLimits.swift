@@ -7,7 +7,8 @@ public import WebSockets
 /// use it up for all others.
 public struct ServerLimits: Sendable {
     /// Calls of one connection that may be under way at once, those that wait for an actor to be made among them; more are
-    /// answered `rateLimited`. Calls that are answered where they arrive do not count. Default 1,024.
+    /// answered `rateLimited`. Calls that are answered where they arrive do not count. As many may be running beside them whose
+    /// time is over or that were cancelled, and whose methods have not returned. Default 1,024.
     public var callsPerConnection = 1_024
     /// Bytes of the messages of these calls; more are answered `rateLimited`. Default 16 MiB.
     public var callBytesPerConnection = 16 << 20

@@ -36,8 +36,7 @@ final class HeldAnswers {
         let idCount: Int32
         let resultCount: Int32
         /// Where its error lies; below zero for none.
-        var error: Int32
-        var isAnswered = false
+        let error: Int32
     }
 
     /// What is kept for the next calls; more goes back.
@@ -48,6 +47,9 @@ final class HeldAnswers {
     private var bytes = ByteBuffer()
     private var errors: [any Error] = []
     private var earliest = UInt64.max
+
+    /// Of the answers that wait.
+    var byteCount: Int { bytes.count }
 
     func append(
         _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
@@ -76,7 +78,6 @@ final class HeldAnswers {
             let result = place + Int(entry.idCount)
             let end = result + Int(entry.resultCount)
             defer { place = end }
-            guard !entry.isAnswered else { continue }
             let callID = UnsafeRawBufferPointer(rebasing: bytes.bytes[place..<result])
             let error: (any Error)? = failure ?? (entry.error < 0 ? nil : errors[Int(entry.error)])
             entry.call.answerer.answer(
@@ -89,30 +90,35 @@ final class HeldAnswers {
         earliest = .max
     }
 
-    /// Answers those whose time is over.
+    /// Answers those whose time is over, and forgets them.
     ///
     /// - Returns: when that of the next one is.
     func timeOut(at now: UInt64) -> UInt64 {
         guard earliest <= now else { return earliest }
-        earliest = .max
-        var late: [(call: HeldCall, id: [UInt8])] = []
+        let (all, failures) = (entries, errors)
+        var old = ByteBuffer()
+        swap(&old, &bytes)
+        (entries, errors, earliest) = ([], [], .max)
+        var late: [(call: HeldCall, id: UnsafeRawBufferPointer)] = []
         var place = 0
-        for index in entries.indices {
-            let entry = entries[index]
-            defer { place += Int(entry.idCount) + Int(entry.resultCount) }
-            guard !entry.isAnswered else { continue }
+        for entry in all {
+            let result = place + Int(entry.idCount)
+            let end = result + Int(entry.resultCount)
+            let callID = UnsafeRawBufferPointer(rebasing: old.bytes[place..<result])
             if entry.call.deadline > now {
-                earliest = min(earliest, entry.call.deadline)
+                let json = UnsafeRawBufferPointer(rebasing: old.bytes[result..<end])
+                append(entry.call, callID, entry.error < 0 ? .success(json) : .failure(failures[Int(entry.error)]))
             } else {
-                entries[index].isAnswered = true
-                late.append((entry.call, Array(bytes.bytes[place..<place + Int(entry.idCount)])))
+                late.append((entry.call, callID))
             }
+            place = end
         }
         // Who is answered may call again at once, and be held here.
         for (call, id) in late {
-            let error = TrebuchetError(.timeout, "the call took longer than \(call.limit)")
-            id.withUnsafeBytes { call.answerer.answer($0, .failure(error), weight: call.weight) }
+            call.answerer.answer(
+                id, .failure(TrebuchetError(.timeout, "the call took longer than \(call.limit)")), weight: call.weight)
         }
+        extendLifetime(old)
         return earliest
     }
 }

@@ -46,6 +46,9 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private static let mostSpare = 4
     /// Fires when the time of the first call that waits is over.
     private var deadline: (timer: LoopTimer, time: UInt64)?
+    /// All that wait are looked at each time: no client is to have that done as often as it likes.
+    private static let leastBetweenDeadlines = Duration.milliseconds(5)
+    private var nextDeadline: UInt64 = 0
 
     package init(
         _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
@@ -154,7 +157,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         held = answers
         answers.append(call, callID, outcome)
         // As good as never: most calls have the same time, so that a later one ends later.
-        if call.deadline < deadline?.time ?? .max { watch(call.deadline) }
+        let time = max(call.deadline, nextDeadline)
+        if time < deadline?.time ?? .max { watch(time) }
     }
 
     /// Takes back what has nothing in it any more.
@@ -172,8 +176,10 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private func timeOut() {
         deadline = nil
         let now = reactor.now
+        nextDeadline = now &+ Self.leastBetweenDeadlines.nanoseconds
         var next = UInt64.max
         for states in changed + writing { next = min(next, states.timeOut(at: now)) }
+        if next != .max { next = max(next, nextDeadline) }
         if next < deadline?.time ?? .max { watch(next) }
     }
 

@@ -1,6 +1,6 @@
 internal import TrebuchetWire
 
-/// What the calls of one connection weigh that are not answered yet.
+/// What the calls of one connection weigh that have not ended yet.
 struct CallLoad {
     /// Calls that run in place on another reactor at once; then the connection is not read from until half of them are back.
     static let mostInTransit = 256
@@ -14,6 +14,7 @@ struct CallLoad {
     private var shortCount: Int32 = 0
     private var shortInTransit: Int32 = 0
     private var shortBytesInTransit: Int32 = 0
+    private var shortAnswered: Int32 = 0
     var isPaused = false
 
     /// Calls that take time: those that wait for their actor, or run in a task.
@@ -30,6 +31,13 @@ struct CallLoad {
     var bytesInTransit: Int {
         get { Int(shortBytesInTransit) }
         set { shortBytesInTransit = Int32(newValue) }
+    }
+
+    /// Calls beside those that have been answered, since their time was over or nobody wanted them any more, and whose methods have not
+    /// returned. There may be as many of them as of the others.
+    var answered: Int {
+        get { Int(shortAnswered) }
+        set { shortAnswered = Int32(newValue) }
     }
 
     var isFull: Bool { inTransit >= Self.mostInTransit || bytesInTransit >= Self.mostBytesInTransit }

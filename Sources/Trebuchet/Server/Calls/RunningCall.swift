@@ -19,6 +19,10 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     let byteCount: Int
     var timer: LoopTimer?
     private(set) var isAnswered = false
+    /// Whether something runs on its behalf that does not end with its answer, and says when it has ended.
+    var isAtWork = false
+    /// Whether it was answered while that ran: it counts until that has ended.
+    var isOutlived = false
     /// The call of an `@Idempotent` method that this one waits for; it outlives the connection.
     var run: RunningCall?
     /// Whether it runs in place on another reactor, and so ends soon.

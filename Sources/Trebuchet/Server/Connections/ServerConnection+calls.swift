@@ -235,8 +235,10 @@ extension ServerConnection {
         let dates = dates
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
+            call.isAtWork = true
             return asCaller(hosting) {
                 if !shard.run(method, of: record, message, dates, call, completion) {
+                    call.isAtWork = false
                     wait(for: record.name, method, KeptMessage(message), call, completion)
                 }
             }
@@ -249,6 +251,7 @@ extension ServerConnection {
         let hosting = hosting
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
+        call.isAtWork = true
         crossing.add {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
@@ -258,6 +261,7 @@ extension ServerConnection {
             guard !isThere else { return }
             // It has been let go meanwhile. This reactor hears of that before what is sent now.
             connection.shard.reactor.execute {
+                connection.didWork(call)
                 guard !call.isAnswered else { return }
                 connection.wait(for: record.name, method, kept, call, completion)
             }

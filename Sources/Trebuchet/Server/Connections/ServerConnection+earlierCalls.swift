@@ -50,6 +50,7 @@ extension ServerConnection {
         let principal = caller?.principal?.name
         let (reactor, kept) = (shard.reactor, KeptMessage(message))
         nonisolated(unsafe) let body = body  // Called on the reactor that gave it alone.
+        call.isAtWork = true
         // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
             let answer: KeptAnswer?
@@ -60,6 +61,7 @@ extension ServerConnection {
                 answer = .failure(TrebuchetError(.unavailable, text))
             }
             reactor.execute {
+                self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
                 body(answer, kept)
             }

@@ -68,6 +68,12 @@ extension ServerConnection {
                 "\(limits.callsPerConnection) calls of this connection are under way already "
                     + "(ServerLimits.callsPerConnection)")
         }
+        if load.answered >= limits.callsPerConnection {
+            return TrebuchetError(
+                .rateLimited,
+                "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run "
+                    + "(ServerLimits.callsPerConnection)")
+        }
         if load.bytes + bytes > limits.callBytesPerConnection {
             return TrebuchetError(
                 .rateLimited,
@@ -83,26 +89,43 @@ extension ServerConnection {
         }
     }
 
-    /// Gives back what `begin` took.
-    func account(for call: RunningCall) {
-        if call.isInTransit {
-            load.inTransit -= 1
-            load.bytesInTransit -= call.byteCount
-            if load.isPaused, load.isHalfEmpty {
-                load.isPaused = false
-                link.resumeReading()
-            }
-        } else {
-            load.count -= 1
-            load.bytes -= call.byteCount
-            memory?.release(call.byteCount)
+    /// Nobody waits for a call any more: it gives back what `begin` took. What runs on its behalf still has its memory and counts until
+    /// it has ended: else who asks and does not wait could have any number of methods run.
+    func leave(_ call: RunningCall) {
+        if call.isAtWork { call.isOutlived = true }
+        guard !call.isInTransit else {
+            if !call.isOutlived { didArrive(call) }
+            return
+        }
+        load.count -= 1
+        load.bytes -= call.byteCount
+        if call.isOutlived { load.answered += 1 } else { memory?.release(call.byteCount) }
+    }
+
+    /// What ran on behalf of a call has ended.
+    func didWork(_ call: RunningCall) {
+        call.isAtWork = false
+        guard call.isOutlived else { return }
+        call.isOutlived = false
+        guard !call.isInTransit else { return didArrive(call) }
+        load.answered -= 1
+        memory?.release(call.byteCount)
+    }
+
+    /// A call has come back from another reactor.
+    private func didArrive(_ call: RunningCall) {
+        load.inTransit -= 1
+        load.bytesInTransit -= call.byteCount
+        if load.isPaused, load.isHalfEmpty {
+            load.isPaused = false
+            link.resumeReading()
         }
     }
 
     /// Takes back `begin`.
     func withdraw(_ call: RunningCall) {
         guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
-        account(for: call)
+        leave(call)
     }
 
     /// Answers a call, from whatever thread it ended on.
@@ -110,12 +133,19 @@ extension ServerConnection {
     /// - Parameter home: the reactor's shard on which it ran in place or in a task; nil where it ran on no reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
         // What an actor of no reactor has changed is on its way here, even if it ran on this thread.
-        if home != nil, shard.reactor.isCurrent { return finish(call, outcome) }
+        if home != nil, shard.reactor.isCurrent {
+            didWork(call)
+            return finish(call, outcome)
+        }
         guard let crossing = call.crossing, case .success(let result) = outcome else {
-            return shard.deliver(from: home) { self.finish(call, outcome, behindStreamsOf: home) }
+            return shard.deliver(from: home) {
+                self.didWork(call)
+                self.finish(call, outcome, behindStreamsOf: home)
+            }
         }
         crossing.note(result.byteCount)
         shard.deliver(from: home) {
+            self.didWork(call)
             self.finish(call, outcome, behindStreamsOf: home)
             crossing.untaken += result.byteCount
             // As for calls that run here: none goes on while nobody takes the answers.
@@ -125,7 +155,7 @@ extension ServerConnection {
 
     func finish(_ call: RunningCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
-        if running.removeValue(forKey: call.callID) != nil { account(for: call) }
+        if running.removeValue(forKey: call.callID) != nil { leave(call) }
         guard isOpen else { return }
         do {
             let result = try outcome.get()

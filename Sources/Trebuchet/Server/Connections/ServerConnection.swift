@@ -367,7 +367,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         running = [:]
         for call in ended {
             call.abandon()
-            account(for: call)
+            leave(call)
         }
         // Calls whose answers are kept go on with this connection, and must not reach what carried it.
         link = ClosedLink(host: link.host)
