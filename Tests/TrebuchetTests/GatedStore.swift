@@ -52,7 +52,8 @@ final class GatedStore: StateStore {
     func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
-        try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+        if let failure = gate.withLock({ $0.readFailure }) { throw failure }
+        return try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
     func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {

@@ -1,4 +1,5 @@
 import Platform
+import Synchronization
 import TestSupport
 import Testing
 import Trebuchet
@@ -105,6 +106,36 @@ import TrebuchetTesting
             store.open()
             try await call.value
             for count in 4...5 { #expect(await steps.next() == Array(0..<count)) }
+            try await expectKept(vault)
+        }
+    }
+
+    @Test("who comes while a write fails gets each version from the one that it began with", arguments: [0, 1, 3])
+    func everyBehindFailure(more: Int) async throws {
+        try await withVault { vault, client, _ in
+            try await vault.step(1)
+            store.close()
+            let first = Task { try await vault.step(2) }
+            await store.journal.wait(for: "write 2")
+            let seen = Mutex<[[Int]]>([])
+            let observation = Task.immediate {
+                for await steps in await vault.observeSteps() { seen.withLock { $0.append(steps) } }
+            }
+            defer { observation.cancel() }
+            // What was asked before an answer has had its time.
+            for _ in 0..<3 {
+                await #expect(throws: TrebuchetError.self) {
+                    try await client.resolve(Vault.self, id: "nobody").allNotes()
+                }
+            }
+            store.failWrites(StateStoreError(.full, "the disk is full"))
+            store.open()
+            await #expect(throws: TrebuchetError.self) { try await first.value }
+            store.failWrites(nil)
+            try await vault.step(1 + more)
+            #expect(await eventually { seen.withLock { $0.last?.count } == 4 + more })
+            let counts = seen.withLock { $0.map(\.count) }
+            #expect(counts == Array((counts.first ?? 0)...(4 + more)), "\(counts)")
             try await expectKept(vault)
         }
     }

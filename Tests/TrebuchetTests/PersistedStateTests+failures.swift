@@ -2,8 +2,10 @@ import Networking
 import Synchronization
 import TestSupport
 import Testing
-import Trebuchet
 import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetActors
 
 /// What cannot be written, and who is told.
 extension PersistedStateTests {
@@ -36,6 +38,87 @@ extension PersistedStateTests {
             store.failWrites(nil)
             #expect(await pages.next() == ["a"])
         }
+    }
+
+    @Test("who begins to observe while a write fails gets the value when one does not", arguments: [false, true])
+    func observerBehindFailure(isFiltered: Bool) async throws {
+        try await withDiary(reactors: 1) { (diary, client, _) async throws in
+            store.close()
+            let first = Task { try await diary.write("a") }
+            await store.journal.wait(for: "write 1")
+            let seen = Mutex<[[String]]>([])
+            let observation = Task.immediate {
+                guard isFiltered else {
+                    for await pages in await diary.observePages() { seen.withLock { $0.append(pages) } }
+                    return
+                }
+                for await page in await diary.observePages(filter: .path("/0"), as: String.self) {
+                    seen.withLock { $0.append([page]) }
+                }
+            }
+            defer { observation.cancel() }
+            try await roundTrips(client)
+            store.failWrites(StateStoreError(.full, "full"))
+            store.open()
+            await #expect(throws: TrebuchetError.self) { try await first.value }
+            #expect(seen.withLock { $0 } == [])
+            store.failWrites(nil)
+            // Nobody calls: it is tried again by itself.
+            #expect(await eventually { seen.withLock { $0 } == [["a"]] })
+        }
+    }
+
+    @Test("a value of an older form goes when the log that takes its place is written, and not before")
+    func olderValue() async throws {
+        try await store.put(#"["old"]"#, "diary.pages")
+        let key = StateKey("states", "diary.pages")
+        try await withDiary(reactors: 1) { (diary, _, _) async throws in
+            store.failWrites(StateStoreError(.full, "full"))
+            await #expect(throws: TrebuchetError.self) { try await diary.write("a") }
+            #expect(try await store.get(key) != nil)
+            store.failWrites(nil)
+            #expect(try await diary.write("b") == 3)
+            #expect(try await store.text("diary.pages") == #"["old","a","b"]"#)
+            #expect(try await store.get(key) == nil)
+        }
+    }
+
+    @Test("what an earlier process answered is let go of, also when it cannot be listed at first")
+    func earlierAnswers() async throws {
+        let key = CallNamespace.key("earlier", 1, of: "diary")
+        try await store.put([1], key)
+        store.failReads(StateStoreError(.full, "not now"))
+        var limits = ServerLimits()
+        limits.answerTime = .milliseconds(20)
+        try await withTestServer(reactors: 1, limits: limits, store: store) { _ in
+        } body: { (_, _) async throws in
+            store.failReads(nil)
+            #expect(try await eventually { try await store.get(key) == nil })
+        }
+    }
+
+    @Test("an actor whose answers wait for the store takes no more of them than there is room for")
+    func mostAnswers() async throws {
+        try await withDiary(reactors: 1) { (_, _, server) async throws in
+            let shard = server.shards[0]
+            let writer = try #require(shard.stateWriter)
+            let refusal = await shard.reactor.perform { () -> (UInt64, TrebuchetError)? in
+                let states = PersistedStates(name: "diary", home: shard.states, writer: writer)
+                for number in 0..<20_000 as Range<UInt64> {
+                    let call = KeptCall(
+                        CallNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: NoRoom())
+                    if let refusal = states.begin(call) { return (number, refusal) }
+                }
+                return nil
+            }
+            #expect(refusal?.0 == 16_384)
+            #expect(refusal?.1.code == .unavailable)
+        }
+    }
+
+    private struct NoRoom: KeptAnswerRoom {
+        func take(_ bytes: Int) -> Bool { false }
+        func release(_ bytes: Int) {}
     }
 
     @Test("a state without a form fails its own actor's calls only")

@@ -84,7 +84,9 @@ package class ActorRecord: @unchecked Sendable {
     }
 
     /// A call begins that is noted in the store with what it changes. On the actor's reactor.
-    package final func begin(_ call: KeptCall) { persisted?.begin(call) }
+    ///
+    /// - Returns: why it may not.
+    package final func begin(_ call: KeptCall) -> TrebuchetError? { persisted?.begin(call) }
 
     /// Decodes the arguments and gives the call that a task is to run.
     func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {

@@ -30,7 +30,7 @@ extension EventSource {
         captured = last
         // Where some are missing the gap tells who observes.
         let unshown = Array(recent.updates(since: written) ?? recent.kept)
-        keeper.show(while: { true }) { [weak self] in self?.show(unshown, through: last) }
+        keeper.show(while: nil) { [weak self] in self?.show(unshown, through: last) }
         return found
     }
 

@@ -21,6 +21,8 @@ final class PersistedLog: @unchecked Sendable {
     private var isBegun = false
     /// Whether the store has a value of an older form under the key, which the log takes the place of.
     private var hasValue: Bool
+    /// Whether that is to go with what was given last.
+    private var deletesValue = false
     private var snapshotBytes = 0
     private var entryBytes = 0
     /// What is to take the place of the entries.
@@ -68,15 +70,21 @@ final class PersistedLog: @unchecked Sendable {
     }
 
     private func begin(with snapshot: LogSnapshot, _ count: Int) -> [StateWrite] {
-        defer { hasValue = false }
+        deletesValue = hasValue
         isBegun = true
         snapshotBytes = count
         entryBytes = 0
         return [.snapshot(snapshot, key)] + (hasValue ? [.delete(key)] : [])
     }
 
+    /// What was given is kept.
+    func didWrite() {
+        if deletesValue { (hasValue, deletesValue) = (false, false) }
+    }
+
     /// What was given was not kept, or nobody knows: the whole value is written next.
     func writeAgain() {
+        deletesValue = false
         isBegun = false
         slices = nil
         source?.captureAgain()

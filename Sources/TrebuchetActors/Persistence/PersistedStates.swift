@@ -22,7 +22,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
         mutating func append(_ update: Update) {
             if updates.count >= most {
-                updates.removeAll { !$0.isWanted() }
+                updates.removeAll { $0.isWanted?() == false }
                 most = max(1_024, 2 * updates.count)
             }
             updates.append(update)
@@ -31,7 +31,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     private struct Update {
         let show: () -> Void
-        let isWanted: () -> Bool
+        /// Nil for what is in the next write anew when this one fails.
+        let isWanted: (() -> Bool)?
     }
 
     /// The name that the actor is exposed under.
@@ -47,6 +48,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var isWriting = false
     private var isQueued = false
     private var isRetired = false
+    /// Whether its writer will try again what could not be written.
+    var isToBeRetried = false
     /// Why an event was not sent, until the next call is answered: the one that wanted to, unless it takes its time.
     private var refusal: TrebuchetError?
     /// Calls under way whose answers are to outlast the process.
@@ -140,11 +143,11 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         for answer in held.answers { answer(error) }
     }
 
-    /// Runs `update` when all changes up to now are written. After a failure it is dropped: the next write brings a newer
-    /// one.
+    /// Runs `update` when all changes up to now are written.
     ///
-    /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time.
-    func show(while isWanted: @escaping () -> Bool, _ update: @escaping () -> Void) {
+    /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time. Nil for what
+    ///   was captured with the changes: after a failure it is dropped, and comes with those of the next write.
+    func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
         if hasChanged {
             next.append(Update(show: update, isWanted: isWanted))
         } else if isWriting {
@@ -156,8 +159,21 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     // MARK: Calls that are known after the end of the process
 
+    /// Answers that may wait for a store that fails: as many as one write takes easily.
+    private static let mostAnswers = 16_384
+
     /// A call begins: it is noted with whatever is written until it ends, which may be its doing.
-    func begin(_ call: KeptCall) { calls[ObjectIdentifier(call)] = call }
+    ///
+    /// - Returns: why it may not: what was answered before has not been written for so long that there is no room for more.
+    func begin(_ call: KeptCall) -> TrebuchetError? {
+        guard answers.count + currentAnswers.count + calls.count < Self.mostAnswers else {
+            return TrebuchetError(
+                .unavailable,
+                "\(Self.mostAnswers) answers of @Idempotent calls of actor '\(name)' wait for the store already; try again later")
+        }
+        calls[ObjectIdentifier(call)] = call
+        return nil
+    }
 
     /// A call has ended: its answer goes with the last change; nowhere when nothing was written or is to be.
     func end(_ call: KeptCall, _ answer: KeptAnswer) {
@@ -197,7 +213,9 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         } catch {
             let held = next
             next = Held()
-            // What they say was done is in memory alone.
+            next.updates = held.updates.filter { $0.isWanted?() == true }
+            // What they say was done is in memory alone. Of some the store knows that they began.
+            for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
             answers = []
             writeAgain()
             fail(held, .internal, describe(error))
@@ -237,10 +255,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             hasChanged = true
             self.answers = answers + self.answers
             for call in calls.values { call.isNoted = false }
+            // Who asked for what holds now still waits for it.
+            next.updates = held.updates.filter { $0.isWanted?() == true } + next.updates
             writeAgain()
             return fail(held, .unknownOutcome, error.message)
         }
         for (call, _) in answers { writer.forget(call.key, call) }
+        for log in logs { log.didWrite() }
         if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }

@@ -73,14 +73,14 @@ extension StateSource {
         let broadcasters = current
         if !broadcasters.isEmpty {
             let updates = unshown
-            persistence.show(while: { true }) { [version = version, weak self] in
+            persistence.show(while: nil) { [version = version, weak self] in
                 self?.shown = version
                 for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
             }
         } else {
             shown = version
         }
-        if let feed = feeding(filters.current) { persistence.show(while: { true }, feed) }
+        if let feed = feeding(filters.current) { persistence.show(while: nil, feed) }
         forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isKept)
         return kept
     }

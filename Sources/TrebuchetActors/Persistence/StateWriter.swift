@@ -211,14 +211,27 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
-    package func forgetEarlierCalls() async {
-        var last: String?
-        // As long as there are more, and they can be read.
-        while let keys = try? await store.list(CallNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
-            .map(\.key), let end = keys.last
-        {
-            last = end.name
-            reactor.execute { for key in keys { self.forget(key, nil) } }
+    package func forgetEarlierCalls() async { await forgetEarlierCalls(after: nil) }
+
+    private func forgetEarlierCalls(after last: String?) async {
+        var last = last
+        do throws(StateStoreError) {
+            while true {
+                let entries = try await store.list(
+                    CallNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
+                let keys = entries.map(\.key)
+                guard let end = keys.last else { return }
+                last = end.name
+                reactor.execute { for key in keys { self.forget(key, nil) } }
+            }
+        } catch {
+            let place = last
+            reactor.execute {
+                self.reactor.schedule(after: Self.retryInterval) { [weak self] in
+                    guard let self, !self.isAbandoned else { return }
+                    Task { await self.forgetEarlierCalls(after: place) }
+                }
+            }
         }
     }
 
@@ -256,10 +269,16 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
             reactor.schedule(after: Self.retryInterval) {
                 let failed = self.failed
                 self.failed = []
-                for states in failed { states.retry() }
+                for states in failed {
+                    states.isToBeRetried = false
+                    states.retry()
+                }
             }
         }
-        for states in batch where !failed.contains(where: { $0 === states }) { failed.append(states) }
+        for states in batch where !states.isToBeRetried {
+            states.isToBeRetried = true
+            failed.append(states)
+        }
     }
 
     // MARK: The end

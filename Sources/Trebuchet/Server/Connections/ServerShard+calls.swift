@@ -26,7 +26,11 @@ extension ServerShard {
         let life = record.life
         guard life.enter() else { return false }
         let kept = record.persisted == nil ? nil : call.kept
-        if let kept { record.begin(kept) }
+        if let kept, let refusal = record.begin(kept) {
+            life.leave()
+            completion(.failure(refusal))
+            return true
+        }
         let completion: CallCompletion = { outcome in
             life.leave()
             guard let kept else { return record.whenWritten(outcome, completion) }

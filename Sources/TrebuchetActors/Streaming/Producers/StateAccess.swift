@@ -65,6 +65,7 @@ protocol StateKeeper: AnyObject {
     var isAtRest: Bool { get }
     /// Runs `update`, which shows the versions up to now, when they are kept.
     ///
-    /// - Parameter isWanted: whether anybody would still see it; streams may come and go meanwhile.
-    func show(while isWanted: @escaping () -> Bool, _ update: @escaping () -> Void)
+    /// - Parameter isWanted: whether anybody would still see it; streams may come and go meanwhile. Nil for what was captured, and is
+    ///   again should it not be kept.
+    func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void)
 }
