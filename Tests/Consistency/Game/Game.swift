@@ -1,7 +1,7 @@
 import Trebuchet
 
-/// The backend: what is called, observed, killed and started again. Every call that changes something changes all four of what
-/// is observed, so that a loss shows wherever it happens.
+/// The backend: what is called, observed, killed and started again. Every call that changes something changes all of what is not persisted
+/// and is observed, and each that is `@Idempotent` what is persisted too, so that a loss shows wherever it happens.
 @Trebuchet
 distributed actor Game {
     /// Events that are kept for those who are behind.
@@ -16,6 +16,9 @@ distributed actor Game {
     @StreamedState var board: Board = Board()
     @StreamedState(delivery: .every(buffer: 256)) var round: Round = Round()
     @StreamedEvents(buffer: 512) var moves: Move
+    /// Of a life that outlasts the server's.
+    @StreamedState(delivery: .every(buffer: 256), persisted: true) var tally: Round = Round(life: 1)
+    @StreamedEvents(persisted: true, keeping: 10_000) var entries: Entry
 
     init(actorSystem: TrebuchetActorSystem) {
         self.actorSystem = actorSystem
@@ -57,6 +60,8 @@ distributed actor Game {
         }
         send(padding: 0, call: 0)
         round = Round(life: life, number: round.number + 1, isLast: true)
+        tally = Round(life: 1, number: tally.number + 1, isLast: true)
+        $entries.send(Entry(turn: ledger.calls.count, isLast: true))
         return Ending(ledger: ledger, ledgerDigest: ledger.digest, boardDigest: board.digest)
     }
 
@@ -64,6 +69,8 @@ distributed actor Game {
         try change(call, padding: [padding], call: call)
         ledger.calls.append(call)
         ledger.points += Ledger.points(call)
+        tally.number += 1
+        $entries.send(Entry(turn: ledger.calls.count, call: call))
         return Receipt(life: life, turn: ledger.calls.count)
     }
 

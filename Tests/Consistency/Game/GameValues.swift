@@ -56,6 +56,13 @@ struct Move: Codable, Sendable {
     var isLast: Bool
 }
 
+/// What the ledger has as its `turn`. call.
+struct Entry: Codable, Sendable, Equatable {
+    var turn: Int
+    var call = 0
+    var isLast = false
+}
+
 enum Digest {
     /// FNV-1a: the same in every process.
     static func of(_ text: String) -> String {

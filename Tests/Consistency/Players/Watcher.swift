@@ -15,10 +15,15 @@ struct Watcher: Sendable {
         async let ledger = readLedger()
         async let board = readBoard()
         async let rounds = readRounds()
+        async let tally = readTally()
         async let moves = readMoves()
-        var (totals, ran) = await ledger
+        async let entries = readEntries()
+        var (totals, calls) = await ledger
+        let ran = Set(calls)
         totals.add(await board)
         totals.add(await rounds)
+        totals.add(await tally)
+        found((await entries).compare(with: calls))
         let (moved, told) = await moves
         totals.add(moved)
         totals.takenBack = told.subtracting(ran).count
@@ -32,7 +37,7 @@ struct Watcher: Sendable {
     private func final(_ state: String, _ digest: String) { Output.say("final \(number) \(state) \(digest) \(name)") }
 
     /// Gives the calls that were in the ledger in the end, too.
-    private func readLedger() async -> (Totals, Set<Int>) {
+    private func readLedger() async -> (Totals, [Int]) {
         var (check, totals) = (LedgerCheck(), Totals())
         note("ledger", "waits for the first value")
         let stream = await game.observeLedger()
@@ -43,7 +48,7 @@ struct Watcher: Sendable {
             guard ledger.isClosed else { continue }
             final("ledger", ledger.digest)
             note("ledger", nil)
-            return (totals, Set(ledger.calls))
+            return (totals, ledger.calls)
         }
         found("the ledger's stream ended after \(check.description): \(String(describing: stream.outcome))")
         return (totals, [])
@@ -67,25 +72,46 @@ struct Watcher: Sendable {
         return totals
     }
 
-    private func readRounds() async -> Totals {
+    private func readRounds() async -> Totals { await readEach("rounds") { await game.observeRound() } }
+
+    private func readTally() async -> Totals { await readEach("tally") { await game.observeTally() } }
+
+    private func readEach(_ name: String, _ observe: () async -> StateStream<Round>) async -> Totals {
         var (check, totals) = (RoundCheck(), Totals())
         while true {
-            note("rounds", "waits after \(check.description)")
-            let stream = await game.observeRound()
+            note(name, "waits after \(check.description)")
+            let stream = await observe()
             for await round in stream {
                 totals.values += 1
-                found(check.take(round))
-                note("rounds", check.description)
+                found(check.take(round).map { "\(name): \($0)" })
+                note(name, check.description)
                 guard round.isLast else { continue }
-                note("rounds", nil)
+                note(name, nil)
                 return totals
             }
             guard case .failed(let error) = stream.outcome, error.code == .overflow else {
-                found("the rounds' stream ended at \(check.description): \(String(describing: stream.outcome))")
+                found("the stream of \(name) ended at \(check.description): \(String(describing: stream.outcome))")
                 return totals
             }
             check.overflowed()
         }
+    }
+
+    /// Nothing of these is missed, as they are all kept: not for a new life of the server either.
+    private func readEntries() async -> EntryCheck {
+        var check = EntryCheck()
+        note("entries", "waits")
+        do {
+            for try await entry in await game.observeEntries() {
+                found(check.take(entry))
+                note("entries", check.description)
+                if entry.isLast { break }
+            }
+        } catch {
+            found("the stream of entries ended after \(check.description): \(error)")
+        }
+        note("entries", nil)
+        return check
     }
 
     /// Gives the calls that events told of, too.
