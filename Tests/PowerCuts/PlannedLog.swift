@@ -1,10 +1,11 @@
 import Platform
 import Trebuchet
 
-/// What a writer does to its log: each batch appends a change, and every seventh takes a snapshot whose part the batch before
-/// has brought.
+/// What a writer does to its log: each batch appends a change, every seventh takes a snapshot whose part the batch before
+/// has brought, and every thirteenth begins anew, as events do behind a write that failed.
 struct PlannedLog: Sendable {
     private static let cycle = 7
+    private static let renewal = 13
 
     let key: StateKey
     private let seed: UInt64
@@ -14,26 +15,47 @@ struct PlannedLog: Sendable {
         self.seed = seed &* 7_919 &+ UInt64(writer)
     }
 
-    func writes(_ number: Int) -> [StateWrite] {
-        guard number > 1 else { return [.snapshot(first, key)] }
-        let append = StateWrite.append(entry(number), key)
+    private enum Step { case first, append, part, snapshot, anew }
+
+    private func step(_ number: Int) -> Step {
+        if number == 1 { return .first }
+        if number % Self.renewal == 0 { return .anew }
         switch number % Self.cycle {
-        case 5: return [append, StateWrite(key, .snapshotPart(part(number), index: 0, number: UInt64(number)))]
-        case 6:
+        case 5: return .part
+        case 6 where (number - 1) % Self.renewal != 0: return .snapshot
+        default: return .append
+        }
+    }
+
+    func writes(_ number: Int) -> [StateWrite] {
+        let append = StateWrite.append(entry(number), key)
+        switch step(number) {
+        case .first: return [.snapshot(first, key)]
+        case .append: return [append]
+        case .anew: return [StateWrite(key, .deleteLog), .snapshot(empty(number), key), append]
+        case .part: return [append, StateWrite(key, .snapshotPart(part(number), index: 0, number: UInt64(number)))]
+        case .snapshot:
             let snapshot = LogSnapshot(epoch: "e", number: UInt64(number - 1), parts: 1, bytes: end(number - 1))
             return [append, .snapshot(snapshot, key)]
-        default: return [append]
         }
     }
 
     /// The log after so many batches.
     func expected(_ batches: Int) -> StoredLog? {
         guard batches > 0 else { return nil }
-        guard let last = (1...batches).last(where: { $0 % Self.cycle == 6 }) else {
-            return StoredLog(snapshot: first, entries: (1...batches).dropFirst().map(entry))
+        let last = (1...batches).last { [.first, .anew, .snapshot].contains(step($0)) } ?? 1
+        switch step(last) {
+        case .anew: return StoredLog(snapshot: empty(last), entries: (last...batches).map(entry))
+        case .snapshot:
+            let snapshot = LogSnapshot(epoch: "e", number: UInt64(last - 1), bytes: part(last - 1) + end(last - 1))
+            return StoredLog(snapshot: snapshot, entries: (last...batches).map(entry))
+        default: return StoredLog(snapshot: first, entries: (1...batches).dropFirst().map(entry))
         }
-        let snapshot = LogSnapshot(epoch: "e", number: UInt64(last - 1), bytes: part(last - 1) + end(last - 1))
-        return StoredLog(snapshot: snapshot, entries: (last...batches).map(entry))
+    }
+
+    /// As a log of events begins.
+    private func empty(_ number: Int) -> LogSnapshot {
+        LogSnapshot(epoch: "e", number: UInt64(number - 1), bytes: [])
     }
 
     private var first: LogSnapshot { LogSnapshot(epoch: "e", number: 1, bytes: bytes(1, 1, upTo: 10_000)) }
