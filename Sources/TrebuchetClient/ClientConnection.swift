@@ -38,10 +38,10 @@ final class ClientConnection: @unchecked Sendable {
     /// Who waits until links have gone.
     private var closers: [(links: Set<Int>, told: CheckedContinuation<Void, Never>)] = []
 
-    init(loop: any EventLoop, policy: ReconnectPolicy, hasTokenProvider: Bool) {
+    init(loop: any EventLoop, policy: ReconnectPolicy, addresses: Int, hasTokenProvider: Bool) {
         self.loop = loop
         self.hasTokenProvider = hasTokenProvider
-        machine = ConnectionMachine(policy: policy)
+        machine = ConnectionMachine(policy: policy, addresses: addresses)
     }
 
     /// Whether there will be a connection without anybody's asking.

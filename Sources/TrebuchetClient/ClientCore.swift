@@ -49,13 +49,16 @@ final class ClientCore: @unchecked Sendable {
     private var sweepAt = UInt64.max
 
     /// - Parameter addressIdentifiesServer: whether `peerName` says which server it is.
-    init(loop: any EventLoop, options: TrebuchetClient.Options, peerName: String, addressIdentifiesServer: Bool) {
+    init(
+        loop: any EventLoop, options: TrebuchetClient.Options, peerName: String, addressIdentifiesServer: Bool,
+        addresses: Int = 1
+    ) {
         self.addressIdentifiesServer = addressIdentifiesServer
         self.loop = loop
         self.options = options
         self.peerName = peerName
         connection = ClientConnection(
-            loop: loop, policy: options.reconnect, hasTokenProvider: options.token != nil)
+            loop: loop, policy: options.reconnect, addresses: addresses, hasTokenProvider: options.token != nil)
         connection.delegate = self
     }
 

@@ -67,6 +67,8 @@ package struct ConnectionMachine: Sendable {
     private static let longestAbsence = Duration.seconds(60)
 
     package let policy: ReconnectPolicy
+    /// Each attempt goes to the next one; when all have failed that counts as one failure.
+    private let addresses: Int
     private var connection: Connection?
     private var attempt = Attempt.none
     private var lastNumber = 0
@@ -86,7 +88,10 @@ package struct ConnectionMachine: Sendable {
         return true
     }
 
-    package init(policy: ReconnectPolicy = ReconnectPolicy()) { self.policy = policy }
+    package init(policy: ReconnectPolicy = ReconnectPolicy(), addresses: Int = 1) {
+        self.policy = policy
+        self.addresses = max(1, addresses)
+    }
 
     package var state: TrebuchetClient.ConnectionState {
         if isClosed { return .closed }
@@ -160,7 +165,7 @@ package struct ConnectionMachine: Sendable {
         let isFinal =
             switch failure.finality {
             case .never: false
-            case .atFirst: !hasBeenConnected
+            case .atFirst: !hasBeenConnected && attempts >= addresses
             case .always: true
             }
         return isFinal ? [] : retry(random)
@@ -190,6 +195,8 @@ package struct ConnectionMachine: Sendable {
         self.connection?.isDraining = true
         // A server that sends every client away at once is no better than one that fails.
         if !countAnew(ifLasted: connection, now) { failures += 1 }
+        // That is when it is back itself; others are there.
+        guard addresses == 1 else { return retry(random) }
         return retry(random, notBefore: min(delay, Self.longestAbsence), forServer: true)
     }
 
@@ -234,13 +241,13 @@ package struct ConnectionMachine: Sendable {
     private mutating func retry(
         _ random: Double, notBefore floor: Duration = .zero, forServer: Bool = false
     ) -> [Effect] {
-        guard hasBeenConnected || policy.retriesFirstConnection, attempts < policy.maximumAttempts ?? .max else {
-            return []
-        }
+        let mayGoOn = hasBeenConnected || policy.retriesFirstConnection || attempts < addresses
+        guard mayGoOn, attempts < policy.maximumAttempts ?? .max else { return [] }
         attempts += 1
         lastNumber += 1
         attempt = .waiting(lastNumber, forServer: forServer)
-        return [.scheduleRetry(lastNumber, after: max(policy.delay(afterFailures: failures, random: random), floor))]
+        let rounds = (failures + addresses - 1) / addresses
+        return [.scheduleRetry(lastNumber, after: max(policy.delay(afterFailures: rounds, random: random), floor))]
     }
 
     @discardableResult

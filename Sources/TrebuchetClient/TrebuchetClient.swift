@@ -91,7 +91,7 @@ public final class TrebuchetClient: Sendable {
 
     /// The client's own system: remote actors are found in it, and the client's own actors are made in it.
     public let actorSystem: TrebuchetActorSystem
-    private let transport: any ClientTransport
+    private let addresses: ClientAddresses
     private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
@@ -101,16 +101,34 @@ public final class TrebuchetClient: Sendable {
         self.init(transport: transport, options: options, on: transport.clientLoop)
     }
 
+    /// A client that is not connected yet, of a service with several servers, as the nodes of a cluster are: it begins with any of them, and
+    /// when a connection breaks, cannot be made, or the server sends its clients away, goes to the next. Streams and calls go on there as
+    /// over a new connection to the same server.
+    ///
+    /// - Parameter transports: of one kind, and at least one. An attempt with each counts as one failure where
+    ///   `ReconnectPolicy` waits; `connect()` fails when each has failed once, unless it is to go on.
+    public convenience init(transports: [any ClientTransport], options: Options = Options()) {
+        let addresses = ClientAddresses(transports)
+        self.init(addresses, options: options, on: addresses.loop, holding: nil)
+    }
+
     /// The same on a loop of a test's, whose owner is held.
-    package init(
+    package convenience init(
         transport: any ClientTransport, options: Options, on loop: any EventLoop,
         holding owner: (any AnyObject & Sendable)? = nil
     ) {
+        self.init(ClientAddresses([transport]), options: options, on: loop, holding: owner)
+    }
+
+    private init(
+        _ addresses: ClientAddresses, options: Options, on loop: any EventLoop,
+        holding owner: (any AnyObject & Sendable)?
+    ) {
         self.owner = owner
-        self.transport = transport
+        self.addresses = addresses
         let core = ClientCore(
-            loop: loop, options: options, peerName: transport.address,
-            addressIdentifiesServer: transport.addressIdentifiesServer)
+            loop: loop, options: options, peerName: addresses.name,
+            addressIdentifiesServer: addresses.identifyServer, addresses: addresses.count)
         hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
@@ -130,7 +148,7 @@ public final class TrebuchetClient: Sendable {
     package func connectIfNeeded() { core.connection.connectIfNeeded(opener) }
 
     private var opener: ClientConnection.Opener {
-        { [transport, weak core] attempt in
+        { [addresses, weak core] attempt in
             guard let core else { throw CancellationError() }
             let request: ConnectionRequest
             do {
@@ -139,12 +157,12 @@ public final class TrebuchetClient: Sendable {
                 // One that cannot be had now may be had later, whatever its provider throws.
                 throw TransportError(.token, "there is no token to connect with: \(error)", cause: error)
             }
-            try await transport.open(request, ConnectionReceiver(core, number: attempt))
+            try await addresses.transport(of: attempt).open(request, ConnectionReceiver(core, number: attempt))
         }
     }
 
     /// The server, as in errors: `ws://localhost:8080`.
-    package var address: String { transport.address }
+    package var address: String { addresses.name }
 
     /// Calls that are made and wait for a connection.
     package var waitingCallCount: Int {

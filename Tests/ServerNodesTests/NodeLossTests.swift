@@ -130,4 +130,44 @@ import TrebuchetCluster
             await replacement.end()
         }
     }
+
+    @Test(
+        "a client that knows all nodes goes to another when its own dies or stops, and its streams and calls go on",
+        arguments: [false, true])
+    func severalAddresses(inOrder: Bool) async throws {
+        try await withNodes(["a", "b", "c"]) { nodes in
+            let client = try await Node.client(of: nodes)
+            let tallies = try (0..<8).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
+            var counts: [StateStream<Int>.AsyncIterator] = []
+            for tally in tallies {
+                _ = try await tally.addOnce(1)
+                counts.append(await tally.observeCount().makeAsyncIterator())
+            }
+            for index in tallies.indices { #expect(await counts[index].next() == 1) }
+            let own = try #require(await ownNode(nodes))
+            let calls = tallies.map { tally in Task { try await tally.addOnce(1) } }
+            if inOrder {
+                await own.server.shutdown(drain: .seconds(10))
+            } else {
+                try await own.kill()
+            }
+            for (index, call) in calls.enumerated() {
+                #expect(try await call.value == 2)
+                #expect(await counts[index].next() == 2)
+            }
+            // Over another node by now.
+            for (index, tally) in tallies.enumerated() {
+                #expect(try await tally.addOnce(1) == 3)
+                #expect(await counts[index].next() == 3)
+            }
+            #expect(await ownNode(nodes.filter { $0 !== own }) != nil)
+            await client.close()
+        }
+    }
+
+    /// That which has the one connection.
+    private func ownNode(_ nodes: [Node]) async -> Node? {
+        for node in nodes where await node.server.counters().connections == 1 { return node }
+        return nil
+    }
 }

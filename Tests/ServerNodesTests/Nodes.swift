@@ -52,6 +52,15 @@ final class Node: Sendable {
         return client
     }
 
+    /// A client that knows all of them.
+    static func client(of nodes: [Node]) async throws -> TrebuchetClient {
+        let addresses = try nodes.map { try #require($0.address.withLock { $0 }) }
+        let client = TrebuchetClient(transports: addresses.map { .webSocket(host: $0.host, port: $0.port) })
+        nodes[0].clients.withLock { $0.append(client) }
+        try await client.connect()
+        return client
+    }
+
     /// As if its process had been killed, and the time of its leases had passed.
     func kill() async throws {
         await server.cut()

@@ -30,6 +30,15 @@ import TrebuchetActors
         #expect(RelayMessage(RelayMessage(from: "a", number: 1, []).bytes + [99]) == nil)
     }
 
+    private func writes(_ items: [PartitionEntry.Item]) -> [StateWrite] {
+        items.compactMap { if case .write(let write) = $0 { write } else { nil } }
+    }
+
+    /// Whether an item ends there.
+    private func isEnd(_ count: Int, _ bytes: [UInt8]) -> Bool {
+        PartitionEntry.items(Array(bytes[..<count]), of: "a") != nil
+    }
+
     @Test("writes of an actor are read as they were written, and what is none is none")
     func entries() {
         let key = StateKey("states", "a.count", partition: "a")
@@ -39,10 +48,12 @@ import TrebuchetActors
             .snapshot(LogSnapshot(epoch: "e", number: 9, parts: 2, bytes: []), key), StateWrite(key, .deleteLog),
         ]
         let bytes = PartitionEntry.bytes(of: writes)
-        #expect(PartitionEntry.writes(bytes, of: "a") == writes)
-        #expect(PartitionEntry.writes([], of: "a") == nil)
-        #expect(PartitionEntry.writes([9], of: "a") == nil)
-        #expect(PartitionEntry.writes(Array(bytes.dropLast()), of: "a") == nil)
+        #expect(PartitionEntry.items(bytes, of: "a").map(self.writes) == writes)
+        let behindLife = PartitionEntry.items(PartitionEntry.bytes(of: writes, life: "l"), of: "a")
+        #expect(behindLife.map(self.writes) == writes && behindLife?.count == writes.count + 1)
+        // The version alone, and each item but the last.
+        #expect(bytes.indices.count { isEnd($0, bytes) } == writes.count)
+        #expect(PartitionEntry.items([9], of: "a") == nil)
     }
 
     @Test("folded entries make what all of them made")
@@ -51,30 +62,36 @@ import TrebuchetActors
             StateKey("states", "a.count", partition: "a"), StateKey("calls", "c/1", partition: "a")
         )
         var contents = PartitionContents()
-        try contents.apply([.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), count), .put([7], call)])
+        try contents.apply([
+            .write(.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), count)), .write(.put([7], call)),
+        ])
         for number in 2...5 as ClosedRange<UInt64> {
-            try contents.apply([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), count)])
+            if number == 4 { try contents.apply([.life("f")]) }
+            let entry = LogEntry(number: number, base: number - 1, bytes: [UInt8(number)])
+            try contents.apply([.write(.append(entry, count))])
         }
         // A snapshot that is not complete yet goes on behind it.
-        try contents.apply([StateWrite(count, .snapshotPart([8], index: 0, number: 4))])
+        try contents.apply([.write(StateWrite(count, .snapshotPart([8], index: 0, number: 4)))])
         var folded = PartitionContents()
-        try folded.apply(try #require(PartitionEntry.writes(contents.folded, of: "a")))
-        #expect(folded.logs[count]?.stored == contents.logs[count]?.stored)
+        try folded.apply(try #require(PartitionEntry.items(contents.folded, of: "a")))
+        #expect(folded.log(count) == contents.log(count))
+        #expect(folded.log(count)?.snapshot.epoch == "f")
+        #expect(folded.log(count)?.earlier == [StreamLife(epoch: "e", last: 3)])
         #expect(folded.values == [call: [7]])
-        let whole = LogSnapshot(epoch: "e", number: 4, parts: 1, bytes: [9])
-        try folded.apply([.snapshot(whole, count)])
-        #expect(folded.logs[count]?.stored?.snapshot.bytes == [8, 9])
-        #expect(folded.logs[count]?.stored?.entries.map(\.number) == [5])
+        let whole = LogSnapshot(epoch: "f", number: 4, parts: 1, bytes: [9])
+        try folded.apply([.write(.snapshot(whole, count))])
+        #expect(folded.log(count)?.snapshot.bytes == [8, 9])
+        #expect(folded.log(count)?.entries.map(\.number) == [5])
     }
 
     @Test("of calls the last 1,000 are kept when a log is folded")
     func calls() throws {
         var contents = PartitionContents()
         for number in 1...1_500 {
-            try contents.apply([.put([1], StateKey("calls", "c/\(number)", partition: "a"))])
+            try contents.apply([.write(.put([1], StateKey("calls", "c/\(number)", partition: "a")))])
         }
         var folded = PartitionContents()
-        try folded.apply(try #require(PartitionEntry.writes(contents.folded, of: "a")))
+        try folded.apply(try #require(PartitionEntry.items(contents.folded, of: "a")))
         #expect(folded.values.count == 1_000)
         #expect(folded.values[StateKey("calls", "c/1500")] != nil)
         #expect(folded.values[StateKey("calls", "c/500")] == nil)

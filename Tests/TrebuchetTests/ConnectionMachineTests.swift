@@ -325,4 +325,45 @@ import WebSockets
         _ = machine.handle(.attemptFailed(7, Self.finalFailure), at: 0, random: 0)
         #expect(machine.state == .disconnected(Self.forbidden))
     }
+
+    // MARK: Several addresses
+
+    @Test("an attempt with each of several addresses is one failure, also before there was a connection")
+    func rounds() {
+        var machine = ConnectionMachine(addresses: 3)
+        #expect(machine.handle(.connectAsked, at: 0, random: 1).first == .startConnecting(1))
+        for number in 1...2 {
+            let effects = machine.handle(.attemptFailed(number, Self.failure), at: 0, random: 1)
+            #expect(effects.first == .scheduleRetry(number + 1, after: .milliseconds(200)))
+            #expect(
+                machine.handle(.retryTimerFired(number + 1), at: 0, random: 1).first == .startConnecting(number + 1))
+        }
+        let effects = machine.handle(.attemptFailed(3, Self.failure), at: 0, random: 1)
+        #expect(effects == [.tell(.disconnected(Self.refused)), .failWaiting(Self.refused)])
+    }
+
+    @Test("the wait doubles with each round through all addresses")
+    func waits() {
+        var machine = ConnectionMachine(addresses: 2)
+        for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 1) }
+        _ = machine.handle(.connectionLost(1, Self.lost), at: 0, random: 1)
+        var waits: [Duration] = []
+        for number in 2...6 {
+            _ = machine.handle(.retryTimerFired(number), at: 0, random: 1)
+            for effect in machine.handle(.attemptFailed(number, Self.failure), at: 0, random: 1) {
+                if case .scheduleRetry(_, let wait) = effect { waits.append(wait) }
+            }
+        }
+        #expect(waits == [200, 400, 400, 800, 800].map { .milliseconds($0) })
+    }
+
+    @Test("who is sent away does not wait until that server is back when there are others")
+    func sentAway() {
+        for (addresses, wait) in [(1, Duration.seconds(3)), (2, .milliseconds(200))] {
+            var machine = ConnectionMachine(addresses: addresses)
+            for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 1) }
+            let effects = machine.handle(.goAway(1, reconnectAfter: .seconds(3)), at: 0, random: 1)
+            #expect(effects.first == .scheduleRetry(2, after: wait))
+        }
+    }
 }

@@ -1,9 +1,10 @@
 // The types of trebuchet.js.
 /**
  * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
- * trying until `close()`.
+ * trying until `close()`. Of a service with several servers, as the nodes of a cluster are, it takes a list: it begins with any of them, and
+ * goes to the next when a connection is lost, cannot be made, or the server sends its clients away.
  */
-export declare function connect(url: string | URL, options?: ConnectOptions): Client;
+export declare function connect(url: string | URL | readonly (string | URL)[], options?: ConnectOptions): Client;
 /** Makes a type of actors of what the generator has found out about it. */
 export declare function actorType<Shape extends ActorShape>(info: ActorInfo<Shape>): ActorType<Shape>;
 /** What can be subscribed to, in the form of React's `useSyncExternalStore`: the snapshot is the same reference until it changes. */

@@ -8,24 +8,27 @@ import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, Untyped
 
 /**
  * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
- * trying until `close()`.
+ * trying until `close()`. Of a service with several servers, as the nodes of a cluster are, it takes a list: it begins with any of them, and
+ * goes to the next when a connection is lost, cannot be made, or the server sends its clients away.
  */
-export function connect(url: string | URL, options: ConnectOptions = {}): Client {
+export function connect(url: string | URL | readonly (string | URL)[], options: ConnectOptions = {}): Client {
     const world: Environment = { ...browser(), ...(options as any).environment }
     const coder = options.json ?? JSON
-    let address = String(url)
-    try {
-        address = String(new URL(url, (globalThis as any).location?.href)).replace(/^http/, "ws")
-    } catch {
-        // The connection says so.
-    }
+    const addresses = [url].flat().map((url) => {
+        try {
+            return String(new URL(url as string, (globalThis as any).location?.href)).replace(/^http/, "ws")
+        } catch {
+            // The connection says so.
+            return String(url)
+        }
+    })
 
     // Calls and streams have numbers that grow, of one row.
     let number = 0
     const nextNumber = (): number => ++number
     const streams = new Streams(world, nextNumber)
     const calls = new Calls(options, world, coder, nextNumber, streams._beginning)
-    const connection = new Connection(address, options, world, coder, {
+    const connection = new Connection(addresses, options, world, coder, {
         _opened: () => streams._opened(),
         _greeted(line) {
             calls._greeted(line)

@@ -27,6 +27,8 @@ export const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnect
 export interface Line {
     /** There is none while a token is asked for. */
     _socket?: any
+    /** Where it goes. */
+    _url: string
     _since: number
     /** Also of one that is left to its calls. */
     _heartbeat: Heartbeat
@@ -70,17 +72,24 @@ export class Connection {
     private _isRefused = false
     _error: TrebuchetError | undefined
     private _unlisten: () => void
+    /** Which of the addresses is the one of now: clients that know the same begin at different ones. */
+    private _place: number
 
     constructor(
-        private _url: string,
+        private _addresses: string[],
         private _options: ConnectOptions,
         private _world: Environment,
         private _coder: JSONCoder,
         private _owner: ConnectionOwner
     ) {
         this._status = new Value<Status>({ phase: "connecting", since: _world.now(), failures: 0 })
+        this._place = Math.floor(_world.random() * _addresses.length)
         this._unlisten = _world.listen(({ type }) => this._wake(type))
         this._connect()
+    }
+
+    private get _url(): string {
+        return this._addresses[this._place % this._addresses.length] as string
     }
 
     /** Whether there will be a connection without anybody's asking. */
@@ -162,7 +171,10 @@ export class Connection {
         this._leave(line)
         // A server that sends every client away at once is no better than one that fails.
         this._countAnew(line) || this._failures++
-        this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence), true)
+        this._place++
+        // What it names is when it is back itself; others are there.
+        if (this._addresses.length > 1) this._schedule(0)
+        else this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence), true)
     }
 
     // What an attempt comes to
@@ -170,12 +182,14 @@ export class Connection {
     private async _connect(): Promise<void> {
         if (this._isDone) return
         const { token } = this._options
+        const { _url: url } = this
         const line: Line = (this._attempt = {
+            _url: url,
             _since: 0,
             _heartbeat: new Heartbeat(
                 this._world,
                 () => this._send(line, "hello", {}),
-                () => this._abandon(line, this._url + " says nothing")
+                () => this._abandon(line, url + " says nothing")
             ),
         })
         let given: unknown
@@ -196,14 +210,14 @@ export class Connection {
         if (given) protocols.push("bearer." + given)
         let socket: any
         try {
-            socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(this._url, protocols)
+            socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(url, protocols)
         } catch {
-            const text = `no WebSocket is given, or ${this._url} is no address`
+            const text = `no WebSocket is given, or ${url} is no address`
             return this._attemptFailed(line, new TrebuchetError("unavailable", text), true)
         }
         line._socket = socket
         this._connectTimer = this._world.setTimeout(
-            () => this._abandon(line, `${this._url} did not answer in ${connectTimeout / 1000} s`),
+            () => this._abandon(line, `${url} did not answer in ${connectTimeout / 1000} s`),
             connectTimeout
         )
         let status: number | undefined
@@ -215,10 +229,10 @@ export class Connection {
             const { code } = event
             const isFinal = line === this._attempt && (status === 403 || (status === 401 && typeof token !== "function"))
             const why = line._since
-                ? `lost ${this._url} (${code}${event.reason ? " " + event.reason : ""})`
+                ? `lost ${url} (${code}${event.reason ? " " + event.reason : ""})`
                 : status
-                ? `${this._url} answers ${status}`
-                : `${this._url} cannot be reached, or refuses this page or its token`
+                ? `${url} answers ${status}`
+                : `${url} cannot be reached, or refuses this page or its token`
             const wasSignedOut = status === 401 ? "unauthenticated" : status === 403 ? "unauthorized" : "unavailable"
             this._detach(line)
             this._ended(line, new TrebuchetError(wasSignedOut, why), isFinal)
@@ -231,7 +245,7 @@ export class Connection {
         this._attempt = undefined
         if (line._socket.protocol !== "trebuchet.v3") {
             this._drop(line)
-            return this._failed(new TrebuchetError("unavailable", this._url + " does not speak trebuchet.v3"), true)
+            return this._failed(new TrebuchetError("unavailable", line._url + " does not speak trebuchet.v3"), true)
         }
         this._line = line
         line._since = this._world.now()
@@ -293,6 +307,7 @@ export class Connection {
         if (this._isDone) return
         this._error = error
         this._failures++
+        this._place++
         this._isRefused = isRefused
         if (!isFinal) return this._schedule(0)
         this._tell()
@@ -309,7 +324,7 @@ export class Connection {
         this._cancelRetry()
         this._isTold = isTold
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
-        const delay = Math.max(atLeast, backoff(this._failures, initialDelay, maximumDelay, this._world.random()))
+        const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._world.random()))
         this._retryAt = this._world.now() + delay
         this._retry = this._world.setTimeout(() => {
             this._cancelRetry()

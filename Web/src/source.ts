@@ -49,12 +49,14 @@ export class Source {
     /** The server has begun it. False when events have been lost. */
     _started({ streamID, epoch, sequenceNumber }: any): boolean {
         const isNew = epoch !== this._epoch
-        if (this._isEvents && isNew && this._epoch) return false
+        // A life that goes on from where this is.
+        const goesOn = !isNew || (this._last > 0 && sequenceNumber === this._last)
+        if (this._isEvents && !goesOn && this._epoch) return false
         this._streamID = streamID
         this._epoch = epoch
         this._hasBegun = true
         if (isNew) this._last = Number(sequenceNumber) || 0
-        if (this._isEvents || (!isNew && this._value !== undefined)) this._tell(live)
+        if (this._isEvents || (goesOn && this._value !== undefined)) this._tell(live)
         return true
     }
 

@@ -622,3 +622,55 @@ test("a line that is left to its calls and dies while the page is hidden is foun
     await assert.rejects(call, { code: "unknownOutcome" })
     assert.equal(phase(client), "live")
 })
+
+test("of several addresses each attempt goes to the next, and all of them are one failure", async () => {
+    const world = new World()
+    world.chance = 0.5
+    const addresses = ["ws://a/", "ws://b/", "ws://c/"]
+    const client = world.connect({}, addresses)
+    await settle()
+    const places = () => world.sockets.map(({ url }) => url)
+    // Begins anywhere.
+    assert.deepEqual(places(), ["ws://b/"])
+    world.chance = 1
+    const waits = []
+    for (let attempt = 1; attempt <= 7; attempt++) {
+        world.socket.lose()
+        const { retryAt } = client.status.getSnapshot()
+        waits.push(retryAt - world.time)
+        await world.pass(retryAt - world.time)
+    }
+    assert.deepEqual(places(), ["b", "c", "a", "b", "c", "a", "b", "c"].map((name) => `ws://${name}/`))
+    assert.deepEqual(waits, [200, 200, 200, 400, 400, 400, 800])
+    client.close()
+})
+
+test("who is sent away goes to another address at once, and takes calls and streams along", async () => {
+    const world = new World()
+    world.chance = 0
+    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    await settle()
+    world.socket.greet({ session: "s" })
+    const first = world.socket
+    assert.equal(first.url, "ws://a/")
+    first.receive("goAway", { reconnectAfterMilliseconds: 30_000 })
+    await world.pass(0)
+    assert.equal(world.socket.url, "ws://b/")
+    assert.equal(world.sockets.length, 2)
+    world.socket.greet({ session: "t" })
+    assert.equal(client.status.getSnapshot().phase, "live")
+    client.close()
+})
+
+test("what went wrong names the address that it went wrong with", async () => {
+    const world = new World()
+    world.chance = 0
+    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    await settle()
+    world.socket.lose()
+    assert.match(client.status.getSnapshot().error.message, /ws:\/\/a\//)
+    await world.pass(0)
+    world.socket.lose()
+    assert.match(client.status.getSnapshot().error.message, /ws:\/\/b\//)
+    client.close()
+})

@@ -54,7 +54,7 @@ export class World {
         this.time = end
     }
 
-    connect(options = {}) {
+    connect(options = {}, url = "ws://server") {
         const world = this
         class WebSocket extends FakeSocket {
             constructor(url, protocols) {
@@ -63,7 +63,7 @@ export class World {
                 world.onSocket(this)
             }
         }
-        return connect("ws://server", { WebSocket, environment: this.environment, ...options })
+        return connect(url, { WebSocket, environment: this.environment, ...options })
     }
 
     get socket() {

@@ -148,6 +148,38 @@ test("when the connection is lost the value stays, and the stream is taken up wh
     assert.deepEqual(seen, [{ n: 17 }, { n: 18 }])
 })
 
+test("a stream goes on in another life that has all of what was seen, and comes whole where it has not", async () => {
+    for (const [terms, isWhole] of [[{ sequenceNumber: 17 }, false], [{ sequenceNumber: 16 }, true], [{}, true]]) {
+        const { world, state, seen } = await observing()
+        data(world.socket, 17, { n: 17 })
+        world.socket.lose()
+        await world.pass(200)
+        world.socket.greet()
+        begin(world.socket, { streamID: "t", epoch: "e2", ...terms })
+        assert.equal(state.status.getSnapshot().phase, isWhole ? "stale" : "live")
+        if (isWhole) data(world.socket, 20, { n: 18 }, "t")
+        else patch(world.socket, 18, 17, [{ op: "replace", path: "/n", value: 18 }], "t")
+        assert.deepEqual(seen, [{ n: 17 }, { n: 18 }])
+    }
+})
+
+test("events go on in another life that has all of what was seen, and are lost where it has not", async () => {
+    for (const [sequenceNumber, isLost] of [[3, false], [2, true], [9, true]]) {
+        const world = new World()
+        const client = await world.live()
+        const seen = []
+        client.actor("a").events("observeMoves").subscribe((event) => seen.push(event))
+        begin(world.socket, { sequenceNumber: 2 })
+        data(world.socket, 3, "x")
+        world.socket.lose()
+        await world.pass(200)
+        world.socket.greet()
+        begin(world.socket, { streamID: "t", epoch: "e2", sequenceNumber })
+        if (!isLost) data(world.socket, 4, "y", "t")
+        assert.deepEqual(seen, isLost ? ["x"] : ["x", "y"])
+    }
+})
+
 test("a server that was started anew counts anew, and what is equal is the same", async () => {
     const { world, state, seen } = await observing()
     data(world.socket, 17, { n: 1 })

@@ -60,7 +60,7 @@ final class EngineStore: PartitionedStore {
 
     func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         guard let name = key.partition else { return try await others.log(key) }
-        return try await contents(of: name).logs[key]?.stored
+        return try await contents(of: name).log(key)
     }
 
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
@@ -85,7 +85,7 @@ final class EngineStore: PartitionedStore {
             throw Self.elsewhere(name)
         }
         var place = partition.place(under: lease.fence)
-        if place == nil { place = try await load(partition, lease.fence).place }
+        if place == nil { place = try await load(partition, under: lease).place }
         guard let place else { throw Self.elsewhere(name) }
         let entry = PartitionEntry.bytes(of: writes)
         let position = try await append(entry, behind: place, to: partition, under: lease)
@@ -135,14 +135,22 @@ final class EngineStore: PartitionedStore {
         let partition = partition(name)
         guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
         if let loaded = partition.loaded(under: lease.fence) { return loaded }
-        return try await load(partition, lease.fence).contents
+        return try await load(partition, under: lease).contents
     }
 
     private func load(
-        _ partition: Partition, _ fence: UInt64
+        _ partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> (contents: PartitionContents, place: LogPosition) {
-        let (contents, place, size) = try await read(partition)
-        partition.didLoad(contents, at: place, size, under: fence)
+        var (contents, place, size) = try await read(partition)
+        // Written before anybody sees it: what is written from now on is known as this life's, should an engine lose the end of it.
+        if contents.hasLogs, !partition.goesOn(at: place, under: lease.fence) {
+            let life = StreamEpoch.make()
+            let entry = PartitionEntry.bytes(of: [], life: life)
+            place = try await append(entry, behind: place, to: partition, under: lease)
+            size.add(entry.count)
+            contents.begin(life)
+        }
+        partition.didLoad(contents, at: place, size, under: lease.fence)
         let loaded = partitions.withLock { $0.values.filter(\.isLoaded) }
         if loaded.count > Self.mostLoaded {
             for other in loaded.prefix(loaded.count - Self.mostLoaded) where other !== partition { other.unload() }
@@ -161,12 +169,12 @@ final class EngineStore: PartitionedStore {
                 let reading = try await engine.read(partition.log, after: place)
                 if reading.beginning != .resumed { (contents, size) = (PartitionContents(), PartitionSize()) }
                 if case .snapshot(let snapshot) = reading.beginning {
-                    try contents.apply(try Self.writes(snapshot.bytes, partition))
+                    try contents.apply(try Self.items(snapshot.bytes, partition))
                     size.snapshot = snapshot.bytes.count
                     place = snapshot.position
                 }
                 for entry in reading.entries {
-                    try contents.apply(try Self.writes(entry.payload, partition))
+                    try contents.apply(try Self.items(entry.payload, partition))
                     size.add(entry.payload.count)
                     place = entry.position
                 }
@@ -181,11 +189,12 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    private static func writes(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [StateWrite] {
-        guard let writes = PartitionEntry.writes(entry, of: partition.name) else {
+    private static func items(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [PartitionEntry.Item]
+    {
+        guard let items = PartitionEntry.items(entry, of: partition.name) else {
             throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an entry that is none")
         }
-        return writes
+        return items
     }
 
     // MARK: Folding

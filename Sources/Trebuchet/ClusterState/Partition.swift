@@ -20,6 +20,8 @@ final class Partition: Sendable {
     private struct State {
         var fence: UInt64 = 0
         var place: LogPosition?
+        /// Where it was when this node last knew, under that fence: an engine that has less has lost something.
+        var seen: LogPosition?
         var size = PartitionSize()
         /// From being loaded to the first write.
         var contents: PartitionContents?
@@ -43,6 +45,11 @@ final class Partition: Sendable {
 
     func loaded(under fence: UInt64) -> PartitionContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
 
+    /// Whether a log that is at that place has all that this node has written and read under that fence.
+    func goesOn(at place: LogPosition, under fence: UInt64) -> Bool {
+        state.withLock { state in state.fence == fence && state.seen.map { $0.offset <= place.offset } ?? false }
+    }
+
     var isLoaded: Bool { state.withLock { $0.contents != nil } }
 
     /// Where the log is it has to read anew.
@@ -59,6 +66,7 @@ final class Partition: Sendable {
         state.withLock { state in
             state.fence = fence
             state.place = place
+            state.seen = place
             state.size = size
             state.contents = contents
         }
@@ -68,6 +76,7 @@ final class Partition: Sendable {
         state.withLock { state in
             state.fence = fence
             state.place = place
+            state.seen = place
             state.size.add(bytes)
             state.contents = nil
         }

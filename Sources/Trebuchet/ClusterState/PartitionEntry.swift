@@ -1,26 +1,50 @@
 internal import TrebuchetActors
 
-/// Writes of one actor that are done together, as an entry of its log at an engine: one byte of version, then for each its kind, its key
+/// What is done together in the log of one actor at an engine, as an entry of it: one byte of version, then for each item its kind, its key
 /// and what it has.
 enum PartitionEntry {
+    enum Item {
+        case write(StateWrite)
+        /// From here on the actor's logs are in the life of this epoch.
+        case life(String)
+        /// Those that a log has had, of an actor whose log was folded.
+        case lives(LogLives, StateKey)
+    }
+
     private static let version: UInt8 = 1
 
     private enum Kind: UInt8 {
-        case put, delete, append, snapshotPart, snapshot, deleteLog
+        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives
     }
 
-    static func bytes(of writes: some Sequence<StateWrite>) -> [UInt8] {
+    static func bytes(of writes: some Sequence<StateWrite>, life: String? = nil) -> [UInt8] {
         var bytes = [version]
+        if let life {
+            bytes.append(Kind.life.rawValue)
+            ByteParts.append(Array(life.utf8), to: &bytes)
+        }
         for write in writes { append(write, to: &bytes) }
         return bytes
     }
 
-    static func append(_ write: StateWrite, to bytes: inout [UInt8]) {
-        func begin(_ kind: Kind) {
-            bytes.append(kind.rawValue)
-            ByteParts.append(Array(write.key.namespace.utf8), to: &bytes)
-            ByteParts.append(Array(write.key.name.utf8), to: &bytes)
+    static func append(_ lives: LogLives, of key: StateKey, to bytes: inout [UInt8]) {
+        begin(.lives, key, &bytes)
+        ByteParts.append(Array(lives.current.utf8), to: &bytes)
+        ByteParts.append(UInt32(lives.earlier.count), to: &bytes)
+        for life in lives.earlier {
+            ByteParts.append(Array(life.epoch.utf8), to: &bytes)
+            ByteParts.append(life.last, to: &bytes)
         }
+    }
+
+    private static func begin(_ kind: Kind, _ key: StateKey, _ bytes: inout [UInt8]) {
+        bytes.append(kind.rawValue)
+        ByteParts.append(Array(key.namespace.utf8), to: &bytes)
+        ByteParts.append(Array(key.name.utf8), to: &bytes)
+    }
+
+    static func append(_ write: StateWrite, to bytes: inout [UInt8]) {
+        func begin(_ kind: Kind) { Self.begin(kind, write.key, &bytes) }
         switch write.operation {
         case .put(let value):
             begin(.put)
@@ -47,23 +71,41 @@ enum PartitionEntry {
     }
 
     /// Nil for what no node writes.
-    static func writes(_ entry: [UInt8], of partition: String) -> [StateWrite]? {
+    static func items(_ entry: [UInt8], of partition: String) -> [Item]? {
         var rest = entry[...]
         guard rest.popFirst() == version else { return nil }
-        var writes: [StateWrite] = []
+        var items: [Item] = []
         while !rest.isEmpty {
-            guard let write = next(&rest, partition) else { return nil }
-            writes.append(write)
+            guard let item = next(&rest, partition) else { return nil }
+            items.append(item)
         }
-        return writes
+        return items
     }
 
-    private static func next(_ rest: inout ArraySlice<UInt8>, _ partition: String) -> StateWrite? {
-        guard let kind = rest.popFirst().flatMap({ Kind(rawValue: $0) }), let namespace = ByteParts.text(&rest),
-            let name = ByteParts.text(&rest)
-        else { return nil }
+    private static func next(_ rest: inout ArraySlice<UInt8>, _ partition: String) -> Item? {
+        guard let kind = rest.popFirst().flatMap({ Kind(rawValue: $0) }) else { return nil }
+        if kind == .life { return ByteParts.text(&rest).map { .life($0) } }
+        guard let namespace = ByteParts.text(&rest), let name = ByteParts.text(&rest) else { return nil }
         let key = StateKey(namespace, name, partition: partition)
+        if kind == .lives { return lives(&rest).map { .lives($0, key) } }
+        return write(kind, key, &rest).map { .write($0) }
+    }
+
+    private static func lives(_ rest: inout ArraySlice<UInt8>) -> LogLives? {
+        guard let current = ByteParts.text(&rest), let count = ByteParts.number(UInt32.self, &rest),
+            count <= LogLives.mostEarlier
+        else { return nil }
+        var lives = LogLives(current)
+        for _ in 0..<count {
+            guard let epoch = ByteParts.text(&rest), let last = ByteParts.number(UInt64.self, &rest) else { return nil }
+            lives.earlier.append(StreamLife(epoch: epoch, last: last))
+        }
+        return lives
+    }
+
+    private static func write(_ kind: Kind, _ key: StateKey, _ rest: inout ArraySlice<UInt8>) -> StateWrite? {
         switch kind {
+        case .life, .lives: return nil
         case .put: return ByteParts.bytes(&rest).map { .put($0, key) }
         case .delete: return .delete(key)
         case .append:
@@ -83,53 +125,5 @@ enum PartitionEntry {
             return .snapshot(LogSnapshot(epoch: epoch, number: number, parts: Int(parts), bytes: bytes), key)
         case .deleteLog: return StateWrite(key, .deleteLog)
         }
-    }
-}
-
-/// What the entries of an actor's log make, one after the other.
-struct PartitionContents {
-    /// Answers of calls that are kept of one actor when its log is folded: the last ones.
-    static let keptCalls = 1_000
-
-    private(set) var values: [StateKey: [UInt8]] = [:]
-    private(set) var logs: [StateKey: MemoryLog] = [:]
-    /// Calls, the oldest first; one that was written twice stands where it was first.
-    private var calls: [StateKey] = []
-
-    /// - Throws: `conflict` for writes that do not follow.
-    mutating func apply(_ writes: [StateWrite]) throws(StateStoreError) {
-        for write in writes {
-            switch write.operation {
-            case .put(let value):
-                let isNew = values.updateValue(value, forKey: write.key) == nil
-                if isNew, write.key.namespace == CallNamespace.name { calls.append(write.key) }
-            case .delete: values[write.key] = nil
-            default:
-                var log = logs.removeValue(forKey: write.key) ?? MemoryLog()
-                defer { if !log.isEmpty { logs[write.key] = log } }
-                try log.apply(write)
-            }
-        }
-    }
-
-    /// What makes the same, in as little as that takes.
-    var folded: [UInt8] {
-        var bytes = PartitionEntry.bytes(of: [])
-        let calls = calls.filter { values[$0] != nil }.suffix(Self.keptCalls)
-        for (key, value) in values where key.namespace != CallNamespace.name {
-            PartitionEntry.append(.put(value, key), to: &bytes)
-        }
-        for key in calls { if let value = values[key] { PartitionEntry.append(.put(value, key), to: &bytes) } }
-        for (key, log) in logs {
-            if let stored = log.stored {
-                PartitionEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
-                for entry in stored.entries { PartitionEntry.append(.append(entry, key), to: &bytes) }
-            }
-            for part in log.partsToCome {
-                PartitionEntry.append(
-                    StateWrite(key, .snapshotPart(part.bytes, index: part.index, number: part.number)), to: &bytes)
-            }
-        }
-        return bytes
     }
 }

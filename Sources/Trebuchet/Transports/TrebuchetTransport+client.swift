@@ -9,6 +9,18 @@ extension TrebuchetClient {
         let any: any ClientTransport = transport
         self.init(transport: any, options: options)
     }
+
+    /// A client that is not connected yet, of a service with several servers, as the nodes of a cluster are: it begins with any of them, and
+    /// when a connection breaks, cannot be made, or the server sends its clients away, goes to the next:
+    ///
+    ///     let client = TrebuchetClient(transports: [
+    ///         .webSocket(host: "east.example.com", port: 443, tls: TLSClientSettings()),
+    ///         .webSocket(host: "west.example.com", port: 443, tls: TLSClientSettings()),
+    ///     ])
+    public convenience init(transports: [TrebuchetTransport], options: Options = Options()) {
+        let any: [any ClientTransport] = transports
+        self.init(transports: any, options: options)
+    }
 }
 
 extension TrebuchetTransport: LoopTransport {

@@ -91,7 +91,7 @@ extension LocalActors {
         if case .value = stored { hasValue = true }
         let kept = PersistedLog(key, source, hasValue: hasValue)
         if goesOn, let log {
-            source.resume(epoch: log.snapshot.epoch, byteCount: log.snapshot.bytes.count, log.entries)
+            source.resume(log)
             kept.resume(log)
         }
         source.persist(by: states)

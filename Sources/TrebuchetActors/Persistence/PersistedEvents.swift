@@ -40,7 +40,7 @@ final class PersistedEvents: @unchecked Sendable {
             return
         }
         if isNew {
-            source.resume(epoch: stored.snapshot.epoch)
+            source.resume(epoch: stored.snapshot.epoch, after: stored.earlier)
             source.take(stored.entries.map { ($0.number, $0.bytes) }, behind: stored.snapshot.number)
         }
         source.isKept(through: stored.last)

@@ -169,7 +169,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         guard answers.count + currentAnswers.count + calls.count < Self.mostAnswers else {
             return TrebuchetError(
                 .unavailable,
-                "\(Self.mostAnswers) answers of @Idempotent calls of actor '\(name)' wait for the store already; try again later")
+                "\(Self.mostAnswers) answers of @Idempotent calls of actor '\(name)' wait for the store already; try again later"
+            )
         }
         calls[ObjectIdentifier(call)] = call
         return nil

@@ -51,13 +51,18 @@ public struct StoredLog: Equatable, Sendable {
     public let snapshot: LogSnapshot
     /// The changes since, in order, each with the number of the one before as its base.
     public let entries: [LogEntry]
+    /// The lives before that of the snapshot's epoch, the oldest first: who has seen a version of one of them that the log has goes on from
+    /// there.
+    public let earlier: [StreamLife]
 
     /// - Parameters:
     ///   - snapshot: whole, with `parts` 0.
     ///   - entries: the changes since.
-    public init(snapshot: LogSnapshot, entries: [LogEntry]) {
+    ///   - earlier: lives before that of the snapshot's epoch; none where each process that goes on with a log has what the one before had.
+    public init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamLife] = []) {
         self.snapshot = snapshot
         self.entries = entries
+        self.earlier = earlier
     }
 
     /// The number of the newest version.

@@ -24,15 +24,14 @@ extension StateSource {
 
     /// Goes on where the log of an earlier process ends. Before anybody observes it.
     ///
-    /// - Parameters:
-    ///   - byteCount: how long the value is in JSON, about.
-    ///   - entries: of the log, for clients that come back and have missed some.
-    func resume(epoch: String, byteCount: Int, _ entries: [LogEntry]) {
-        resume(epoch: epoch)
+    /// - Parameter log: its changes are for clients that come back and have missed some.
+    func resume(_ log: StoredLog) {
+        resume(epoch: log.snapshot.epoch, after: log.earlier)
+        let byteCount = log.snapshot.bytes.count
         wholeByteCount = byteCount
         // Nothing has changed so far: what changes from now on begins here.
         _ = takeChanges?(coder())
-        for entry in entries.suffix(buffer ?? VersionLog.mostDifferences) {
+        for entry in log.entries.suffix(buffer ?? VersionLog.mostDifferences) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
             recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
         }

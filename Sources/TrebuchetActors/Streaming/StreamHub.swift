@@ -27,6 +27,8 @@ package class StreamHub: @unchecked Sendable {
     package let kind: Kind
     /// Changes whenever the stream may have been built anew.
     package private(set) final var epoch: String
+    /// The lives that it had at other nodes before, as far as it goes on from them.
+    private final var earlier: [StreamLife] = []
     /// How many updates are kept for those who are behind, where nothing may be left out; else nil.
     final let buffer: Int?
     /// The reactor that the stream's actor lives on; nil when it runs on the global pool.
@@ -102,7 +104,18 @@ package class StreamHub: @unchecked Sendable {
     package var filterCount: Int { 0 }
 
     /// Goes on with the life that the stream had in an earlier process. Before anybody observes it.
-    final func resume(epoch: String) { self.epoch = epoch }
+    ///
+    /// - Parameter earlier: the lives before that one.
+    final func resume(epoch: String, after earlier: [StreamLife] = []) {
+        self.epoch = epoch
+        self.earlier = earlier
+    }
+
+    /// Whether who has seen the version of this number, in the life of this epoch, goes on from there, and needs nothing anew.
+    package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
+        if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
+        return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.last }
+    }
 
     /// Adds a broadcaster, and sends it what it begins with.
     package func attach(_ broadcaster: Broadcaster) {
@@ -204,9 +217,4 @@ package class StreamHub: @unchecked Sendable {
 
     /// Runs a body while nobody carries it on, and nobody can begin to.
     final func whileAlone(_ body: () -> Void) { broadcasters.withLock { if $0.isEmpty { body() } } }
-}
-
-enum StreamEpoch {
-    /// Eight random hexadecimal digits.
-    static func make() -> String { String(UInt64.random(in: 1 << 32..<2 << 32), radix: 16).suffix(8).description }
 }

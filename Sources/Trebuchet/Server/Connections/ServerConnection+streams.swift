@@ -224,16 +224,19 @@ extension ServerConnection {
             if let error = request.stake.refusal { refuse(request, error) }
             return
         }
-        let (stream, streamID, seen) = (request.name.target, request.streamID, request.seen)
+        let (stream, streamID) = (request.name.target, request.streamID)
+        let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
+        // Who goes on from another life has to hear that it does.
+        let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { forget(old) }
         link.send { buffer in
             request.callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
                     streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    sequence: position?.number, into: &buffer)
+                    sequence: isOfEarlierLife ? seen?.sequence : position?.number, into: &buffer)
             }
         }
-        if let seen, position != nil, seen.epoch != source.epoch {
+        if request.seen != nil, seen == nil, position != nil {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
@@ -244,7 +247,7 @@ extension ServerConnection {
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()
-            if let seen, seen.epoch == source.epoch {
+            if let seen {
                 subscription.begin(behind: seen.sequence)
             } else if let position {
                 subscription.begin(behind: position.number)

@@ -38,19 +38,20 @@ extension LocalStreams {
         of actor: A, _ name: String, since bookmark: EventBookmark?, buffer: Int
     ) async -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }
-        let found: (StreamHub, StreamPosition, EventBookmark, SystemShard)? = await stream.perform { parts in
+        let found: (StreamHub, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
             let hub = parts.hub()
             // From now on what comes is kept, until it is subscribed to.
             guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
-            return (hub, position, EventBookmark(epoch: hub.epoch, number: position.number), loop)
+            let goesOn = bookmark.map { hub.goesOn(from: $0.number, in: $0.epoch) } ?? true
+            return (hub, position, EventBookmark(epoch: hub.epoch, number: position.number), loop, goesOn)
         }
-        guard let (hub, position, now, loop) = found else { return nil }
+        guard let (hub, position, now, loop, goesOn) = found else { return nil }
         let subscriber = LocalSubscriber(on: loop)
         let observed = EncodedStream(
             relay: subscriber.relay, reading: .events(buffer: buffer, since: bookmark ?? now), filter: nil,
             userInfo: actor.actorSystem.userInfo
         ) { subscriber.leave() }
-        guard bookmark == nil || bookmark?.epoch.utf8.elementsEqual(now.epoch.utf8) == true else {
+        guard goesOn else {
             subscriber.relay.end(
                 .failed(
                     TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")))

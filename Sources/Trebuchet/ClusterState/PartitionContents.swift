@@ -1,0 +1,82 @@
+internal import TrebuchetActors
+
+/// What the entries of an actor's log make, one after the other.
+struct PartitionContents {
+    /// Answers of calls that are kept of one actor when its log is folded: the last ones.
+    static let keptCalls = 1_000
+
+    private(set) var values: [StateKey: [UInt8]] = [:]
+    private var logs: [StateKey: MemoryLog] = [:]
+    private var lives: [StateKey: LogLives] = [:]
+    /// Calls, the oldest first; one that was written twice stands where it was first.
+    private var calls: [StateKey] = []
+
+    var hasLogs: Bool { !logs.isEmpty }
+
+    /// A log in the life that it is in.
+    func log(_ key: StateKey) -> StoredLog? {
+        guard let stored = logs[key]?.stored, let lives = lives[key] else { return nil }
+        let snapshot = LogSnapshot(
+            epoch: lives.current, number: stored.snapshot.number, bytes: stored.snapshot.bytes)
+        return StoredLog(snapshot: snapshot, entries: stored.entries, earlier: lives.earlier)
+    }
+
+    /// - Throws: `conflict` for writes that do not follow.
+    mutating func apply(_ items: [PartitionEntry.Item]) throws(StateStoreError) {
+        for item in items {
+            switch item {
+            case .write(let write): try apply(write)
+            case .life(let epoch): begin(epoch)
+            case .lives(let lives, let key): self.lives[key] = lives
+            }
+        }
+    }
+
+    /// All logs are in another life from now on.
+    mutating func begin(_ epoch: String) {
+        for (key, log) in logs { if let last = log.stored?.last { lives[key]?.begin(epoch, after: last) } }
+    }
+
+    private mutating func apply(_ write: StateWrite) throws(StateStoreError) {
+        switch write.operation {
+        case .put(let value):
+            let isNew = values.updateValue(value, forKey: write.key) == nil
+            if isNew, write.key.namespace == CallNamespace.name { calls.append(write.key) }
+        case .delete: values[write.key] = nil
+        default:
+            var log = logs.removeValue(forKey: write.key) ?? MemoryLog()
+            defer { if !log.isEmpty { logs[write.key] = log } }
+            try log.apply(write)
+            if case .snapshot(let snapshot) = write.operation { note(snapshot.epoch, of: write.key) }
+            if log.isEmpty { lives[write.key] = nil }
+        }
+    }
+
+    /// One of another epoch has nothing to do with what was there.
+    private mutating func note(_ epoch: String, of key: StateKey) {
+        guard lives[key].map({ !$0.current.utf8.elementsEqual(epoch.utf8) }) ?? true else { return }
+        lives[key] = LogLives(epoch)
+    }
+
+    /// What makes the same, in as little as that takes.
+    var folded: [UInt8] {
+        var bytes = PartitionEntry.bytes(of: [])
+        let calls = calls.filter { values[$0] != nil }.suffix(Self.keptCalls)
+        for (key, value) in values where key.namespace != CallNamespace.name {
+            PartitionEntry.append(.put(value, key), to: &bytes)
+        }
+        for key in calls { if let value = values[key] { PartitionEntry.append(.put(value, key), to: &bytes) } }
+        for (key, log) in logs {
+            if let stored = self.log(key) {
+                PartitionEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
+                for entry in stored.entries { PartitionEntry.append(.append(entry, key), to: &bytes) }
+                if let lives = lives[key] { PartitionEntry.append(lives, of: key, to: &bytes) }
+            }
+            for part in log.partsToCome {
+                PartitionEntry.append(
+                    StateWrite(key, .snapshotPart(part.bytes, index: part.index, number: part.number)), to: &bytes)
+            }
+        }
+        return bytes
+    }
+}

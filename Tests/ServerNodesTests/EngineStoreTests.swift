@@ -1,0 +1,93 @@
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Logs of actors at an engine, from one owner to the next.
+@Suite struct EngineStoreTests {
+    private let key = StateKey("states", "a.count", partition: "a")
+    private let log = ClusterLog("a")
+
+    /// What the next owner of an actor writes through.
+    private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
+        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        let node = try ClusterNode(name: "n")
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            throw StateStoreError(.failed, "the slot is not free")
+        }
+        return EngineStore(engine) { $0 == lease.slot ? lease : nil }
+    }
+
+    private func append(_ numbers: ClosedRange<UInt64>, _ store: EngineStore) async throws {
+        for number in numbers {
+            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)])
+        }
+    }
+
+    private func begin(_ engine: MemoryEngine) async throws {
+        let store = try await nextOwner(engine)
+        #expect(try await store.log(key) == nil)
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        try await append(2...5, store)
+    }
+
+    @Test("each owner begins a life of its own, and knows how far those before it came")
+    func lives() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let second = try await nextOwner(engine)
+        let found = try #require(try await second.log(key))
+        #expect(found.snapshot.epoch != "first")
+        #expect(found.earlier == [StreamLife(epoch: "first", last: 5)])
+        #expect(found.last == 5)
+        try await append(6...7, second)
+        // In the same life, whatever it had to read anew.
+        #expect(try await second.log(key)?.snapshot.epoch == found.snapshot.epoch)
+        let third = try #require(try await nextOwner(engine).log(key))
+        #expect(third.earlier == found.earlier + [StreamLife(epoch: found.snapshot.epoch, last: 7)])
+        // One that changed nothing was seen all the same.
+        let fourth = try #require(try await nextOwner(engine).log(key))
+        #expect(fourth.earlier.map(\.last) == [5, 7, 7])
+        #expect(Set(fourth.earlier.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
+    }
+
+    @Test("what an engine has lost is no version of a life any more")
+    func lost() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        // Two of the entries had not reached the replica that takes over.
+        let replica = MemoryEngine()
+        let node = try ClusterNode(name: "n")
+        guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(1)) else {
+            return
+        }
+        for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(2).enumerated() {
+            let append = LogAppend(entry.payload, expectedTop: UInt64(offset))
+            #expect(try await replica.append(append, to: log, under: lease) == .accepted(UInt64(offset + 1)))
+        }
+        let store = try await nextOwner(replica)
+        let found = try #require(try await store.log(key))
+        #expect(found.earlier == [StreamLife(epoch: "first", last: 3)])
+        try await append(4...6, store)
+        #expect(try await store.log(key)?.earlier == [StreamLife(epoch: "first", last: 3)])
+    }
+
+    @Test("the last 64 lives are known")
+    func mostLives() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        for _ in 0..<70 { _ = try await nextOwner(engine).log(key) }
+        #expect(try await nextOwner(engine).log(key)?.earlier.count == 64)
+    }
+
+    @Test("who has lost the slot reads nothing that it could take for what holds now")
+    func fenced() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let old = try await nextOwner(engine)
+        _ = try await nextOwner(engine)
+        let error = await #expect(throws: StateStoreError.self) { try await old.log(key) }
+        #expect(error?.code == .conflict)
+    }
+}
