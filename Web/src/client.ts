@@ -14,14 +14,7 @@ import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, Untyped
 export function connect(url: string | URL | readonly (string | URL)[], options: ConnectOptions = {}): Client {
     const world: Environment = { ...browser(), ...(options as any).environment }
     const coder = options.json ?? JSON
-    const addresses = [url].flat().map((url) => {
-        try {
-            return String(new URL(url as string, (globalThis as any).location?.href)).replace(/^http/, "ws")
-        } catch {
-            // The connection says so.
-            return String(url)
-        }
-    })
+    const addresses = [url].flat().map(String)
 
     // Calls and streams have numbers that grow, of one row.
     let number = 0

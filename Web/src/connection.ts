@@ -27,8 +27,6 @@ export const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnect
 export interface Line {
     /** There is none while a token is asked for. */
     _socket?: any
-    /** Where it goes. */
-    _url: string
     _since: number
     /** Also of one that is left to its calls. */
     _heartbeat: Heartbeat
@@ -72,11 +70,11 @@ export class Connection {
     private _isRefused = false
     _error: TrebuchetError | undefined
     private _unlisten: () => void
-    /** Which of the addresses is the one of now: clients that know the same begin at different ones. */
+    /** Which of the addresses is the next: clients that know the same begin at different ones. */
     private _place: number
 
     constructor(
-        private _addresses: string[],
+        private _addresses: readonly string[],
         private _options: ConnectOptions,
         private _world: Environment,
         private _coder: JSONCoder,
@@ -86,10 +84,6 @@ export class Connection {
         this._place = Math.floor(_world.random() * _addresses.length)
         this._unlisten = _world.listen(({ type }) => this._wake(type))
         this._connect()
-    }
-
-    private get _url(): string {
-        return this._addresses[this._place % this._addresses.length] as string
     }
 
     /** Whether there will be a connection without anybody's asking. */
@@ -147,21 +141,18 @@ export class Connection {
     }
 
     /** The line is no good any more: silent, or its server says what nobody understands. */
-    _abandon(line: Line, text: string): void {
+    _abandon(line: Line, text: string, isFinal = false, code = "unavailable"): void {
         this._drop(line)
-        this._ended(line, new TrebuchetError("unavailable", text))
+        this._ended(line, new TrebuchetError(code, text), isFinal)
     }
 
     /** Who is signed in is so no more. */
     _unauthenticated(line: Line, message: string): void {
-        const error = new TrebuchetError("unauthenticated", message)
+        const code = "unauthenticated"
         if (line !== this._line) return
-        if (typeof this._options.token === "function") {
-            this._drop(line)
-            return this._ended(line, error)
-        }
+        if (typeof this._options.token === "function") return this._abandon(line, message, false, code)
         // The connection stays, for what strangers may call.
-        this._error = error
+        this._error = new TrebuchetError(code, message)
         this._isRefused = true
         this._tell()
     }
@@ -171,10 +162,8 @@ export class Connection {
         this._leave(line)
         // A server that sends every client away at once is no better than one that fails.
         this._countAnew(line) || this._failures++
-        this._place++
         // What it names is when it is back itself; others are there.
-        if (this._addresses.length > 1) this._schedule(0)
-        else this._schedule(Math.min(Math.max(0, milliseconds), longestAbsence), true)
+        this._schedule(this._addresses[1] ? 0 : Math.min(milliseconds, longestAbsence))
     }
 
     // What an attempt comes to
@@ -182,9 +171,8 @@ export class Connection {
     private async _connect(): Promise<void> {
         if (this._isDone) return
         const { token } = this._options
-        const { _url: url } = this
+        const url = this._addresses[this._place++ % this._addresses.length] as string
         const line: Line = (this._attempt = {
-            _url: url,
             _since: 0,
             _heartbeat: new Heartbeat(
                 this._world,
@@ -210,7 +198,9 @@ export class Connection {
         if (given) protocols.push("bearer." + given)
         let socket: any
         try {
-            socket = new ((this._options.WebSocket as any) ?? (globalThis as any).WebSocket)(url, protocols)
+            const { WebSocket, location } = globalThis as any
+            const address = new URL(url, location?.href).href.replace(/^http/, "ws")
+            socket = new ((this._options.WebSocket as any) ?? WebSocket)(address, protocols)
         } catch {
             const text = `no WebSocket is given, or ${url} is no address`
             return this._attemptFailed(line, new TrebuchetError("unavailable", text), true)
@@ -221,32 +211,28 @@ export class Connection {
             connectTimeout
         )
         let status: number | undefined
-        socket.onopen = () => this._opened(line)
+        socket.onopen = () => this._opened(line, url)
         socket.onmessage = (event: any) => this._received(line, event.data)
         // Node's sockets tell the status, a browser tells nobody.
         socket.onerror = (event: any) => (status = Number(/response: (\d{3})/.exec(event?.message)?.[1]))
         socket.onclose = (event: any) => {
             const { code } = event
-            const isFinal = line === this._attempt && (status === 403 || (status === 401 && typeof token !== "function"))
+            const refusal = { 401: "unauthenticated", 403: "unauthorized" }[status as number]
+            const isFinal = !!refusal && (status === 403 || typeof token !== "function")
             const why = line._since
                 ? `lost ${url} (${code}${event.reason ? " " + event.reason : ""})`
                 : status
                 ? `${url} answers ${status}`
                 : `${url} cannot be reached, or refuses this page or its token`
-            const wasSignedOut = status === 401 ? "unauthenticated" : status === 403 ? "unauthorized" : "unavailable"
-            this._detach(line)
-            this._ended(line, new TrebuchetError(wasSignedOut, why), isFinal)
+            this._abandon(line, why, isFinal, refusal)
         }
         this._tell()
     }
 
-    private _opened(line: Line): void {
+    private _opened(line: Line, url: string): void {
+        if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not speak trebuchet.v3", true)
         this._world.clearTimeout(this._connectTimer)
         this._attempt = undefined
-        if (line._socket.protocol !== "trebuchet.v3") {
-            this._drop(line)
-            return this._failed(new TrebuchetError("unavailable", line._url + " does not speak trebuchet.v3"), true)
-        }
         this._line = line
         line._since = this._world.now()
         this._send(line, "hello", {})
@@ -284,7 +270,7 @@ export class Connection {
 
     /** A line is no more. */
     private _ended(line: Line, error: TrebuchetError, isFinal = false): void {
-        if (line === this._attempt) return this._attemptFailed(line, error, isFinal, error.code !== "unavailable")
+        if (line === this._attempt) return this._attemptFailed(line, error, isFinal, isFinal || error.code !== "unavailable")
         this._leaving.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
@@ -307,9 +293,10 @@ export class Connection {
         if (this._isDone) return
         this._error = error
         this._failures++
-        this._place++
+        // Another address may let this client in.
+        if (this._addresses[1]) isFinal = isRefused = false
         this._isRefused = isRefused
-        if (!isFinal) return this._schedule(0)
+        if (!isFinal) return this._schedule()
         this._tell()
         this._owner._gaveUp(error)
     }
@@ -319,10 +306,10 @@ export class Connection {
         return this._isClosed || this._line || this._attempt
     }
 
-    private _schedule(atLeast: number, isTold = false): void {
+    private _schedule(atLeast = 0): void {
         if (this._isDone) return
         this._cancelRetry()
-        this._isTold = isTold
+        this._isTold = !!atLeast
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
         const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._world.random()))
         this._retryAt = this._world.now() + delay
@@ -356,17 +343,13 @@ export class Connection {
 
     private _drop(line: Line): void {
         this._leaving.delete(line)
-        if (!line._socket) return
-        this._detach(line)
-        line._socket.close()
-    }
-
-    private _detach(line: Line): void {
+        const { _socket: socket } = line
+        if (!socket) return
         line._heartbeat._stop()
-        const { _socket } = line
-        _socket.onopen = _socket.onmessage = _socket.onclose = null
+        socket.onopen = socket.onmessage = socket.onclose = null
         // Node's sockets throw an error that nobody listens to.
-        _socket.onerror = () => {}
+        socket.onerror = () => {}
+        socket.close()
     }
 
     /** The network, or the page, has come back or gone. */

@@ -48,14 +48,13 @@ export class Source {
 
     /** The server has begun it. False when events have been lost. */
     _started({ streamID, epoch, sequenceNumber }: any): boolean {
-        const isNew = epoch !== this._epoch
-        // A life that goes on from where this is.
-        const goesOn = !isNew || (this._last > 0 && sequenceNumber === this._last)
+        // In another life, too, if that has all that is here.
+        const goesOn = epoch === this._epoch || sequenceNumber === this._last
         if (this._isEvents && !goesOn && this._epoch) return false
         this._streamID = streamID
         this._epoch = epoch
         this._hasBegun = true
-        if (isNew) this._last = Number(sequenceNumber) || 0
+        if (!goesOn) this._last = Number(sequenceNumber) || 0
         if (this._isEvents || (goesOn && this._value !== undefined)) this._tell(live)
         return true
     }

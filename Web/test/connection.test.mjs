@@ -645,7 +645,7 @@ test("of several addresses each attempt goes to the next, and all of them are on
     client.close()
 })
 
-test("who is sent away goes to another address at once, and takes calls and streams along", async () => {
+test("who is sent away goes to another address at once, and does not wait for the first", async () => {
     const world = new World()
     world.chance = 0
     const client = world.connect({}, ["ws://a/", "ws://b/"])
@@ -672,5 +672,21 @@ test("what went wrong names the address that it went wrong with", async () => {
     await world.pass(0)
     world.socket.lose()
     assert.match(client.status.getSnapshot().error.message, /ws:\/\/b\//)
+    client.close()
+})
+
+test("one of several addresses that refuses, or is none, is no reason to give up", async () => {
+    const world = new World()
+    world.chance = 0
+    const client = world.connect({}, ["no address", "ws://b/"])
+    await world.pass(0)
+    assert.equal(world.socket.url, "ws://b/")
+    world.socket.onerror({ message: "Unexpected server response: 403" })
+    world.socket.lose()
+    assert.equal(client.status.getSnapshot().error.code, "unauthorized")
+    assert.notEqual(client.status.getSnapshot().phase, "refused")
+    await world.pass(60_000)
+    world.socket.greet()
+    assert.equal(client.status.getSnapshot().phase, "live")
     client.close()
 })
