@@ -76,6 +76,8 @@ package struct ConnectionMachine: Sendable {
     /// Since the user asked, or since the last connection that lasted.
     private var attempts = 0
     private var failures = 0
+    /// Attempts in a row that would not go better another time.
+    private var refusals = 0
     /// Since the user asked.
     private var hasBeenConnected = false
     /// What went wrong since there was a connection.
@@ -138,6 +140,7 @@ package struct ConnectionMachine: Sendable {
         case .none:
             attempts = 1
             failures = 0
+            refusals = 0
             hasBeenConnected = false
             lastError = nil
             lastNumber += 1
@@ -153,6 +156,7 @@ package struct ConnectionMachine: Sendable {
         attempt = .none
         connection = Connection(number: number, since: now)
         hasBeenConnected = true
+        refusals = 0
         lastError = nil
         return [.use(number)] + (replaced.map { [.drop($0.number)] } ?? [])
     }
@@ -162,13 +166,15 @@ package struct ConnectionMachine: Sendable {
         attempt = .none
         failures += 1
         lastError = failure.error
-        let isFinal =
+        let isRefused =
             switch failure.finality {
             case .never: false
-            case .atFirst: !hasBeenConnected && attempts >= addresses
+            case .atFirst: !hasBeenConnected
             case .always: true
             }
-        return isFinal ? [] : retry(random)
+        refusals = isRefused ? refusals + 1 : 0
+        // Another address may let this client in.
+        return isRefused && refusals >= addresses ? [] : retry(random)
     }
 
     private mutating func connectionLost(

@@ -8,11 +8,13 @@ import TrebuchetCluster
 @Suite struct EngineStoreTests {
     private let key = StateKey("states", "a.count", partition: "a")
     private let log = ClusterLog("a")
+    private let node: ClusterNode
+
+    init() throws { node = try ClusterNode(name: "n") }
 
     /// What the next owner of an actor writes through.
     private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
         if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
-        let node = try ClusterNode(name: "n")
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
             throw StateStoreError(.failed, "the slot is not free")
         }
@@ -21,7 +23,9 @@ import TrebuchetCluster
 
     private func append(_ numbers: ClosedRange<UInt64>, _ store: EngineStore) async throws {
         for number in numbers {
-            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)])
+            try await store.write([
+                .append(LogEntry(number: number, base: number - 1, bytes: [UInt8(truncatingIfNeeded: number)]), key)
+            ])
         }
     }
 
@@ -58,7 +62,6 @@ import TrebuchetCluster
         try await begin(engine)
         // Two of the entries had not reached the replica that takes over.
         let replica = MemoryEngine()
-        let node = try ClusterNode(name: "n")
         guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(1)) else {
             return
         }
@@ -71,6 +74,44 @@ import TrebuchetCluster
         #expect(found.earlier == [StreamLife(epoch: "first", last: 3)])
         try await append(4...6, store)
         #expect(try await store.log(key)?.earlier == [StreamLife(epoch: "first", last: 3)])
+    }
+
+    @Test("who asks at once for a log that its owner has not read yet gets the same, and nobody an error")
+    func atOnce() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        for round in 1...50 {
+            let store = try await nextOwner(engine)
+            let found = try await withThrowingTaskGroup(of: StoredLog?.self) { group in
+                for _ in 0..<8 { group.addTask { try await store.log(key) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(found.map { $0?.snapshot.epoch }).count == 1, "round \(round)")
+            #expect(found.allSatisfy { $0?.earlier.count == round }, "round \(round)")
+        }
+    }
+
+    @Test("a log that is read while its owner writes it does not take him back")
+    func readWhileWritten() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let store = try await nextOwner(engine)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await append(6...1_000, store) }
+            group.addTask { for _ in 0..<1_000 { _ = try await store.log(key) } }
+            try await group.waitForAll()
+        }
+        #expect(try await store.log(key)?.last == 1_000)
+    }
+
+    @Test("who asks for actors of many names fills no memory")
+    func manyNames() async throws {
+        let engine = MemoryEngine()
+        let store = EngineStore(engine, mostPartitions: 10) { SlotLease($0, owner: node, fence: 1) }
+        for number in 0..<100 {
+            _ = try await store.log(StateKey("states", "a.count", partition: "a\(number)"))
+            #expect(store.partitionCount <= 10)
+        }
     }
 
     @Test("the last 64 lives are known")

@@ -342,6 +342,24 @@ import WebSockets
         #expect(effects == [.tell(.disconnected(Self.refused)), .failWaiting(Self.refused)])
     }
 
+    @Test("one of several addresses that refuses is no reason to give up, and all of them are")
+    func refusals() {
+        var machine = ConnectionMachine(addresses: 2)
+        _ = machine.handle(.connectAsked, at: 0, random: 1)
+        _ = machine.handle(.attemptFailed(1, Self.finalFailure), at: 0, random: 1)
+        _ = machine.handle(.retryTimerFired(2), at: 0, random: 1)
+        #expect(machine.handle(.connected(2), at: 0, random: 1).first == .use(2))
+        _ = machine.handle(.connectionLost(2, Self.lost), at: 0, random: 1)
+        for (number, failure) in [(3, Self.finalFailure), (4, Self.failure), (5, Self.finalFailure)] {
+            _ = machine.handle(.retryTimerFired(number), at: 0, random: 1)
+            let effects = machine.handle(.attemptFailed(number, failure), at: 0, random: 1)
+            #expect(effects.contains { if case .scheduleRetry(number + 1, _) = $0 { true } else { false } })
+        }
+        _ = machine.handle(.retryTimerFired(6), at: 0, random: 1)
+        let effects = machine.handle(.attemptFailed(6, Self.finalFailure), at: 0, random: 1)
+        #expect(effects == [.tell(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
+    }
+
     @Test("the wait doubles with each round through all addresses")
     func waits() {
         var machine = ConnectionMachine(addresses: 2)

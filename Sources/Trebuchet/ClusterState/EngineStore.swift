@@ -1,4 +1,5 @@
 internal import Platform
+internal import Relays
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
@@ -14,27 +15,42 @@ final class EngineStore: PartitionedStore {
     private static let outweighing = 2
     /// Actors whose contents are in memory because they are just being loaded.
     private static let mostLoaded = 64
+    /// Actors of whose logs it is known where they are; anybody may ask for one of any name.
+    private static let mostPartitions = 65_536
 
     private let engine: any ClusterEngine
     private let lease: @Sendable (ClusterSlot) -> SlotLease?
     private let others: any StateStore
+    private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
 
     /// - Parameters:
     ///   - lease: what the node may write under now; nil for slots that it does not own.
     ///   - others: for what belongs to no actor.
+    ///   - mostPartitions: actors of whose logs it is known where they are.
     init(
         _ engine: any ClusterEngine, others: any StateStore = MemoryStore(),
+        mostPartitions: Int = EngineStore.mostPartitions,
         lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
     ) {
         self.engine = engine
         self.lease = lease
         self.others = others
+        self.mostPartitions = mostPartitions
     }
 
+    /// How many logs it is known of where they are.
+    var partitionCount: Int { partitions.withLock { $0.count } }
+
+    /// In use until `leave`.
     private func partition(_ name: String) -> Partition {
         partitions.withLock { partitions in
-            let partition = partitions[ByteText(name)] ?? Partition(name)
+            let known = partitions[ByteText(name)]
+            // Where the log is of one that is forgotten, and still there, is read once more.
+            if known == nil, partitions.count >= mostPartitions { partitions = partitions.filter { $0.value.isNeeded } }
+            if known == nil, partitions.count >= mostPartitions { partitions = partitions.filter { $0.value.isInUse } }
+            let partition = known ?? Partition(name)
+            partition.enter()
             partitions[ByteText(name)] = partition
             return partition
         }
@@ -76,21 +92,39 @@ final class EngineStore: PartitionedStore {
 
     // MARK: One actor
 
-    private func write(_ writes: [StateWrite], to name: String) async throws(StateStoreError) {
+    /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.
+    private func with<Result>(
+        _ name: String, _ body: (Partition) async throws(StateStoreError) -> Result
+    ) async throws(StateStoreError) -> Result {
         let partition = partition(name)
-        guard let lease = lease(partition.log.slot) else {
-            partition.forget()
-            // Answers whose time is over are for the node that has them now.
-            if writes.allSatisfy({ $0.operation == .delete }) { return }
-            throw Self.elsewhere(name)
+        await partition.turn.wait()
+        let outcome: Swift.Result<Result, StateStoreError>
+        do throws(StateStoreError) {
+            outcome = .success(try await body(partition))
+        } catch {
+            outcome = .failure(error)
         }
-        var place = partition.place(under: lease.fence)
-        if place == nil { place = try await load(partition, under: lease).place }
-        guard let place else { throw Self.elsewhere(name) }
-        let entry = PartitionEntry.bytes(of: writes)
-        let position = try await append(entry, behind: place, to: partition, under: lease)
-        partition.didAppend(entry.count, at: position, under: lease.fence)
-        fold(partition, under: lease)
+        await partition.turn.signal()
+        partition.leave()
+        return try outcome.get()
+    }
+
+    private func write(_ writes: [StateWrite], to name: String) async throws(StateStoreError) {
+        try await with(name) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot) else {
+                partition.forget()
+                // Answers whose time is over are for the node that has them now.
+                if writes.allSatisfy({ $0.operation == .delete }) { return }
+                throw Self.elsewhere(name)
+            }
+            var place = partition.place(under: lease.fence)
+            if place == nil { place = try await load(partition, under: lease).place }
+            guard let place else { throw Self.elsewhere(name) }
+            let entry = PartitionEntry.bytes(of: writes)
+            let position = try await append(entry, behind: place, to: partition, under: lease)
+            partition.didAppend(entry.count, at: position, under: lease.fence)
+            fold(partition, under: lease)
+        }
     }
 
     private func append(
@@ -132,10 +166,11 @@ final class EngineStore: PartitionedStore {
     }
 
     private func contents(of name: String) async throws(StateStoreError) -> PartitionContents {
-        let partition = partition(name)
-        guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
-        if let loaded = partition.loaded(under: lease.fence) { return loaded }
-        return try await load(partition, under: lease).contents
+        try await with(name) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
+            if let loaded = partition.loaded(under: lease.fence) { return loaded }
+            return try await load(partition, under: lease).contents
+        }
     }
 
     private func load(

@@ -1,4 +1,5 @@
 internal import Platform
+internal import Relays
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
@@ -26,6 +27,9 @@ final class Partition: Sendable {
         /// From being loaded to the first write.
         var contents: PartitionContents?
         var isFolding = false
+        var hasWritten = false
+        /// Who reads or writes it now.
+        var users = 0
     }
 
     /// Entries that a log may have before it is folded whatever they weigh.
@@ -33,6 +37,8 @@ final class Partition: Sendable {
 
     let name: String
     let log: ClusterLog
+    /// Held by who reads or writes the log.
+    let turn = AsyncBinarySemaphore()
     private let state = Mutex(State())
 
     init(_ name: String) {
@@ -49,6 +55,14 @@ final class Partition: Sendable {
     func goesOn(at place: LogPosition, under fence: UInt64) -> Bool {
         state.withLock { state in state.fence == fence && state.seen.map { $0.offset <= place.offset } ?? false }
     }
+
+    /// Whether somebody reads, writes or folds it now.
+    var isInUse: Bool { state.withLock { $0.users > 0 || $0.isFolding } }
+    /// Or this node has written it, and may go on.
+    var isNeeded: Bool { state.withLock { $0.users > 0 || $0.isFolding || $0.hasWritten } }
+
+    func enter() { state.withLock { $0.users += 1 } }
+    func leave() { state.withLock { $0.users -= 1 } }
 
     var isLoaded: Bool { state.withLock { $0.contents != nil } }
 
@@ -77,6 +91,7 @@ final class Partition: Sendable {
             state.fence = fence
             state.place = place
             state.seen = place
+            state.hasWritten = true
             state.size.add(bytes)
             state.contents = nil
         }

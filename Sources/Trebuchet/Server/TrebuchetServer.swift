@@ -377,13 +377,16 @@ public final class TrebuchetServer: Sendable {
     /// Cuts all connections at once, as if the process had ended: no client is told, no call is waited for, nothing is written.
     package func cut() async {
         let listener = stopListener()
-        parts.nodes?.end()
+        // Before all else: other nodes hear nothing of what is taken apart here.
+        parts.nodes?.mute()
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)
             for shard in shards { await shard.reactor.perform { shard.cut() } }
             // Sockets are closed when a turn ends.
             for shard in shards { await shard.reactor.perform {} }
+            // Behind the connections: nobody hears from a dead node that it owns nothing any more.
+            parts.nodes?.end()
             takeApart()
             stopped.update(true)
         }.value

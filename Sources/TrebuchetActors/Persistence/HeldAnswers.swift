@@ -37,6 +37,9 @@ final class HeldAnswers {
         let resultCount: Int32
         /// Where its error lies; below zero for none.
         let error: Int32
+        var isAnswered = false
+
+        var byteCount: Int { Int(idCount) + Int(resultCount) }
     }
 
     /// What is kept for the next calls; more goes back.
@@ -47,8 +50,10 @@ final class HeldAnswers {
     private var bytes = ByteBuffer()
     private var errors: [any Error] = []
     private var earliest = UInt64.max
+    /// What the entries have that were answered before the others.
+    private var answered = (count: 0, bytes: 0)
 
-    /// Of the answers that wait.
+    /// Of the answers that wait, and at most as many again.
     var byteCount: Int { bytes.count }
 
     func append(
@@ -76,8 +81,9 @@ final class HeldAnswers {
         var place = 0
         for entry in entries {
             let result = place + Int(entry.idCount)
-            let end = result + Int(entry.resultCount)
+            let end = place + entry.byteCount
             defer { place = end }
+            guard !entry.isAnswered else { continue }
             let callID = UnsafeRawBufferPointer(rebasing: bytes.bytes[place..<result])
             let error: (any Error)? = failure ?? (entry.error < 0 ? nil : errors[Int(entry.error)])
             entry.call.answerer.answer(
@@ -88,37 +94,56 @@ final class HeldAnswers {
         bytes.reset(keepingAtMost: Self.keptBytes)
         errors = []
         earliest = .max
+        answered = (0, 0)
     }
 
-    /// Answers those whose time is over, and forgets them.
+    /// Answers those whose time is over.
     ///
     /// - Returns: when that of the next one is.
     func timeOut(at now: UInt64) -> UInt64 {
         guard earliest <= now else { return earliest }
+        earliest = .max
+        var late: [(call: HeldCall, id: [UInt8])] = []
+        var place = 0
+        for index in entries.indices {
+            let entry = entries[index]
+            defer { place += entry.byteCount }
+            guard !entry.isAnswered else { continue }
+            if entry.call.deadline > now {
+                earliest = min(earliest, entry.call.deadline)
+            } else {
+                entries[index].isAnswered = true
+                answered = (answered.count + 1, answered.bytes + entry.byteCount)
+                late.append((entry.call, Array(bytes.bytes[place..<place + Int(entry.idCount)])))
+            }
+        }
+        // What is left is moved when it is less than what goes: each time that costs no more than has been answered since.
+        if answered.count * 2 > entries.count || answered.bytes * 2 > bytes.count { compact() }
+        // Who is answered may call again at once, and be held here.
+        for (call, id) in late {
+            let error = TrebuchetError(.timeout, "the call took longer than \(call.limit)")
+            id.withUnsafeBytes { call.answerer.answer($0, .failure(error), weight: call.weight) }
+        }
+        return earliest
+    }
+
+    /// Lets go of what has been answered.
+    private func compact() {
         let (all, failures) = (entries, errors)
         var old = ByteBuffer()
         swap(&old, &bytes)
-        (entries, errors, earliest) = ([], [], .max)
-        var late: [(call: HeldCall, id: UnsafeRawBufferPointer)] = []
+        (entries, errors, answered) = ([], [], (0, 0))
         var place = 0
         for entry in all {
             let result = place + Int(entry.idCount)
-            let end = result + Int(entry.resultCount)
-            let callID = UnsafeRawBufferPointer(rebasing: old.bytes[place..<result])
-            if entry.call.deadline > now {
-                let json = UnsafeRawBufferPointer(rebasing: old.bytes[result..<end])
-                append(entry.call, callID, entry.error < 0 ? .success(json) : .failure(failures[Int(entry.error)]))
-            } else {
-                late.append((entry.call, callID))
-            }
-            place = end
-        }
-        // Who is answered may call again at once, and be held here.
-        for (call, id) in late {
-            call.answerer.answer(
-                id, .failure(TrebuchetError(.timeout, "the call took longer than \(call.limit)")), weight: call.weight)
+            let end = place + entry.byteCount
+            defer { place = end }
+            guard !entry.isAnswered else { continue }
+            let json = UnsafeRawBufferPointer(rebasing: old.bytes[result..<end])
+            append(
+                entry.call, UnsafeRawBufferPointer(rebasing: old.bytes[place..<result]),
+                entry.error < 0 ? .success(json) : .failure(failures[Int(entry.error)]))
         }
         extendLifetime(old)
-        return earliest
     }
 }

@@ -95,12 +95,21 @@ final class NodeExchange: Sendable {
         }
     }
 
+    /// Nothing is sent or received any more, and nobody is told.
+    func mute() {
+        let inbox = state.withLock { state in
+            state.isClosed = true
+            for node in Array(state.peers.keys) { state.peers[node]?.waiting = [] }
+            defer { state.inbox = nil }
+            return state.inbox
+        }
+        inbox?.cancel()
+    }
+
     /// Nothing is sent or received any more; all lines break.
     func close() {
+        mute()
         let ends = state.withLock { state in
-            state.isClosed = true
-            state.inbox?.cancel()
-            state.inbox = nil
             defer { (state.ends, state.peers) = ([:], [:]) }
             return Array(state.ends.values)
         }
@@ -216,7 +225,8 @@ final class NodeExchange: Sendable {
     }
 
     private func receive(_ message: RelayMessage, from sender: ClusterNode) {
-        let hasGap: Bool = state.withLock { state in
+        let hasGap: Bool? = state.withLock { state in
+            guard !state.isClosed else { return nil }
             var peer = state.peers[sender] ?? Peer()
             defer {
                 peer.received = message.number
@@ -225,6 +235,7 @@ final class NodeExchange: Sendable {
             // The first that comes may be a later one, when those before were lost: nothing was built on them here.
             return peer.received != 0 && message.number != peer.received + 1
         }
+        guard let hasGap else { return }
         if hasGap { lose(sender) }
         var batches: [(reactor: Reactor, work: [(any RelayEnd, RelayFrame)])] = []
         for frame in message.frames {

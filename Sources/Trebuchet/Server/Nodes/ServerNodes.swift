@@ -65,6 +65,9 @@ final class ServerNodes: Sendable {
         await member.drain()
     }
 
+    /// Others hear nothing of it any more, nor it of them.
+    func mute() { exchange.mute() }
+
     /// As if it had died: gives nothing back, and is not heard of any more.
     func end() {
         for task in running.withLock({ $0 }) { task.cancel() }
