@@ -34,7 +34,7 @@ public final class TrebuchetServer: Sendable {
     /// Of what services keep.
     let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
-    private let stopped = StateRelay(false)
+    let stopped = StateRelay(false)
     let pageSources = Mutex<[PageSource]>([])
     /// Set when it listens.
     let servedPages = Mutex<Pages?>(nil)
@@ -115,7 +115,7 @@ public final class TrebuchetServer: Sendable {
 
     deinit { takeApart() }
 
-    private func takeApart() {
+    func takeApart() {
         parts.nodes?.end()
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
@@ -126,7 +126,7 @@ public final class TrebuchetServer: Sendable {
     }
 
     var directory: ActorDirectory { parts.directory }
-    private var locals: LocalActors { parts.locals }
+    var locals: LocalActors { parts.locals }
     private var limits: ServerLimits { parts.limits }
 
     /// Lets callers name types for the generic parameters of methods, beside the standard library's scalars and arrays and
@@ -320,79 +320,11 @@ public final class TrebuchetServer: Sendable {
         try listener?.reloadCertificates()
     }
 
-    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
-    /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
-    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. A server that was
-    /// shut down before has nothing to run.
-    public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
-
-    /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
-    public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
-        // Before it listens: a signal that comes early ends it in order too.
-        let signals =
-            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
-        defer { signals?.end() }
-        if address == nil, !isStopping { try await start() }
-        signals?.onFirst { await self.shutdown(drain: drain) }
-        for await isStopped in stopped.stream where isStopped { return }
-        await shutdown(drain: drain)
-    }
-
     /// Whether it was shut down, or is just being.
     var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }
 
-    /// What a second signal costs, for the log.
-    package static let givenUpAtOnce =
-        "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
-        + "be written"
-
-    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end for
-    /// at most `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and
-    /// have one, for at most 5 seconds, and states are written.
-    public func shutdown(drain: Duration = .seconds(10)) async {
-        let listener = stopListener()
-        // Not cancelled with the task that asks for it: clients are to be told in any case.
-        await Task {
-            await listener?.stopAccepting()
-            await listener?.refuseUpgrades()
-            // Its clients go on meanwhile, at the next owners of what they use.
-            await parts.nodes?.drain()
-            await withTaskGroup(of: Void.self) { group in
-                for shard in shards { group.addTask { await shard.drain(for: drain) } }
-                group.addTask { await listener?.endPages(within: drain) }
-            }
-            await parts.nodes?.exchange.flush()
-            await deactivateActors()
-            for shard in shards {
-                let writer = locals.writer(on: shard.states)
-                await writer?.flush()
-                // What is changed from now on was promised to nobody, and the store may be the next server's.
-                await shard.reactor.perform { writer?.abandon() }
-            }
-            takeApart()
-            stopped.update(true)
-        }.value
-    }
-
-    /// Cuts all connections at once, as if the process had ended: no client is told, no call is waited for, nothing is written.
-    package func cut() async {
-        let listener = stopListener()
-        // Before all else: other nodes hear nothing of what is taken apart here.
-        parts.nodes?.mute()
-        await Task {
-            await listener?.stopAccepting()
-            await listener?.endPages(within: .zero)
-            for shard in shards { await shard.reactor.perform { shard.cut() } }
-            // Sockets are closed when a turn ends.
-            for shard in shards { await shard.reactor.perform {} }
-            // Behind the connections: nobody hears from a dead node that it owns nothing any more.
-            parts.nodes?.end()
-            takeApart()
-            stopped.update(true)
-        }.value
-    }
-
-    private func stopListener() -> WebSocketServer? {
+    /// Nobody is to be let in any more.
+    func stopListener() -> WebSocketServer? {
         state.withLock { state in
             defer { state = .stopping }
             if case .running(let listener) = state { return listener }
