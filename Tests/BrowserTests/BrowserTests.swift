@@ -11,7 +11,19 @@ import Testing
     func windows() async throws {
         let built = try await ChildProcess(Example.chat.file("build").path, [], error: .merged).finish()
         try #require(built.status == 0, "\(built.output)")
-        let tests = ["browser", "services"].map { Example.root.appending(path: "Web/test/browser/\($0).test.mjs").path }
+        try await run(["browser", "services"])
+    }
+
+    @Test(
+        "a killed node's actors go on at another one before the page of scripts/cluster, and nothing is lost or done twice",
+        .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"),
+        .enabled(
+            if: ["/usr/sbin/nginx", "/usr/bin/redis-server"].allSatisfy(FileManager.default.isExecutableFile),
+            "there is no nginx or no redis-server: scripts/bootstrap --proxy --redis"))
+    func cluster() async throws { try await run(["cluster"]) }
+
+    private func run(_ names: [String]) async throws {
+        let tests = names.map { Example.root.appending(path: "Web/test/browser/\($0).test.mjs").path }
         let programs = URL(filePath: ServeProcess.tool).deletingLastPathComponent().path
         let outcome = try await ChildProcess(
             "/usr/bin/env",

@@ -52,8 +52,16 @@ package final class ChildProcess {
         }
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
+        // Threads of the pool block signals, and children would.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var processID: pid_t = 0
-        let result = posix_spawn(&processID, program, &actions, nil, &words, environ)
+        let result = posix_spawn(&processID, program, &actions, &attributes, &words, environ)
         guard result == 0 else { throw DidNotStart(program: program, errno: result) }
         self.processID = processID
         input = inputWrite

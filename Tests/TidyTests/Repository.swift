@@ -22,7 +22,9 @@ struct Repository: Sendable {
                 // Files have a dot in their names.
                 .filter { !$0.contains(".") }.map { "\(folder)/\($0)" }
         }
+        // One that is run by a script has none.
         let examples = try list("Examples").map { $0 + "/Sources" }
+            .filter { FileManager.default.fileExists(atPath: root.appending(path: $0).path) }
         let targets = try ["Benchmarks"] + (["Plugins", "Sources", "Tests"] + examples).flatMap(list)
         for target in targets {
             folders.insert(String(target.split(separator: "/").last ?? ""))

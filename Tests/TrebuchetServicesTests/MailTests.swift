@@ -139,6 +139,8 @@ import TrebuchetTesting
         for (command, reason) in [
             (["/bin/sh", "-c", "exit 3"], "ended with 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
             (["/nonexistent/mailer"], "does not start"), (["/bin/true"], ""),
+            // Threads of the pool block signals; what they start does not.
+            (["/bin/sh", "-c", "kill -TERM $$; exec sleep 60"], "signal 15"),
         ] {
             let mailer = CommandMailer(command, timeout: .milliseconds(300))
             do {

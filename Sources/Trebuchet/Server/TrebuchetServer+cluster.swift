@@ -54,6 +54,8 @@ extension TrebuchetServer {
         }
         let names = Set(records.map { ActorName($0.name) })
         for shard in shards { await shard.reactor.perform { shard.moveStreams(of: names) } }
+        // With the last reference to an actor its streams end.
+        extendLifetime(records)
     }
 
     private func release(_ record: ActorRecord, inOrder: Bool) async {

@@ -8,7 +8,7 @@ enum ClusterCommand {
     static let spec = CommandSpec(
         name: "cluster",
         summary: "show the nodes of a cluster and what they own, or stop one in order",
-        subcommands: [status, drain],
+        subcommands: [status, owner, drain],
         discussion: "trebuchet serve --cluster URL --node NAME makes a server one of several. See Docs/Cluster.md.",
         run: { _ in })
 
@@ -34,6 +34,28 @@ enum ClusterCommand {
             for node in nodes { print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
                 print("\(node.name)  \(count) slots, and is not heard of any more")
+            }
+            await engine.close()
+            guard free > 0 else { return }
+            throw UnownedSlots(count: free)
+        })
+
+    private static let owner = CommandSpec(
+        name: "cluster owner",
+        summary: "say on which node actors live, or would",
+        operands: "<actor>…",
+        operandCount: 1...1_000,
+        options: [address],
+        discussion: """
+            Of actors that are exposed with placement: .cluster, by their names, as counters/a. Exits with 1 when one has no owner now.
+            """,
+        run: { arguments in
+            let engine = try engine(arguments)
+            var free = 0
+            for name in arguments.operands {
+                let owner = try await engine.holder(of: ClusterSlot(of: name))?.lease.owner
+                if owner == nil { free += 1 }
+                print("\(LogLine.of(name))  \(owner?.name ?? "-")")
             }
             await engine.close()
             guard free > 0 else { return }

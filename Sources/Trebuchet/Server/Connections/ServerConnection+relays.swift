@@ -52,19 +52,31 @@ extension ServerConnection {
     /// Streams of actors that live here no more go on at their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for (streamID, placed) in placed where actors.contains(ActorName(placed.actor)) {
-            guard let subscription = streams[streamID] else { continue }
-            if let upstream {
-                forget(subscription)
-                upstream.send(.moved, streamID)
-                continue
-            }
-            guard let nodes = shard.parts.nodes else { continue }
-            let stream = RelayedStream(
-                placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent)
-            forget(subscription)
-            let relays = relays ?? ConnectionRelays(self, nodes)
-            self.relays = relays
-            relays.resume(stream)
+            if let subscription = streams[streamID] { move(subscription, placed) }
         }
+    }
+
+    /// Whether a stream that its actor has ended goes on elsewhere: the actor went to another node.
+    func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
+        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes,
+            !nodes.owns(placed.actor)
+        else { return false }
+        move(subscription, placed)
+        return true
+    }
+
+    private func move(_ subscription: StreamSubscription, _ placed: PlacedStream) {
+        let streamID = subscription.streamID
+        if let upstream {
+            forget(subscription)
+            return upstream.send(.moved, streamID)
+        }
+        guard let nodes = shard.parts.nodes else { return }
+        let stream = RelayedStream(
+            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent)
+        forget(subscription)
+        let relays = relays ?? ConnectionRelays(self, nodes)
+        self.relays = relays
+        relays.resume(stream)
     }
 }

@@ -335,6 +335,7 @@ extension ServerConnection {
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         // The end of one before it, among several, may have ended the connection.
         guard streams[subscription.streamID] === subscription else { return }
+        if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         forget(subscription)
         guard isOpen else { return }
         tellEnd(of: subscription.streamID, reason: reason, error: error)

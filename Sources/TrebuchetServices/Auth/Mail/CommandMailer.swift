@@ -72,11 +72,19 @@ private final class Child: Sendable {
         posix_spawn_file_actions_adddup2(&actions, pipe.readEnd, STDIN_FILENO)
         // What it prints is not the server's output.
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        // Threads of the pool block signals, and what they start would be deaf to SIGTERM.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
         var variables = Self.variables(with: environment)
         defer { for text in words + variables { free(text) } }
         var processID: pid_t = 0
-        let status = posix_spawnp(&processID, command[0], &actions, nil, &words, &variables)
+        let status = posix_spawnp(&processID, command[0], &actions, &attributes, &words, &variables)
         guard status == 0 else {
             throw MailError("the mail command '\(command[0])' does not start: \(Self.text(status))")
         }

@@ -1,0 +1,21 @@
+# The server, in an image that has nothing to build with: docker build -t trebuchet .
+# scripts/image runs these steps without a container engine.
+
+FROM swift:6.3-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends libssl-dev zlib1g-dev libsqlite3-dev pkg-config
+WORKDIR /src
+COPY . .
+RUN swift build -c release --product trebuchet --static-swift-stdlib && strip -o /trebuchet "$(swift build -c release --product trebuchet --static-swift-stdlib --show-bin-path)/trebuchet"
+
+FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 zlib1g libsqlite3-0 && rm -rf /var/lib/apt/lists/*
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/trebuchet trebuchet
+COPY --from=build /trebuchet /usr/local/bin/trebuchet
+USER trebuchet
+WORKDIR /var/lib/trebuchet
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# No curl in the image: bash asks itself. Behind TLS of the server's own, give another check.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8080 && printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -1 <&3 | grep -q ' 200 '"]
+ENTRYPOINT ["trebuchet"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]
