@@ -114,6 +114,28 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
+    func laterThanSnapshot(inParts: Bool) async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let store = try await nextOwner(engine)
+        let life = try #require(try await store.log(key)).snapshot.epoch
+        try await append(6...10, store)
+        let bytes = [UInt8](repeating: 8, count: 8)
+        if inParts { try await store.write([StateWrite(key, .snapshotPart([9], index: 0, number: 8))]) }
+        try await store.write([
+            .snapshot(LogSnapshot(epoch: life, number: 8, parts: inParts ? 1 : 0, bytes: bytes), key)
+        ])
+        try await append(11...12, store)
+        for _ in 0..<2 {
+            let found = try #require(try await nextOwner(engine).log(key))
+            #expect(found.snapshot.number == 8)
+            #expect(found.snapshot.bytes == (inParts ? [9] : []) + bytes)
+            #expect(found.entries.map(\.number) == [9, 10, 11, 12])
+            #expect(found.earlier.first == StreamLife(epoch: "first", last: 5))
+        }
+    }
+
     @Test("the last 64 lives are known")
     func mostLives() async throws {
         let engine = MemoryEngine()

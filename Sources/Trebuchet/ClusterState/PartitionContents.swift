@@ -34,7 +34,12 @@ struct PartitionContents {
 
     /// All logs are in another life from now on.
     mutating func begin(_ epoch: String) {
-        for (key, log) in logs { if let last = log.stored?.last { lives[key]?.begin(epoch, after: last) } }
+        for (key, log) in logs {
+            guard let last = log.stored?.last else { continue }
+            lives[key]?.begin(epoch, after: last)
+            // So a snapshot that its owner makes belongs to what is there.
+            logs[key]?.begin(epoch)
+        }
     }
 
     private mutating func apply(_ write: StateWrite) throws(StateStoreError) {

@@ -28,6 +28,11 @@ package struct MemoryLog {
         }
     }
 
+    /// The versions go on, and are those of another epoch from now on.
+    package mutating func begin(_ epoch: String) {
+        snapshot = snapshot.map { LogSnapshot(epoch: epoch, number: $0.number, parts: $0.parts, bytes: $0.bytes) }
+    }
+
     /// - Throws: `conflict`.
     private mutating func append(_ entry: LogEntry, _ key: StateKey) throws(StateStoreError) {
         let last = entries.last?.number ?? snapshot?.number
