@@ -90,6 +90,8 @@ final class EngineStore: PartitionedStore {
         }
     }
 
+    func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
+
     // MARK: One actor
 
     /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.
@@ -117,13 +119,36 @@ final class EngineStore: PartitionedStore {
                 if writes.allSatisfy({ $0.operation == .delete }) { return }
                 throw Self.elsewhere(name)
             }
-            var place = partition.place(under: lease.fence)
-            if place == nil { place = try await load(partition, under: lease).place }
-            guard let place else { throw Self.elsewhere(name) }
+            if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.elsewhere(name) }
+            let known = partition.place(under: lease.fence)
+            let place: LogPosition
+            if let known {
+                place = known
+            } else {
+                // What was written meanwhile, by whom nobody knows, is not written over.
+                var (contents, found) = try await load(partition, under: lease)
+                place = found
+                do throws(StateStoreError) { try contents.apply(writes.map { .write($0) }) } catch {
+                    throw Self.elsewhere(name)
+                }
+            }
             let entry = PartitionEntry.bytes(of: writes)
-            let position = try await append(entry, behind: place, to: partition, under: lease)
+            let position = try await appendFolding(entry, behind: place, to: partition, under: lease)
             partition.didAppend(entry.count, at: position, under: lease.fence)
             fold(partition, under: lease)
+        }
+    }
+
+    /// Folds the log first where it takes no more.
+    private func appendFolding(
+        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        do throws(StateStoreError) {
+            return try await append(entry, behind: place, to: partition, under: lease)
+        } catch {
+            guard error.code == .full, let folded = try? await foldNow(partition, under: lease) else { throw error }
+            partition.didFold(folded)
+            return try await append(entry, behind: place, to: partition, under: lease)
         }
     }
 
@@ -142,9 +167,12 @@ final class EngineStore: PartitionedStore {
         case .accepted(let offset): return LogPosition(fence: lease.fence, offset: offset)
         case .full:
             throw StateStoreError(.full, "the log of actor '\(partition.name)' is full, and could not be folded")
-        case .fenced, .leaseOver, .topDiffers, .repeated:
+        case .fenced:
             partition.forget()
             throw Self.elsewhere(partition.name)
+        case .leaseOver, .topDiffers, .repeated:
+            partition.forget()
+            throw StateStoreError(.failed, "the log of actor '\(partition.name)' is not where it was")
         }
     }
 
@@ -181,7 +209,7 @@ final class EngineStore: PartitionedStore {
         if contents.hasLogs, !partition.goesOn(at: place, under: lease.fence) {
             let life = StreamEpoch.make()
             let entry = PartitionEntry.bytes(of: [], life: life)
-            place = try await append(entry, behind: place, to: partition, under: lease)
+            place = try await appendFolding(entry, behind: place, to: partition, under: lease)
             size.add(entry.count)
             contents.begin(life)
         }
@@ -238,18 +266,17 @@ final class EngineStore: PartitionedStore {
     private func fold(_ partition: Partition, under lease: SlotLease) {
         guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
         Task.detached(priority: .utility) {
-            var folded: Int?
-            do {
-                let (contents, place, _) = try await self.read(partition)
-                let bytes = contents.folded
-                let outcome = try await self.engine.store(
-                    bytes, at: place.offset, of: partition.log, under: lease, keepingLast: 0)
-                if outcome == .stored { folded = bytes.count }
-            } catch {
-                // It is tried again when there is more.
-            }
-            partition.endFolding(folded)
+            // What fails is tried again when there is more.
+            partition.endFolding(try? await self.foldNow(partition, under: lease))
         }
+    }
+
+    /// - Returns: the bytes that the log begins with now; nil when it is another node's.
+    private func foldNow(_ partition: Partition, under lease: SlotLease) async throws -> Int? {
+        let (contents, place, _) = try await read(partition)
+        let bytes = contents.folded
+        let outcome = try await engine.store(bytes, at: place.offset, of: partition.log, under: lease, keepingLast: 0)
+        return outcome == .stored ? bytes.count : nil
     }
 
     // MARK: Errors

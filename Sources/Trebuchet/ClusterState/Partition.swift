@@ -115,7 +115,15 @@ final class Partition: Sendable {
     func endFolding(_ snapshot: Int?) {
         state.withLock { state in
             state.isFolding = false
-            if let snapshot { state.size.snapshot = snapshot }
+            if let snapshot {
+                state.size.snapshot = snapshot
+            } else {
+                // It is tried again, but not by each write: it reads the whole log.
+                state.size.entries = max(state.size.entries, Self.mostEntries - 1_000)
+            }
         }
     }
+
+    /// The same of one that was folded in a write's way.
+    func didFold(_ snapshot: Int) { state.withLock { $0.size = PartitionSize(snapshot: snapshot) } }
 }

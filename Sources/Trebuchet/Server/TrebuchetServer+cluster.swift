@@ -37,7 +37,22 @@ extension TrebuchetServer {
     }
 
     func startNode() async throws {
-        try await parts.nodes?.start { [weak self] slot, inOrder in await self?.release(slot, inOrder: inOrder) }
+        guard let nodes = parts.nodes else { return }
+        for shard in shards {
+            await shard.reactor.perform {
+                shard.stateWriter?.didGiveUp = { [weak self] name in Task { await self?.giveUp(name) } }
+            }
+        }
+        try await nodes.start { [weak self] slot, inOrder in await self?.release(slot, inOrder: inOrder) }
+    }
+
+    /// Lets an actor go whose changes its log takes no more. Who calls or observes it next has it made anew, here or elsewhere, of what is kept.
+    private func giveUp(_ name: String) async {
+        guard let record = directory.record(ActorName(name)), let persisted = record.persisted,
+            await persisted.hasBeenGivenUp
+        else { return }
+        parts.log("actor '\(name)' is made anew: its log was written by somebody else, or its node does not own it any more")
+        await release([record], inOrder: false)
     }
 
     /// Lets all actors of a slot go, which is another node's from then on, or is already. Their streams go on there.
@@ -47,7 +62,10 @@ extension TrebuchetServer {
         let (_, making, leaving) = directory.placed(in: slot)
         for task in making { _ = await task.result }
         if inOrder { for task in leaving { await task.value } }
-        let records = directory.placed(in: slot).records
+        await release(directory.placed(in: slot).records, inOrder: inOrder)
+    }
+
+    private func release(_ records: [ActorRecord], inOrder: Bool) async {
         guard !records.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }

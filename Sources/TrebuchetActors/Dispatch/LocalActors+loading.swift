@@ -46,6 +46,8 @@ extension LocalActors {
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: StoredForm]
         let events: [StoredEvents<A>]
+        // Before anything is read: what another node writes from now on makes this one's writes be refused.
+        let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.take()
             stored = try await Self.stored(keys, writer.store)
@@ -58,7 +60,7 @@ extension LocalActors {
             actor.assumeIsolated { actor in
                 Result { () throws(TrebuchetError) in
                     let values = try Self.decode(streams, keys, stored, of: actor, home.coder, name, writer.disclosure)
-                    let states = PersistedStates(name: name, home: home, writer: writer)
+                    let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
                     for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
                         loaded?.apply(actor)
                         Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)

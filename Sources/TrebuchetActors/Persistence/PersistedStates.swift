@@ -39,6 +39,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     package let name: String
     let home: SystemShard
     private let writer: StateWriter
+    /// What the actor was owned under when it was loaded; nil where nobody else may own it.
+    private let ownership: UInt64?
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
     private var next = Held()
@@ -58,10 +60,11 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var answers: [(call: KeptCall, write: StateWrite)] = []
     private var currentAnswers: [(call: KeptCall, write: StateWrite)] = []
 
-    init(name: String, home: SystemShard, writer: StateWriter) {
+    init(name: String, home: SystemShard, writer: StateWriter, ownership: UInt64? = nil) {
         self.name = name
         self.home = home
         self.writer = writer
+        self.ownership = ownership
     }
 
     /// Takes charge of a state that has just been loaded.
@@ -206,7 +209,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// - Parameter slices: bytes of snapshots that may be written beside; what is taken of them is taken off.
     func beginWrite(slices: inout Int) -> [StateWrite]? {
         isQueued = false
-        guard hasChanged else { return nextSlices(&slices) }
+        if isGivenUp { return nil }
+        guard hasChanged else { return nextSlices(&slices).map(owned) }
         var writes: [StateWrite] = []
         do {
             for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
@@ -227,7 +231,16 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         current = next
         next = Held()
         for log in logs { writer.copyIfOutweighed(log, of: self) }
-        return writes + noteCalls() + (nextSlices(&slices) ?? [])
+        return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
+    }
+
+    private func owned(_ writes: [StateWrite]) -> [StateWrite] {
+        guard let ownership else { return writes }
+        return writes.map { write in
+            var write = write
+            write.ownership = ownership
+            return write
+        }
     }
 
     /// What can be written of snapshots now; nil when that is nothing.
@@ -253,6 +266,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         let answers = currentAnswers
         currentAnswers = []
         if let error {
+            if isGivenUp || ownership != nil && error.code == .conflict {
+                // It belongs to another node, which goes on from what is written.
+                self.answers = answers + self.answers
+                if !isGivenUp { writer.didGiveUp?(name) }
+                giveUpForGood()
+                return answer(held, outOfReach)
+            }
             hasChanged = true
             self.answers = answers + self.answers
             for call in calls.values { call.isNoted = false }
@@ -312,12 +332,23 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     }
 
     /// What it has not written is never written by it: another node may own what lives here. Who waits is told.
-    package func abandon() {
-        home.reactor.run {
-            self.isRetired = true
-            for log in self.logs { log.source?.persist(by: nil) }
-            for log in self.events { log.source?.stopKeeping() }
-        }
+    package func abandon() { home.reactor.run { self.giveUpForGood() } }
+
+    /// Whether another node may own what it has; then nothing is written any more.
+    private(set) var isGivenUp = false
+    package var hasBeenGivenUp: Bool { get async { await home.reactor.perform { self.isGivenUp } } }
+
+    private func giveUpForGood() {
+        (isRetired, isGivenUp) = (true, true)
+        for log in logs { log.source?.persist(by: nil) }
+        for log in events { log.source?.stopKeeping() }
+        hasChanged = false
+        let held = next
+        next = Held()
+        // What they say was done is in memory alone. Of some the store knows that they began.
+        for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
+        answers = []
+        answer(held, outOfReach)
     }
 
     package func loss(_ error: TrebuchetError) -> String {

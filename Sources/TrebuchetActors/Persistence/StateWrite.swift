@@ -21,6 +21,9 @@ public struct StateWrite: Equatable, Sendable {
     public let key: StateKey
     /// What is done to it.
     public let operation: Operation
+    /// What its partition was owned under when the actor that writes was loaded; nil where nobody else may own it. It is written while the
+    /// partition is owned under the same alone: an actor that was loaded before another node had it knows nothing of what came since.
+    package var ownership: UInt64?
 
     /// For those that have no function of their own below.
     public init(_ key: StateKey, _ operation: Operation) {

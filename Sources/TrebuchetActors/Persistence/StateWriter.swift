@@ -25,8 +25,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// How long answers of calls are kept, as in memory.
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
-    /// Whether what each actor writes is a write of its own.
-    private let isPartitioned: Bool
+    /// Set where what each actor writes is a write of its own.
+    private let partitions: (any PartitionedStore)?
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
     /// Those whose changes are being written.
@@ -40,6 +40,10 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var expiries: [(key: StateKey, call: KeptCall?, time: UInt64)] = []
     private var firstExpiry = 0
     private var willForget = false
+    /// Whether some are just being let go of, apart from other writes.
+    private var isForgetting = false
+    /// Told of actors whose changes the store takes no more since another node may own them. On the reactor.
+    package var didGiveUp: ((_ actor: String) -> Void)?
     private var idle: [() -> Void] = []
     /// For the next calls that wait.
     private var spare: [HeldAnswers] = []
@@ -58,7 +62,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         self.store = store
         var inner = store
         while let wrapping = inner as? any WrappingStore { inner = wrapping.wrapped }
-        isPartitioned = inner is any PartitionedStore
+        partitions = inner as? any PartitionedStore
         self.claim = claim
         self.stateSize = stateSize
         self.eventBytes = eventBytes
@@ -89,15 +93,15 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         swap(&batch, &changed)
         batch = batch.filter { states in
             guard let own = states.beginWrite(slices: &slices) else { return false }
-            if isPartitioned { parts.append(own) } else { writes += own }
+            if partitions != nil { parts.append(own) } else { writes += own }
             return true
         }
-        writes += forgotten()
+        if partitions == nil { writes += forgotten() } else { forgetApart() }
         guard !writes.isEmpty || !batch.isEmpty else { return tellIdle() }
         isWriting = true
         writing = batch
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
-        if isPartitioned { return write(batch, parts, values) }
+        if partitions != nil { return write(batch, parts) }
         // On the reactor, so that a store which only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
             var failure: StateStoreError?
@@ -112,12 +116,12 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     /// The same with a write for each actor.
-    private func write(_ batch: [PersistedStates], _ parts: [[StateWrite]], _ others: [StateWrite]) {
+    private func write(_ batch: [PersistedStates], _ parts: [[StateWrite]]) {
         let (store, reactor) = (store, reactor)
         Task.immediate(executorPreference: reactor.taskExecutor) {
             var errors = [StateStoreError?](repeating: nil, count: parts.count)
             await withTaskGroup(of: (Int, StateStoreError?).self) { group in
-                for (index, part) in (parts + [others]).enumerated() where !part.isEmpty {
+                for (index, part) in parts.enumerated() where !part.isEmpty {
                     group.addTask {
                         do throws(StateStoreError) {
                             try await store.write(part)
@@ -127,7 +131,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
                         }
                     }
                 }
-                for await (index, error) in group where index < errors.count { errors[index] = error }
+                for await (index, error) in group { errors[index] = error }
             }
             let outcomes = errors
             reactor.execute { self.didWrite(batch, outcomes) }
@@ -140,7 +144,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         var failed: [PersistedStates] = []
         for (states, error) in zip(batch, errors) {
             states.endWrite(error)
-            if error != nil { failed.append(states) }
+            if error != nil, !states.isGivenUp { failed.append(states) }
         }
         if !failed.isEmpty { tryLater(failed) }
         if changed.isEmpty { tellIdle() } else { schedule() }
@@ -235,6 +239,25 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         }
     }
 
+    /// What an actor is owned under now; nil where nobody else may own it.
+    func ownership(of actor: String) -> UInt64? { partitions?.ownership(of: actor) }
+
+    /// Where each actor has a write of its own, nobody waits for what is let go of: a failure leaves an answer that is not asked for.
+    private func forgetApart() {
+        guard !isForgetting else { return }
+        let writes = forgotten()
+        guard !writes.isEmpty else { return }
+        isForgetting = true
+        let (store, reactor) = (store, reactor)
+        Task {
+            for write in writes { try? await store.write([write]) }
+            reactor.execute {
+                self.isForgetting = false
+                self.forgetLater()
+            }
+        }
+    }
+
     private func forgotten() -> [StateWrite] {
         var writes: [StateWrite] = []
         let now = reactor.now
@@ -253,7 +276,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     private func forgetLater() {
-        guard !willForget, firstExpiry < expiries.count else { return }
+        guard !willForget, !isForgetting, firstExpiry < expiries.count else { return }
         willForget = true
         let (now, time) = (reactor.now, expiries[firstExpiry].time)
         reactor.schedule(after: .nanoseconds(Int64(clamping: time > now ? time - now : 0))) { [weak self] in

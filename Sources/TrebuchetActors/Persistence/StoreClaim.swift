@@ -74,8 +74,11 @@ package final class StoreClaim: Sendable {
     }
 }
 
-/// A store to which what each actor writes is a write of its own, which may fail by itself.
-package protocol PartitionedStore: StateStore {}
+/// A store to which what each actor writes is a write of its own, which may fail by itself. Actors are owned by one node of several at a time.
+package protocol PartitionedStore: StateStore {
+    /// What an actor is owned under now, another number each time that it comes to this node; 0 when it is not this node's.
+    func ownership(of actor: String) -> UInt64
+}
 
 /// A store in front of another one, which is what servers share.
 package protocol WrappingStore: StateStore {

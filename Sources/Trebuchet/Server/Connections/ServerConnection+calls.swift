@@ -11,7 +11,12 @@ extension ServerConnection {
     func invoke(_ message: borrowing Message) {
         let name = message.envelope.pointee.actorID
         if !name.isEscaped, let record = shard.record(message.bytes(name)) {
-            return record._withUnsafeGuaranteedRef { invoke($0, message) }
+            let isHere = record._withUnsafeGuaranteedRef { record in
+                guard !record.isPlaced || shard.isOwned(record) else { return false }
+                invoke(record, message)
+                return true
+            }
+            if isHere { return }
         }
         switch place(of: message) {
         case .ready(let record): invoke(record, message)

@@ -12,6 +12,13 @@ extension ServerShard {
         queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
     }
 
+    /// Whether the lease under which an actor lives here goes on. One that is over may not have been noticed yet, by a process that stood
+    /// still: then another node may have changed the actor.
+    func isOwned(_ record: ActorRecord) -> Bool {
+        guard let nodes = parts.nodes, let slot = ClusterSlot(record.slot) else { return true }
+        return nodes.member.keeps(slot)
+    }
+
     /// A node has said that it does not own a slot, or is gone: who owns it is asked for anew, in a moment.
     func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
         parts.nodes?.directory.forget(slot, ownedBy: node)
