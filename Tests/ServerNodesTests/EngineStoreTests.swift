@@ -104,6 +104,73 @@ import TrebuchetCluster
         #expect(try await store.log(key)?.last == 1_000)
     }
 
+    @Test("asking for many other names does not end the life that those who observe were told")
+    func forgottenNames() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            return
+        }
+        let store = EngineStore(engine, mostPartitions: 10) {
+            SlotLease($0, owner: node, fence: $0 == lease.slot ? lease.fence : 1)
+        }
+        let epoch = try #require(try await store.log(key)).snapshot.epoch
+        for number in 0..<20 { _ = try await store.get([StateKey("calls", "x/1", partition: "b\(number)")]) }
+        try await append(6...7, store)
+        let next = try #require(try await nextOwner(engine).log(key))
+        #expect(next.earlier.last == StreamLife(epoch: epoch, last: 7))
+    }
+
+    @Test(
+        "a log that could not be folded until it was full takes more when it can, from its owner and from the next one")
+    func full() async throws {
+        var limits = ClusterEngineLimits()
+        limits.entriesPerLog = 100
+        let memory = MemoryEngine(limits: limits)
+        let engine = FaultyEngine(memory)
+        guard case .acquired(let lease) = try await memory.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            return
+        }
+        let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
+        engine.set { $0.failsSnapshots = true }
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        try await append(2...100, store)
+        await #expect(throws: StateStoreError.self) { try await append(101...101, store) }
+        // The next owner begins a life in it.
+        let other = try await nextOwner(memory)
+        #expect(try await other.log(key)?.last == 100)
+        try await append(101...150, other)
+        engine.set { $0.failsSnapshots = false }
+        #expect(try await nextOwner(memory).log(key)?.last == 150)
+    }
+
+    @Test("an actor's writes are taken under the ownership that it was loaded under alone")
+    func ownership() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let second = try await nextOwner(engine)
+        let ownership = second.ownership(of: "a")
+        _ = try await second.log(key)
+        // Away and back.
+        let third = try await nextOwner(engine)
+        var write = StateWrite.append(LogEntry(number: 6, base: 5, bytes: [6]), key)
+        write.ownership = ownership
+        await #expect(throws: StateStoreError.self) { try await third.write([write]) }
+        write.ownership = third.ownership(of: "a")
+        try await third.write([write])
+        #expect(third.ownership(of: "b") == 0)
+    }
+
+    @Test("a change that does not follow what is there is refused, and not written")
+    func doesNotFollow() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        let store = try await nextOwner(engine)
+        await #expect(throws: StateStoreError.self) { try await append(9...9, store) }
+        #expect(try await nextOwner(engine).log(key)?.last == 5)
+    }
+
     @Test("who asks for actors of many names fills no memory")
     func manyNames() async throws {
         let engine = MemoryEngine()
@@ -114,7 +181,8 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
+    @Test(
+        "a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
     func laterThanSnapshot(inParts: Bool) async throws {
         let engine = MemoryEngine()
         try await begin(engine)

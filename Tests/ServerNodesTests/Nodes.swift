@@ -16,9 +16,10 @@ final class Node: Sendable {
     private let address = Mutex<SocketAddress?>(nil)
 
     init(
-        _ name: String, _ engine: MemoryEngine, access: AccessPolicy = .open, limits: ServerLimits = ServerLimits()
+        _ name: String, _ engine: MemoryEngine, through faulty: FaultyEngine? = nil, access: AccessPolicy = .open,
+        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings
     ) throws {
-        let membership = try ClusterMembership(of: name, at: engine, settings: Self.settings)
+        let membership = try ClusterMembership(of: name, at: faulty ?? engine, settings: settings)
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(

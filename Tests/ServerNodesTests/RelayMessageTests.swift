@@ -77,23 +77,47 @@ import TrebuchetActors
         #expect(folded.log(count) == contents.log(count))
         #expect(folded.log(count)?.snapshot.epoch == "f")
         #expect(folded.log(count)?.earlier == [StreamLife(epoch: "e", last: 3)])
-        #expect(folded.values == [call: [7]])
+        #expect(folded.value(call) == [7])
         let whole = LogSnapshot(epoch: "f", number: 4, parts: 1, bytes: [9])
         try folded.apply([.write(.snapshot(whole, count))])
         #expect(folded.log(count)?.snapshot.bytes == [8, 9])
         #expect(folded.log(count)?.entries.map(\.number) == [5])
     }
 
-    @Test("of calls the last 1,000 are kept when a log is folded")
-    func calls() throws {
-        var contents = PartitionContents()
-        for number in 1...1_500 {
-            try contents.apply([.write(.put([1], StateKey("calls", "c/\(number)", partition: "a")))])
-        }
+    private func folded(_ contents: PartitionContents) throws -> PartitionContents {
         var folded = PartitionContents()
         try folded.apply(try #require(PartitionEntry.items(contents.folded, of: "a")))
-        #expect(folded.values.count == 1_000)
-        #expect(folded.values[StateKey("calls", "c/1500")] != nil)
-        #expect(folded.values[StateKey("calls", "c/500")] == nil)
+        return folded
+    }
+
+    private func call(_ number: Int, of connection: String = "c") -> StateKey {
+        StateKey("calls", "\(connection)/\(number)", partition: "a")
+    }
+
+    @Test("of calls the last 16,384 are kept when a log is folded, and of the others it is known that they are gone")
+    func calls() throws {
+        var contents = PartitionContents()
+        for number in 1...16_400 { try contents.apply([.write(.put([1], call(number)))]) }
+        let folded = try folded(try folded(contents))
+        #expect(folded.value(call(16_400)) == [1])
+        #expect(folded.value(call(17)) == [1])
+        for number in 1...16 { #expect(folded.value(call(number)) == []) }
+        #expect(folded.value(call(16_401)) == nil)
+        #expect(folded.value(call(1, of: "d")) == nil)
+    }
+
+    @Test("of large answers so many are kept that the log can be folded; one that was let go of is not made again")
+    func largeAnswers() throws {
+        var contents = PartitionContents()
+        for number in 1...1_000 {
+            try contents.apply([.write(.put([UInt8](repeating: 1, count: 17_000), call(number)))])
+        }
+        try contents.apply([.write(.put([1], call(7, of: "d"))), .write(.delete(call(7, of: "d")))])
+        #expect(contents.folded.count < 5 << 20)
+        let folded = try folded(contents)
+        #expect(folded.value(call(1_000))?.count == 17_000)
+        #expect(folded.value(call(1)) == [])
+        #expect(folded.value(call(7, of: "d")) == [])
+        #expect(folded.value(call(8, of: "d")) == nil)
     }
 }

@@ -63,7 +63,7 @@ final class EngineStore: PartitionedStore {
         for (name, keys) in Dictionary(grouping: keys, by: { $0.partition.map { ByteText($0) } }) {
             guard let name else { continue }
             let contents = try await contents(of: name.text)
-            for key in keys { found[key] = contents.values[key] }
+            for key in keys { found[key] = contents.value(key) }
         }
         return found
     }

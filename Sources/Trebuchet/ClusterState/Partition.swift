@@ -51,9 +51,13 @@ final class Partition: Sendable {
 
     func loaded(under fence: UInt64) -> PartitionContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
 
-    /// Whether a log that is at that place has all that this node has written and read under that fence.
+    /// Whether a log that is at that place has all that this node has written and read under that fence: then it is in the life that
+    /// the node has begun with the first of it. A node that has forgotten what it had read sees that it has written.
     func goesOn(at place: LogPosition, under fence: UInt64) -> Bool {
-        state.withLock { state in state.fence == fence && state.seen.map { $0.offset <= place.offset } ?? false }
+        state.withLock { state in
+            guard state.fence == fence, let seen = state.seen else { return place.fence == fence }
+            return seen.offset <= place.offset
+        }
     }
 
     /// Whether somebody reads, writes or folds it now.

@@ -1,15 +1,24 @@
+internal import Platform
 internal import TrebuchetActors
 
 /// What the entries of an actor's log make, one after the other.
 struct PartitionContents {
-    /// Answers of calls that are kept of one actor when its log is folded: the last ones.
-    static let keptCalls = 1_000
+    /// Answers of calls that are kept of one actor when its log is folded: the last ones, at most so many and so many bytes. Of others it
+    /// is known that they are gone.
+    static let keptCalls = 16_384
+    static let keptCallBytes = 4 << 20
+    /// Connections of which it is known which of their calls are gone: the last ones.
+    static let keptConnections = 1_024
 
-    private(set) var values: [StateKey: [UInt8]] = [:]
+    private var values: [StateKey: [UInt8]] = [:]
     private var logs: [StateKey: MemoryLog] = [:]
     private var lives: [StateKey: LogLives] = [:]
     /// Calls, the oldest first; one that was written twice stands where it was first.
     private var calls: [StateKey] = []
+    private var gone = GoneCalls()
+
+    /// What a key has. Of a call that was let go of nobody knows any more what it was answered: something that is no answer.
+    func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (gone.contains(key) ? [] : nil) }
 
     var hasLogs: Bool { !logs.isEmpty }
 
@@ -28,6 +37,7 @@ struct PartitionContents {
             case .write(let write): try apply(write)
             case .life(let epoch): begin(epoch)
             case .lives(let lives, let key): self.lives[key] = lives
+            case .gone(let connection, let number): gone.add(connection, number)
             }
         }
     }
@@ -47,7 +57,9 @@ struct PartitionContents {
         case .put(let value):
             let isNew = values.updateValue(value, forKey: write.key) == nil
             if isNew, write.key.namespace == CallNamespace.name { calls.append(write.key) }
-        case .delete: values[write.key] = nil
+        case .delete:
+            values[write.key] = nil
+            gone.add(write.key)
         default:
             var log = logs.removeValue(forKey: write.key) ?? MemoryLog()
             defer { if !log.isEmpty { logs[write.key] = log } }
@@ -66,11 +78,22 @@ struct PartitionContents {
     /// What makes the same, in as little as that takes.
     var folded: [UInt8] {
         var bytes = PartitionEntry.bytes(of: [])
-        let calls = calls.filter { values[$0] != nil }.suffix(Self.keptCalls)
+        let calls = calls.filter { values[$0] != nil }
+        var (kept, keptBytes) = (calls.endIndex, 0)
+        while kept > calls.startIndex, calls.endIndex - kept < Self.keptCalls {
+            keptBytes += calls[kept - 1].name.utf8.count + (values[calls[kept - 1]]?.count ?? 0)
+            guard keptBytes <= Self.keptCallBytes else { break }
+            kept -= 1
+        }
+        var gone = gone
+        for key in calls[..<kept] { gone.add(key) }
+        for (connection, number) in gone.newest(Self.keptConnections) {
+            PartitionEntry.appendGone(connection, number, to: &bytes)
+        }
         for (key, value) in values where key.namespace != CallNamespace.name {
             PartitionEntry.append(.put(value, key), to: &bytes)
         }
-        for key in calls { if let value = values[key] { PartitionEntry.append(.put(value, key), to: &bytes) } }
+        for key in calls[kept...] { if let value = values[key] { PartitionEntry.append(.put(value, key), to: &bytes) } }
         for (key, log) in logs {
             if let stored = self.log(key) {
                 PartitionEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
@@ -83,5 +106,33 @@ struct PartitionContents {
             }
         }
         return bytes
+    }
+}
+
+/// Which calls of a connection a log has let go of: those up to a number. Whether one of them ran nobody knows, so none runs again.
+struct GoneCalls {
+    private var numbers: [ByteText: UInt64] = [:]
+    /// In the order in which they were noted first.
+    private var order: [ByteText] = []
+
+    mutating func add(_ key: StateKey) {
+        guard let (connection, number) = CallNamespace.call(key) else { return }
+        add(connection, number)
+    }
+
+    mutating func add(_ connection: String, _ number: UInt64) {
+        let connection = ByteText(connection)
+        if numbers[connection] == nil { order.append(connection) }
+        numbers[connection] = max(number, numbers[connection] ?? 0)
+    }
+
+    func contains(_ key: StateKey) -> Bool {
+        guard !numbers.isEmpty, let (connection, number) = CallNamespace.call(key) else { return false }
+        return numbers[ByteText(connection)].map { number <= $0 } ?? false
+    }
+
+    /// Of the connections that were noted last.
+    func newest(_ count: Int) -> [(connection: String, number: UInt64)] {
+        order.suffix(count).map { ($0.text, numbers[$0] ?? 0) }
     }
 }

@@ -9,12 +9,14 @@ enum PartitionEntry {
         case life(String)
         /// Those that a log has had, of an actor whose log was folded.
         case lives(LogLives, StateKey)
+        /// Calls of a connection that were let go of, of an actor whose log was folded: those up to a number.
+        case gone(connection: String, UInt64)
     }
 
     private static let version: UInt8 = 1
 
     private enum Kind: UInt8 {
-        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives
+        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives, gone
     }
 
     static func bytes(of writes: some Sequence<StateWrite>, life: String? = nil) -> [UInt8] {
@@ -35,6 +37,12 @@ enum PartitionEntry {
             ByteParts.append(Array(life.epoch.utf8), to: &bytes)
             ByteParts.append(life.last, to: &bytes)
         }
+    }
+
+    static func appendGone(_ connection: String, _ number: UInt64, to bytes: inout [UInt8]) {
+        bytes.append(Kind.gone.rawValue)
+        ByteParts.append(Array(connection.utf8), to: &bytes)
+        ByteParts.append(number, to: &bytes)
     }
 
     private static func begin(_ kind: Kind, _ key: StateKey, _ bytes: inout [UInt8]) {
@@ -85,6 +93,12 @@ enum PartitionEntry {
     private static func next(_ rest: inout ArraySlice<UInt8>, _ partition: String) -> Item? {
         guard let kind = rest.popFirst().flatMap({ Kind(rawValue: $0) }) else { return nil }
         if kind == .life { return ByteParts.text(&rest).map { .life($0) } }
+        if kind == .gone {
+            guard let connection = ByteParts.text(&rest), let number = ByteParts.number(UInt64.self, &rest) else {
+                return nil
+            }
+            return .gone(connection: connection, number)
+        }
         guard let namespace = ByteParts.text(&rest), let name = ByteParts.text(&rest) else { return nil }
         let key = StateKey(namespace, name, partition: partition)
         if kind == .lives { return lives(&rest).map { .lives($0, key) } }
@@ -105,7 +119,7 @@ enum PartitionEntry {
 
     private static func write(_ kind: Kind, _ key: StateKey, _ rest: inout ArraySlice<UInt8>) -> StateWrite? {
         switch kind {
-        case .life, .lives: return nil
+        case .life, .lives, .gone: return nil
         case .put: return ByteParts.bytes(&rest).map { .put($0, key) }
         case .delete: return .delete(key)
         case .append:

@@ -51,7 +51,8 @@ extension TrebuchetServer {
         guard let record = directory.record(ActorName(name)), let persisted = record.persisted,
             await persisted.hasBeenGivenUp
         else { return }
-        parts.log("actor '\(name)' is made anew: its log was written by somebody else, or its node does not own it any more")
+        parts.log(
+            "actor '\(name)' is made anew: its log was written by somebody else, or its node does not own it any more")
         await release([record], inOrder: false)
     }
 

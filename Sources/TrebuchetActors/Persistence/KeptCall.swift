@@ -9,6 +9,14 @@ package enum CallNamespace {
     package static func key(_ connection: String, _ number: UInt64, of actor: String) -> StateKey {
         StateKey(name, "\(connection)/\(number)", partition: actor)
     }
+
+    /// The connection and the number of a call; nil for another key.
+    package static func call(_ key: StateKey) -> (connection: String, number: UInt64)? {
+        guard key.namespace == name, let slash = key.name.utf8.lastIndex(of: UInt8(ascii: "/")),
+            let number = UInt64(key.name[key.name.utf8.index(after: slash)...])
+        else { return nil }
+        return (String(key.name[..<slash]), number)
+    }
 }
 
 /// An `@Idempotent` call that is noted in the store with what it changes, so that it is known after the end of the process
