@@ -25,10 +25,12 @@ import TrebuchetCluster
         for tally in tallies { await #expect(throws: TrebuchetError.self) { try await tally.add(1) } }
 
         try await second.start()
+        // Their slots go when the time for it is over.
+        func moved() -> [Int] { (0..<24).filter { second.member.lease(of: ClusterSlot(of: "tallies/\($0)")) != nil } }
+        #expect(await eventually { moved().count > 5 })
         await ownAll([first, second])
         faulty.set { $0.failsAppends = false }
-        let moved = (0..<24).filter { second.member.lease(of: ClusterSlot(of: "tallies/\($0)")) != nil }
-        #expect(!moved.isEmpty)
+        let moved = moved()
         for index in moved { #expect(try await tallies[index].add(100) == 101) }
         try await second.kill()
         for index in moved { #expect(try await tallies[index].add(0) == 101) }
@@ -62,6 +64,37 @@ import TrebuchetCluster
         faulty.set { $0.isAway = false }
         await ownAll([node])
         #expect(try await tally.add(0) == acknowledged)
+        await node.end()
+    }
+
+    @Test("a program that runs a node stops in order when an operator asks for it")
+    func stopped() async throws {
+        let engine = MemoryEngine()
+        let node = try Node("a", engine)
+        let running = Task { try await node.server.run(shutdownOn: []) }
+        await ownAll([node])
+        #expect(try await TrebuchetServer.stop(node.member.node, at: engine))
+        try await running.value
+        #expect(try await engine.nodes().isEmpty)
+        #expect(try await engine.holder(of: ClusterSlot(of: "a")) == nil)
+    }
+
+    @Test("clients are not told where the engine is, nor its own words")
+    func disclosure() async throws {
+        let engine = MemoryEngine()
+        let faulty = FaultyEngine(engine)
+        let node = try Node("a", engine, through: faulty)
+        try await node.start()
+        await ownAll([node])
+        let tally = try await node.client().resolve(Tally.self, id: "tallies/x")
+        #expect(try await tally.add(1) == 1)
+        faulty.set { $0.failsAppends = true }
+        let error = await #expect(throws: TrebuchetError.self) { try await tally.add(1) }
+        #expect(error?.code == .unknownOutcome)
+        #expect(error?.message.contains("the engine of the cluster is out of reach") == true)
+        #expect(error?.message.contains("10.1.2.3") == false)
+        faulty.set { $0.failsAppends = false }
+        #expect(try await tally.add(0) == 2)
         await node.end()
     }
 }

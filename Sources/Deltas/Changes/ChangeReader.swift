@@ -4,6 +4,8 @@ package import TrebuchetWire
 package struct ChangeReader: Sendable {
     /// The mark of the version that was taken last.
     private var mark: ChangeMark?
+    /// Whether all members of a record tell of their changes; nil before the first.
+    private var isComplete: Bool?
 
     package init() {}
 
@@ -15,14 +17,24 @@ package struct ChangeReader: Sendable {
         from state: inout State, with coder: ValueCoder,
         _ take: (inout State) -> StateChanges? = { $0.takeChanges() }
     ) -> StateChanges? {
-        StateChanges.$coder.withValue(coder) {
+        if isComplete == nil { isComplete = Self.isComplete(state) }
+        return StateChanges.$coder.withValue(coder) {
             guard let changes = take(&state), changes.isKnown else {
                 // Nothing is left to be told now, but where the next changes begin.
                 mark = take(&state)?.end
                 return nil
             }
             defer { mark = changes.end }
-            return changes.start == mark ? changes : nil
+            return changes.start == mark && isComplete == true ? changes : nil
         }
+    }
+
+    private static func isComplete(_ state: some DeltaState) -> Bool {
+        let names = UnnamedMembers.of(state)
+        guard let first = names.first else { return true }
+        ProgrammerNote.tell(
+            "deltaMembers of \(type(of: state)) lacks '\(first)': until it is there, the whole state is sent and kept at each change"
+        )
+        return false
     }
 }

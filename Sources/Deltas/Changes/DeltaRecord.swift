@@ -10,9 +10,9 @@
 ///     }
 ///
 /// What is small and knows nothing of changes gets ``DeltaValue``. The names are those of the struct's JSON. Every member
-/// must be among them: a change of one that is not is never sent.
+/// should be among them: of a record that has others, the whole is sent and kept at each change, and a line on standard error says so.
 public protocol DeltaRecord: DeltaState {
-    /// Every member that changes are sent of; a name that is missing here is never sent.
+    /// Every member of the record's JSON.
     static var deltaMembers: [DeltaMember<Self>] { get }
 }
 

@@ -292,6 +292,20 @@ final class EngineStore: PartitionedStore {
             case .closed: .closed
             default: .failed
             }
-        return StateStoreError(code, "the state of actor '\(partition.name)' at the engine: \(error.message)")
+        return StateStoreError(code, error.textForClients)
+    }
+}
+
+extension ClusterEngineError {
+    /// Without the address of the engine and its own words: those are in the log of the node.
+    var textForClients: String {
+        switch code {
+        case .unavailable: "the engine of the cluster is out of reach"
+        case .unknownOutcome: "the engine of the cluster did not answer"
+        case .overloaded: "too much waits for the engine of the cluster already"
+        case .tooLarge: "it is larger than the engine of the cluster takes"
+        case .closed: "the node has left the cluster"
+        default: "the engine of the cluster has failed (\(code))"
+        }
     }
 }

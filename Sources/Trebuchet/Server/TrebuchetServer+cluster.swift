@@ -31,7 +31,7 @@ extension TrebuchetServer {
     }
 
     /// Returns when an operator has asked for the node's end; never at a server that is none.
-    package func stopRequested() async {
+    func stopRequested() async {
         guard let requests = parts.nodes?.exchange.stopRequests else { return }
         for await isRequested in requests.stream where isRequested { return }
     }
@@ -79,6 +79,8 @@ extension TrebuchetServer {
 
     private func release(_ record: ActorRecord, inOrder: Bool) async {
         let reactor = (record.home?.serverShard ?? shards[0]).reactor
+        // Who comes from now on waits for the next one.
+        if !inOrder { _ = await reactor.perform { record.life.end() } }
         for shard in shards { await shard.reactor.perform { shard.forget(record) } }
         if inOrder {
             let deadline = MonotonicClock.now &+ Self.handover.nanoseconds

@@ -3,7 +3,8 @@ internal import TrebuchetActors
 internal import WebSockets
 
 extension TrebuchetServer {
-    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called; then it drains, for
+    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called, or an operator stops the node
+    /// (`trebuchet cluster drain`); then it drains, for
     /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
     /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. A server that was
     /// shut down before has nothing to run.
@@ -15,8 +16,15 @@ extension TrebuchetServer {
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
-        if address == nil, !isStopping { try await start() }
+        if address == nil, !isStopping { parts.log("listening on \(try await start())") }
         signals?.onFirst { await self.shutdown(drain: drain) }
+        let stop = Task {
+            await stopRequested()
+            guard !Task.isCancelled, parts.nodes != nil else { return }
+            parts.log("shutting down, as an operator has asked")
+            await shutdown(drain: drain)
+        }
+        defer { stop.cancel() }
         for await isStopped in stopped.stream where isStopped { return }
         await shutdown(drain: drain)
     }

@@ -311,7 +311,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         let error = TrebuchetError(
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
-                + (code == .unknownOutcome ? " and will be tried again" : " alone"))
+                + (code != .unknownOutcome
+                    ? " alone"
+                    : ownership == nil
+                        ? " and will be tried again" : " and will be tried again as long as its node owns it"))
         answer(held, error)
     }
 

@@ -22,15 +22,7 @@ enum ClusterCommand {
         run: { arguments in
             let engine = try engine(arguments)
             let nodes = try await engine.nodes()
-            var owned: [ClusterNode: Int] = [:]
-            var free = 0
-            for slot in ClusterSlot.all {
-                if let owner = try await engine.holder(of: slot)?.lease.owner {
-                    owned[owner, default: 0] += 1
-                } else {
-                    free += 1
-                }
-            }
+            var (owned, free) = try await owners(engine)
             for node in nodes { print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
                 print("\(node.name)  \(count) slots, and is not heard of any more")
@@ -67,25 +59,52 @@ enum ClusterCommand {
         summary: "stop a node in order: it gives away what it owns, sends its clients to others and ends",
         operands: "<node>",
         operandCount: 1...1,
-        options: [address],
-        discussion: "Returns when the node is none of the cluster any more.",
+        options: [
+            address,
+            OptionSpec("--timeout", "SECONDS", "give up when it has given nothing away for so long (30)"),
+        ],
+        discussion: "Returns when the node is none of the cluster any more. Says on standard error how far it is.",
         run: { arguments in
             let engine = try engine(arguments)
             let name = arguments.operands[0]
-            guard let node = try await engine.nodes().map(\.node).first(where: { $0.name == name }) else {
+            let found = try await engine.nodes().map(\.node).filter { $0.name == name }
+            guard let node = found.first else {
                 throw UsageError("no node '\(LogLine.of(name))' lives; 'trebuchet cluster status' lists them")
             }
+            guard found.count == 1 else { throw NodeTrouble("\(found.count) nodes are called '\(LogLine.of(name))'") }
             guard try await TrebuchetServer.stop(node, at: engine) else {
-                throw UsageError("node '\(LogLine.of(name))' does not listen")
+                throw NodeTrouble("node '\(LogLine.of(name))' does not listen")
             }
-            for slot in ClusterSlot.all {
-                while try await engine.holder(of: slot)?.lease.owner == node {
-                    try await Task.sleep(for: .milliseconds(100))
+            let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
+            var (count, changed) = (Int.max, ContinuousClock.now)
+            while true {
+                let (owners, _) = try await owners(engine)
+                let owned = owners[node] ?? 0
+                if owned == 0 { break }
+                if owned != count { (count, changed) = (owned, .now) }
+                guard ContinuousClock.now - changed < patience else {
+                    throw NodeTrouble(
+                        "\(name) has given nothing away for \(patience.components.seconds) s, and has \(owned) slots")
                 }
+                Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
+                try await Task.sleep(for: .milliseconds(500))
             }
             await engine.close()
             print("\(name) has given away what it owned, and is none of the cluster any more")
         })
+
+    /// How many slots each node owns, and how many have no owner.
+    private static func owners(_ engine: RedisEngine) async throws -> ([ClusterNode: Int], free: Int) {
+        var (owned, free): ([ClusterNode: Int], Int) = ([:], 0)
+        for slot in ClusterSlot.all {
+            if let owner = try await engine.holder(of: slot)?.lease.owner {
+                owned[owner, default: 0] += 1
+            } else {
+                free += 1
+            }
+        }
+        return (owned, free)
+    }
 
     static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
         let url = arguments.string("--cluster") ?? "redis://127.0.0.1:6379"
@@ -120,6 +139,13 @@ enum ClusterCommand {
     private struct UnownedSlots: Error, CustomStringConvertible {
         let count: Int
 
-        var description: String { "\(count) slots have no owner" }
+        var description: String {
+            "\(count) slots have no owner: nodes that come, go or have died hand them over within some seconds"
+        }
+    }
+
+    private struct NodeTrouble: Error, CustomStringConvertible {
+        let description: String
+        init(_ description: String) { self.description = description }
     }
 }

@@ -109,7 +109,7 @@ struct RemoteURL {
             try await client.connect()
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
-                .refused, "\(error.message)\nis a server running there? start one with: trebuchet serve", cause: error)
+                .refused, "\(error.message); is a server running there? start one with: trebuchet serve", cause: error)
         }
         return client
     }

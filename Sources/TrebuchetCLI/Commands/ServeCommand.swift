@@ -217,15 +217,8 @@ enum ServeCommand {
             Console.error("trebuchet serve: shutting down (once more to stop at once)")
             await server.shutdown(drain: .seconds(drain))
         }
-        let stop = Task {
-            await server.stopRequested()
-            guard !Task.isCancelled, cluster != nil else { return }
-            Console.error("trebuchet serve: shutting down, as an operator has asked")
-            await server.shutdown(drain: .seconds(drain))
-        }
         // Its own signals, which it says something at.
-        try await server.run(shutdownOn: [])
-        stop.cancel()
+        try await server.run(shutdownOn: [], drain: .seconds(drain))
         await cluster?.1.close()
         admin?.close()
         await file?.close()

@@ -173,8 +173,11 @@ extension ClusterMember {
     @discardableResult
     private func asking<Answer>(_ body: () async throws(ClusterEngineError) -> Answer) async -> Answer? {
         do throws(ClusterEngineError) {
-            return try await body()
+            let answer = try await body()
+            state.withLock { $0.trouble = nil }
+            return answer
         } catch {
+            state.withLock { $0.trouble = error }
             switch error.code {
             case .dataLoss, .closed, .invalid, .tooLarge: fail(error)
             default: break

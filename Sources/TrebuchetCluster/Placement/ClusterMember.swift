@@ -12,6 +12,8 @@ public final class ClusterMember: Sendable {
         var book: LeaseBook
         var plan = SlotPlan([])
         var live: [ClusterNode] = []
+        /// What the engine failed with last; nil when it has answered since.
+        var trouble: ClusterEngineError?
         var announcedAt: UInt64?
         var phase = Phase.idle
         var isDraining = false
@@ -90,6 +92,9 @@ public final class ClusterMember: Sendable {
         let now = clock()
         return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
     }
+
+    /// What the engine failed with last; nil when it has answered since.
+    package var trouble: ClusterEngineError? { state.withLock { $0.trouble } }
 
     /// How many slots it owns, those that it is giving away among them.
     public var slotCount: Int { state.withLock { $0.book.count } }

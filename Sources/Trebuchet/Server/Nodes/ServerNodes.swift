@@ -50,9 +50,13 @@ final class ServerNodes: Sendable {
 
     /// Lines to nodes that have gone break.
     private func lookWhoLives() async {
+        var nodeLog = NodeLog(node)
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
             let living = member.liveNodes
+            for line in nodeLog.lines(
+                living: living, slots: member.slotCount, trouble: member.trouble, at: MonotonicClock.now)
+            { log(line) }
             // A node that cannot see who lives does not see itself either.
             guard living.contains(node) else { continue }
             await exchange.lose(allBut: living)

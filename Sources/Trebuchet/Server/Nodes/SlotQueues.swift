@@ -48,7 +48,7 @@ final class SlotQueues: @unchecked Sendable {
             do throws(ClusterEngineError) {
                 owner = .success(try await directory.owner(of: slot, waitingUpTo: timeout))
             } catch {
-                owner = .failure(TrebuchetError(.unavailable, error.message))
+                owner = .failure(TrebuchetError(.unavailable, error.textForClients))
             }
             reactor.execute { queues.answer(slot, owner) }
         }

@@ -1,0 +1,114 @@
+/// Which members of a record's JSON are not among its ``DeltaRecord/deltaMembers``: their changes would be sent to nobody and kept
+/// nowhere.
+struct UnnamedMembers {
+    /// Of the record, and of records in it, as `board.title`. Members that the record writes in some cases alone may be missing.
+    static func of(_ state: some DeltaState) -> [String] {
+        guard let record = state as? any DeltaRecord else { return [] }
+        return of(record: record)
+    }
+
+    fileprivate static func of(record: some DeltaRecord) -> [String] {
+        let found = Found()
+        // What cannot be encoded is said by whoever encodes it.
+        try? record.encode(to: MemberEncoder(found: found))
+        let names = Set(type(of: record).deltaMembers.map(\.name))
+        return found.names.filter { !names.contains($0) } + found.inner
+    }
+
+    fileprivate final class Found {
+        var names: [String] = []
+        var inner: [String] = []
+    }
+}
+
+/// Writes nothing, and notes by what names a value writes its members, those without a value among them.
+private struct MemberEncoder: Encoder {
+    let found: UnnamedMembers.Found
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(Members(found: found))
+    }
+    func unkeyedContainer() -> any UnkeyedEncodingContainer { NoMembers() }
+    func singleValueContainer() -> any SingleValueEncodingContainer { NoMembers() }
+
+    private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
+        let found: UnnamedMembers.Found
+        var codingPath: [any CodingKey] { [] }
+
+        private func note(_ key: Key) { found.names.append(key.stringValue) }
+
+        func encodeNil(forKey key: Key) { note(key) }
+        func encode<Value: Encodable>(_ value: Value, forKey key: Key) {
+            note(key)
+            guard let record = value as? any DeltaRecord else { return }
+            found.inner += UnnamedMembers.of(record: record).map { "\(key.stringValue).\($0)" }
+        }
+        func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Bool?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: String?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Double?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Float?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Int?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Int8?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Int16?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Int32?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: Int64?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: UInt?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: UInt8?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: UInt16?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: UInt32?, forKey key: Key) { note(key) }
+        func encodeIfPresent(_ value: UInt64?, forKey key: Key) { note(key) }
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type, forKey key: Key
+        ) -> KeyedEncodingContainer<Nested> {
+            note(key)
+            return KeyedEncodingContainer(NoMembersOf<Nested>())
+        }
+        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+            note(key)
+            return NoMembers()
+        }
+        func superEncoder() -> any Encoder { Nowhere() }
+        func superEncoder(forKey key: Key) -> any Encoder {
+            note(key)
+            return Nowhere()
+        }
+    }
+
+    /// For what lies in a member.
+    private struct Nowhere: Encoder {
+        var codingPath: [any CodingKey] { [] }
+        var userInfo: [CodingUserInfoKey: Any] { [:] }
+        func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+            KeyedEncodingContainer(NoMembersOf<Key>())
+        }
+        func unkeyedContainer() -> any UnkeyedEncodingContainer { NoMembers() }
+        func singleValueContainer() -> any SingleValueEncodingContainer { NoMembers() }
+    }
+
+    private struct NoMembersOf<Key: CodingKey>: KeyedEncodingContainerProtocol {
+        var codingPath: [any CodingKey] { [] }
+        func encodeNil(forKey key: Key) {}
+        func encode<Value: Encodable>(_ value: Value, forKey key: Key) {}
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type, forKey key: Key
+        ) -> KeyedEncodingContainer<Nested> { KeyedEncodingContainer(NoMembersOf<Nested>()) }
+        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { NoMembers() }
+        func superEncoder() -> any Encoder { Nowhere() }
+        func superEncoder(forKey key: Key) -> any Encoder { Nowhere() }
+    }
+
+    private struct NoMembers: UnkeyedEncodingContainer, SingleValueEncodingContainer {
+        var codingPath: [any CodingKey] { [] }
+        var count: Int { 0 }
+        func encodeNil() {}
+        func encode<Value: Encodable>(_ value: Value) {}
+        func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
+            KeyedEncodingContainer(NoMembersOf<Nested>())
+        }
+        func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { NoMembers() }
+        func superEncoder() -> any Encoder { Nowhere() }
+    }
+}
