@@ -114,7 +114,8 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
+    @Test(
+        "a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
     func laterThanSnapshot(inParts: Bool) async throws {
         let engine = MemoryEngine()
         try await begin(engine)

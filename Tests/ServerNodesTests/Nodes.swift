@@ -13,12 +13,16 @@ final class Node: Sendable {
     let member: ClusterMember
     private let engine: MemoryEngine
     private let clients = Mutex<[TrebuchetClient]>([])
-    private let address = Mutex<SocketAddress?>(nil)
+    let membership: ClusterMembership
+    let address = Mutex<SocketAddress?>(nil)
 
+    /// - Parameter gate: through which it uses the engine.
     init(
-        _ name: String, _ engine: MemoryEngine, access: AccessPolicy = .open, limits: ServerLimits = ServerLimits()
+        _ name: String, _ engine: MemoryEngine, through gate: GatedEngine? = nil, access: AccessPolicy = .open,
+        limits: ServerLimits = ServerLimits()
     ) throws {
-        let membership = try ClusterMembership(of: name, at: engine, settings: Self.settings)
+        let way: any ClusterEngine = gate ?? engine
+        membership = try ClusterMembership(of: name, at: way, settings: Self.settings)
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
@@ -26,6 +30,7 @@ final class Node: Sendable {
             cluster: membership, log: { _ in })
         let system = server.actorSystem
         server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
     }
 
     /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
@@ -61,6 +66,13 @@ final class Node: Sendable {
         return client
     }
 
+    func owns(_ name: String) -> Bool { member.lease(of: ClusterSlot(of: name)) != nil }
+
+    /// Names that it owns.
+    func names(_ prefix: String, _ count: Int = 1) -> [String] {
+        Array((0...).lazy.map { "\(prefix)/\($0)" }.filter { self.owns($0) }.prefix(count))
+    }
+
     /// As if its process had been killed, and the time of its leases had passed.
     func kill() async throws {
         await server.cut()
@@ -75,10 +87,10 @@ final class Node: Sendable {
 
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
-    _ names: [String], engine: MemoryEngine = MemoryEngine(),
-    _ body: ([Node]) async throws -> Void
+    _ names: [String], engine: MemoryEngine = MemoryEngine(), through gate: GatedEngine? = nil,
+    limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine) }
+    let nodes = try names.map { try Node($0, engine, through: gate, limits: limits) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)

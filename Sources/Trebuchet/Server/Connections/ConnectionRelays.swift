@@ -51,7 +51,7 @@ final class ConnectionRelays: OwnerLineUser {
     }
 
     private func send(_ call: RunningCall, _ relayed: RelayedCall) {
-        shard.withOwner(of: relayed.slot) { [weak self] owner in
+        relayed.waiter = shard.withOwner(of: relayed.slot) { [weak self] owner in
             guard let self, self.isOpen, !call.isAnswered else { return }
             switch owner {
             case .failure(let error): self.connection.finish(call, .failure(error))

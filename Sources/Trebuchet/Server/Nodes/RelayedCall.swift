@@ -12,6 +12,8 @@ final class RelayedCall {
     private var isRepeat = false
     /// The one that it was sent over; nil while it waits to be sent.
     var line: OwnerLine?
+    /// The place where it waits to hear who owns its actor.
+    var waiter: SlotWaiter?
     /// Which of the messages it was there.
     var place: UInt64 = 0
     /// Set for the beginning of a stream.

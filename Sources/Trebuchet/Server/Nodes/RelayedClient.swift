@@ -68,20 +68,3 @@ struct RelayedClient: Codable {
         return SocketAddress(host: host, port: port ?? 0, isIPv6: host.utf8.contains(UInt8(ascii: ":")))
     }
 }
-
-/// Where the client of a relayed connection is. Behind a reference: an idle connection of a client's own has room for no more.
-final class Upstream: Sendable {
-    private let line: RelayLine
-    /// What the connection is called there: calls name it.
-    let session: String
-    /// What its streams' names begin with.
-    let streams: String
-
-    init(line: RelayLine, session: String, streams: String) {
-        self.line = line
-        self.session = session
-        self.streams = streams
-    }
-
-    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) { line.send(kind, payload) }
-}
