@@ -53,6 +53,33 @@ import TrebuchetCluster
         await node.end()
     }
 
+    @Test("calls that have ended and not left for their node count for who has made them, and others go on")
+    func toOtherNode() async throws {
+        var limits = ServerLimits()
+        limits.heldBytesPerConnection = 2 << 20
+        let engine = MemoryEngine()
+        let gate = GatedEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let (peer, other) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[0]))
+            let exchange = try #require(nodes[0].server.parts.nodes?.exchange)
+            gate.set { $0.holdsMessages = true }
+            let text = String(repeating: "x", count: 100_000)
+            for callID in 0..<100 {
+                peer.call(callID, till, "length(_:)", #"["\#(text)"]"#)
+                peer.cancel(callID)
+            }
+            #expect(await eventually { peer.texts.contains { $0.contains("heldBytesPerConnection") } })
+            #expect((1 << 20...2 << 20).contains(exchange.waitingBytes))
+            other.call(1, till, "length(_:)", #"["\#(text)"]"#)
+            gate.set { $0.holdsMessages = false }
+            #expect(try #require(await other.answer(1)).contains(#""result":100000"#))
+            #expect(await eventually { exchange.waitingBytes == 0 })
+            peer.abort()
+            other.abort()
+        }
+    }
+
     /// What waits to hear who owns its actor.
     private func waiting(at node: Node) async -> Int {
         var count = 0

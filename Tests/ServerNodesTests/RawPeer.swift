@@ -51,13 +51,10 @@ final class RawPeer: Sendable {
 
     /// The answer of a call; nil when none comes.
     func answer(_ callID: Int) async -> String? {
-        await text { $0.contains(#""type":"response""#) && $0.contains(#""callID":"\#(callID)""#) }
-    }
-
-    func text(_ isIt: (String) -> Bool) async -> String? {
+        let start = #"{"type":"response","payload":{"callID":"\#(callID)""#
         var found: String?
         _ = await eventually {
-            found = texts.first(where: isIt)
+            found = texts.first { $0.utf8.starts(with: start.utf8) }
             return found != nil
         }
         return found

@@ -59,9 +59,7 @@ final class ConnectionRelays: OwnerLineUser {
                 self.connection.withdraw(call)
                 relayed.withMessage { self.connection.handleAgain($0) }
             case .success(let node):
-                let line = self.line(to: node)
-                relayed.line = line
-                relayed.withMessage { relayed.place = line.send($0.bytes) }
+                relayed.send(over: self.line(to: node))
             }
         }
     }
@@ -222,6 +220,18 @@ final class ConnectionRelays: OwnerLineUser {
             shard.forgetOwner(of: stream.slot, line.node)
             resume(stream)
         }
+    }
+
+    /// The same, since too much waited for its node. What has not gone is not sent again: it would be too much once more.
+    func overflowed(_ line: OwnerLine, received: UInt64) {
+        guard isOpen, lines[line.node] === line else { return }
+        let error = TrebuchetError(
+            .rateLimited, "too much of this connection waits for the node that its actor lives on; try again later")
+        for call in Array(connection.running.values) {
+            guard let relayed = call.relayed, relayed.line === line, relayed.place > received else { continue }
+            connection.finish(call, .failure(error))
+        }
+        ended(line, received: received)
     }
 
     // MARK: Streams go on

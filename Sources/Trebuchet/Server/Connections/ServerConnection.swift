@@ -366,8 +366,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let ended = running.values
         running = [:]
         for call in ended {
-            call.abandon()
             leave(call)
+            call.abandon()
         }
         // Calls whose answers are kept go on with this connection, and must not reach what carried it.
         link = ClosedLink(host: link.host)

@@ -81,6 +81,8 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         end()
     }
 
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+
     private func end() {
         line.forget()
         connection?.linkDidClose()
