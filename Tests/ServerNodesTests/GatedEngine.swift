@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import TrebuchetCluster
 
 /// An engine whose way can be closed for some of what is asked of it.
@@ -80,7 +81,7 @@ final class GatedEngine: ClusterEngine {
     }
 
     func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
-        while now.holdsMessages { try? await Task.sleep(for: .milliseconds(1)) }
+        _ = await eventually { !now.holdsMessages }
         return try await engine.send(message, to: node)
     }
 

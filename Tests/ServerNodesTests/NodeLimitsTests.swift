@@ -80,6 +80,32 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "who has more claims than nodes tell each other reaches no actors of other nodes, and breaks no lines to them")
+    func manyClaims() async throws {
+        let isSmall = Flag()
+        let access = AccessPolicy(authenticate: { _ in
+            Principal(id: "ada", claims: ["text": String(repeating: "x", count: isSmall.isSet ? 1_000 : 2_000_000)])
+        })
+        try await withNodes(["a", "b"], access: access) { nodes in
+            let large = try await RawPeer.connect(to: nodes[0])
+            isSmall.set()
+            let small = try await RawPeer.connect(to: nodes[0])
+            let (here, there) = (nodes[0].names("tills")[0], nodes[1].names("tills")[0])
+            small.callOnce(1, there, "hold(_:)", #"["claims"]"#)
+            #expect(await eventually { Payments.shared.count("claims") == 1 })
+            large.call(1, there, "length(_:)", #"["abc"]"#)
+            #expect(try #require(await large.answer(1)).contains("roles and claims of more than 262144 bytes"))
+            large.call(2, here, "length(_:)", #"["abc"]"#)
+            #expect(try #require(await large.answer(2)).contains(#""result":3"#))
+            Payments.shared.letGo("claims")
+            #expect(try #require(await small.answer(1)).contains(#""result":"claims""#))
+            #expect(Payments.shared.count("claims") == 1)
+            large.abort()
+            small.abort()
+        }
+    }
+
     /// What waits to hear who owns its actor.
     private func waiting(at node: Node) async -> Int {
         var count = 0

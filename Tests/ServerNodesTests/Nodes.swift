@@ -88,9 +88,9 @@ final class Node: Sendable {
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), through gate: GatedEngine? = nil,
-    limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
+    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine, through: gate, limits: limits) }
+    let nodes = try names.map { try Node($0, engine, through: gate, access: access, limits: limits) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)

@@ -20,12 +20,15 @@ final class ConnectionRelays: OwnerLineUser {
     /// Those that are being taken up at their next owner, by the callID under which the client has begun them.
     private var resuming: [[UInt8]: RelayedStream] = [:]
     private var isOpen = true
+    /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
+    private(set) var excess: TrebuchetError?
 
     init(_ connection: ServerConnection, _ nodes: ServerNodes) {
         self.connection = connection
         self.nodes = nodes
         let (reactor, reference) = (connection.shard.reactor, WeakRelays(self))
         connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.principalDidChange() } }
+        if connection.caller?.principal != nil { excess = client().excess }
     }
 
     private var shard: ServerShard { connection.shard }
@@ -68,13 +71,17 @@ final class ConnectionRelays: OwnerLineUser {
         if let line = lines[node] { return line }
         lineCount += 1
         let line = OwnerLine(self, to: node, at: nodes.exchange, reactor: shard.reactor)
-        line.open(
-            RelayedClient(
-                session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
-                caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
-                wholeSeconds: connection.dates == .wholeSeconds))
+        line.open(client())
         lines[node] = line
         return line
+    }
+
+    /// What nodes are told of it.
+    private func client() -> RelayedClient {
+        RelayedClient(
+            session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
+            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
+            wholeSeconds: connection.dates == .wholeSeconds)
     }
 
     // MARK: The client's other messages
@@ -105,9 +112,16 @@ final class ConnectionRelays: OwnerLineUser {
 
     private func principalDidChange() {
         guard isOpen else { return }
-        let client = RelayedClient(
-            session: "", streams: "", caller: connection.caller?.connection, largestMessage: 0, wholeSeconds: false)
-        for line in lines.values { line.send(.client, client.payload) }
+        let client = client()
+        excess = client.excess
+        guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
+        // Nothing may go on there in the name of who was signed in before.
+        endStreams(excess)
+        for call in Array(connection.running.values) where call.relayed != nil {
+            connection.finish(call, .failure(excess))
+        }
+        for line in lines.values { line.close() }
+        lines = [:]
     }
 
     var isWritable: Bool { connection.isWritable }
@@ -238,6 +252,7 @@ final class ConnectionRelays: OwnerLineUser {
 
     /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
     func resume(_ stream: RelayedStream) {
+        if let excess { return connection.failStream(stream.streamID, excess) }
         stream.line = nil
         resuming[stream.callID] = stream
         shard.withOwner(of: stream.slot) { [weak self] owner in

@@ -59,6 +59,15 @@ struct RelayedClient: Codable {
         return Array(buffer.bytes)
     }
 
+    /// What is wrong when it is more than one message between nodes has room for.
+    var excess: TrebuchetError? {
+        guard payload.count > NodeExchange.partBytes else { return nil }
+        return TrebuchetError(
+            .internal,
+            "who is signed in has roles and claims of more than \(NodeExchange.partBytes) bytes, which nodes do not tell each "
+                + "other: actors that live on other nodes cannot be reached")
+    }
+
     var knownPrincipal: Principal? {
         principal.map { Principal(id: $0.id, roles: Set($0.roles), claims: $0.claims) }
     }
