@@ -13,13 +13,15 @@ final class Node: Sendable {
     let member: ClusterMember
     private let engine: MemoryEngine
     private let clients = Mutex<[TrebuchetClient]>([])
-    private let address = Mutex<SocketAddress?>(nil)
+    let membership: ClusterMembership
+    let address = Mutex<SocketAddress?>(nil)
 
+    /// - Parameter way: through which it uses the engine.
     init(
-        _ name: String, _ engine: MemoryEngine, through faulty: FaultyEngine? = nil, access: AccessPolicy = .open,
+        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings
     ) throws {
-        let membership = try ClusterMembership(of: name, at: faulty ?? engine, settings: settings)
+        membership = try ClusterMembership(of: name, at: way ?? engine, settings: settings)
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
@@ -27,6 +29,7 @@ final class Node: Sendable {
             cluster: membership, log: { _ in })
         let system = server.actorSystem
         server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
     }
 
     /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
@@ -62,6 +65,13 @@ final class Node: Sendable {
         return client
     }
 
+    func owns(_ name: String) -> Bool { member.lease(of: ClusterSlot(of: name)) != nil }
+
+    /// Names that it owns.
+    func names(_ prefix: String, _ count: Int = 1) -> [String] {
+        Array((0...).lazy.map { "\(prefix)/\($0)" }.filter { self.owns($0) }.prefix(count))
+    }
+
     /// As if its process had been killed, and the time of its leases had passed.
     func kill() async throws {
         await server.cut()
@@ -76,10 +86,10 @@ final class Node: Sendable {
 
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
-    _ names: [String], engine: MemoryEngine = MemoryEngine(),
-    _ body: ([Node]) async throws -> Void
+    _ names: [String], engine: MemoryEngine = MemoryEngine(), through gate: GatedEngine? = nil,
+    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine) }
+    let nodes = try names.map { try Node($0, engine, through: gate, access: access, limits: limits) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)

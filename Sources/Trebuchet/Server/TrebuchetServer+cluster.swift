@@ -15,7 +15,7 @@ extension TrebuchetServer {
         let nodes = ServerNodes(membership, log: parts.log) { [weak parts] line, frame in
             guard let parts, let client = RelayedClient(frame.payload), let first = shards.first else { return nil }
             let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
-            let shard = shards.first { $0.index == names.reactor(of: name) } ?? first
+            let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
             guard parts.nodes != nil else { return nil }
             return RelayedLink(line, client, name, at: shard)
         }

@@ -4,9 +4,16 @@ package struct ActorName: Hashable, Sendable, CustomStringConvertible {
     /// Bytes that the name of an actor may have that a peer asks for.
     package static let longest = 256
 
+    /// What is said of a longer one, which is not said again.
+    package static var tooLong: TrebuchetError {
+        TrebuchetError(.invalidArguments, "the name of an actor has at most \(longest) bytes")
+    }
+
     package let text: String
 
     package init(_ text: String) { self.text = text }
+
+    package var isTooLong: Bool { text.utf8.count > Self.longest }
 
     package var description: String { text }
 

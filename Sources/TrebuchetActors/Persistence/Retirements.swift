@@ -1,3 +1,4 @@
+internal import Platform
 internal import Synchronization
 
 /// Names of actors that are being taken out of reach and may not have written their states: who takes such a name loads
@@ -8,10 +9,11 @@ package final class Retirements: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let names = Mutex<[String: Name]>([:])
+    private let names = Mutex<[ByteText: Name]>([:])
 
     /// Runs `body`, which takes the actor of this name out of reach, and keeps those who load that name waiting.
     package func during(_ name: String, _ body: () async -> Void) async {
+        let name = ByteText(name)
         names.withLock { $0[name, default: Name()].count += 1 }
         await body()
         let waiting: [CheckedContinuation<Void, Never>] = names.withLock { names in
@@ -24,6 +26,7 @@ package final class Retirements: Sendable {
 
     /// Returns when no actor of this name is being taken out of reach.
     func wait(for name: String) async {
+        let name = ByteText(name)
         await withCheckedContinuation { continuation in
             let isFree = names.withLock { names in
                 guard names[name] != nil else { return true }

@@ -35,7 +35,7 @@ final class ActorDirectory: ActorHost, Sendable {
         var leavings = 0
 
         func pattern(for name: ActorName) -> Registration? {
-            patterns.first { name.isBehind($0.prefix) }?.registration
+            name.isTooLong ? nil : patterns.first { name.isBehind($0.prefix) }?.registration
         }
     }
 
@@ -135,14 +135,12 @@ final class ActorDirectory: ActorHost, Sendable {
             if let load = contents.loading[name] {
                 (registration, stake) = (load, nil)
             } else if let pattern = contents.pattern(for: name) {
-                guard name.text.utf8.count <= ActorName.longest else {
-                    throw TrebuchetError(
-                        .invalidArguments, "the name of an actor has at most \(ActorName.longest) bytes")
-                }
                 registration = pattern
                 stake = try parties.map { parties throws(TrebuchetError) in
                     try shares.take(.actorsOnDemand, for: parties)
                 }
+            } else if name.isTooLong {
+                throw ActorName.tooLong
             } else {
                 return nil
             }

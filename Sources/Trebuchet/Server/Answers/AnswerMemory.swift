@@ -1,4 +1,5 @@
 internal import Platform
+internal import TrebuchetActors
 internal import WebSockets
 
 /// What `@Idempotent` calls were answered, for clients that ask again, over the connections of one reactor. Pure: the time
@@ -21,9 +22,11 @@ struct AnswerMemory<Call> {
     /// The result in JSON, empty for a method without one.
     typealias Answer = Result<[UInt8], TrebuchetError>
 
-    struct Name: Hashable {
+    struct Name {
         let connection: ConnectionName
         let number: UInt64
+        /// Set for a connection of another node's.
+        var carried: CarriedName?
     }
 
     /// What a call asks for, to tell a repeat from another call under the same name.
@@ -36,6 +39,8 @@ struct AnswerMemory<Call> {
         var host: AddressKey?
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
+        /// Who asks.
+        var party: Party { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
     }
 
     /// What becomes of a call that does not run.
@@ -50,9 +55,11 @@ struct AnswerMemory<Call> {
     private final class Author {
         let principal: PrincipalName?
         let holding: AnswerHolding
+        let party: Party
 
         init(_ request: Request, _ shares: AnswerShares) {
             principal = request.author
+            party = request.party
             holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
@@ -60,6 +67,8 @@ struct AnswerMemory<Call> {
     /// What is kept of one connection.
     private final class ConnectionAnswers {
         let name: ConnectionName
+        /// It is found by what it is called at its own node as long as anything is kept of it.
+        let carried: CarriedName?
         /// Of the newest call.
         var author: Author
         var isOpen: Bool
@@ -67,9 +76,11 @@ struct AnswerMemory<Call> {
         var bytes = 0
         /// Calls up to this number may have run, and been forgotten.
         var forgotten: UInt64 = 0
+        var hasForgotten = false
 
-        init(_ name: ConnectionName, _ request: Request, _ shares: AnswerShares) {
-            self.name = name
+        init(_ name: Name, _ request: Request, _ shares: AnswerShares) {
+            self.name = name.connection
+            carried = name.carried
             author = Author(request, shares)
             isOpen = !request.isRepeat
         }
@@ -117,7 +128,7 @@ struct AnswerMemory<Call> {
     /// A call has come. Nil when it is to run; `end` must be told of its answer.
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
-        let connection = connections[name.connection] ?? ConnectionAnswers(name.connection, request, shares)
+        let connection = connections[name.connection] ?? ConnectionAnswers(name, request, shares)
         if connection.author.principal != request.author { connection.author = Author(request, shares) }
         if let full = take(for: connection) { return .refused(full) }
         connection.entries[name.number] = Entry(
@@ -217,7 +228,7 @@ struct AnswerMemory<Call> {
     /// Repeats that may wait for one answer: a client has one connection at a time.
     private static var mostWaiting: Int { 16 }
 
-    private static var forgotten: TrebuchetError {
+    static var forgotten: TrebuchetError {
         TrebuchetError(
             .unknownOutcome,
             "the call was sent over an earlier connection, and what became of it is forgotten after ServerLimits.answerTime: look at "
@@ -240,6 +251,12 @@ struct AnswerMemory<Call> {
         dropIfEmpty(connection)
     }
 
+    /// A connection of another node's is carried on over another line. Whether anything is kept of it.
+    mutating func reopen(_ name: ConnectionName) -> Bool {
+        connections[name]?.isOpen = true
+        return connections[name] != nil
+    }
+
     /// Forgets what has been kept for its time, some of it if there is much. Returns the time after which there is more
     /// to forget, in nanoseconds; nil when there is nothing.
     @discardableResult
@@ -256,6 +273,7 @@ struct AnswerMemory<Call> {
             entry.author.holding.release(bytes: entry.bytes)
             // Answers come in another order than calls.
             connection.forgotten = max(connection.forgotten, number)
+            connection.hasForgotten = true
             dropIfEmpty(connection)
         }
         // Half of it at a time, so that each is moved once on average.
@@ -273,5 +291,8 @@ struct AnswerMemory<Call> {
         guard !connection.isOpen, connection.entries.isEmpty else { return }
         connections[connection.name] = nil
         forgottenNumber = max(forgottenNumber, connection.name.number)
+        if connection.hasForgotten {
+            connection.carried?.wasForgotten(upTo: connection.forgotten, of: connection.author.party)
+        }
     }
 }

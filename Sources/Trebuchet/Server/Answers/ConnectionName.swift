@@ -18,8 +18,8 @@ final class ConnectionNames: Sendable {
     private let count = Atomic<UInt64>(0)
     /// Of this server alone, and nowhere but here.
     private let key = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
-    /// Names of connections that other nodes carry on to this one, by what they are called there.
-    private let carried = Mutex<[ByteText: ConnectionName]>([:])
+    /// Of connections of other nodes.
+    let carried = CarriedNames()
 
     init(reactors: Int) { self.reactors = UInt64(reactors) }
 
@@ -49,33 +49,37 @@ final class ConnectionNames: Sendable {
     ///
     /// - Parameter own: that of the connection that it came over, which is nearly always meant and needs no check.
     func name(_ text: String, own: ConnectionName? = nil) -> ConnectionName? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
-        guard parts.count == 3, parts[0] == instance, let number = parts[1], let secret = parts[2] else {
-            return carried.withLock { $0[ByteText(text)] }
-        }
+        guard let session = SessionName(text), session.instance == instance else { return nil }
+        let (number, secret) = (session.number, session.secret)
         let name = ConnectionName(number: number, secret: secret)
         if name == own { return name }
         guard number / reactors <= count.load(ordering: .relaxed) else { return nil }
         return self.secret(number) == secret ? name : nil
     }
 
-    // MARK: Connections of other nodes
+    /// That of a connection of another node's, by what it is called there; the same one again while somebody has it.
+    func carry(_ text: String, onReactor index: Int) -> CarriedName {
+        carried.carry(text) { next(onReactor: index) }
+    }
+}
 
-    /// The name at this server of a connection of another node's, by what it is called there; the same one again while it is
-    /// remembered.
-    func carry(_ text: String, onReactor index: Int) -> ConnectionName {
-        let new = next(onReactor: index)
-        return carried.withLock { carried in
-            let name = carried[ByteText(text)] ?? new
-            carried[ByteText(text)] = name
-            return name
-        }
+/// The name of any server's connection, as it stands in messages.
+struct SessionName: Hashable {
+    let instance: UInt64
+    let number: UInt64
+    /// Known to its own server alone whether it is right.
+    let secret: UInt64
+
+    init(instance: UInt64, number: UInt64, secret: UInt64) {
+        (self.instance, self.number, self.secret) = (instance, number, secret)
     }
 
-    /// Whether one more may be carried for the sake of a call that was sent elsewhere.
-    var hasRoom: Bool { carried.withLock { $0.count < Self.mostCarried } }
-    private static let mostCarried = 100_000
-
-    /// Nobody asks any more what became of its calls.
-    func forget(carried text: String) { carried.withLock { $0[ByteText(text)] = nil } }
+    /// Nil for what no server gives.
+    init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0, radix: 36) }
+        guard parts.count == 3, let instance = parts[0], let number = parts[1], let secret = parts[2] else {
+            return nil
+        }
+        self.init(instance: instance, number: number, secret: secret)
+    }
 }

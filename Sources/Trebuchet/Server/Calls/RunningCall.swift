@@ -98,15 +98,17 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
 
     /// Nobody is there any more whom it could be answered.
     func abandon() {
-        relayed = nil
         timer?.cancel()
         stopWaiting()
+        relayed = nil
         if run == nil { task.cancel() }
     }
 
     private func stopWaiting() {
         waiter?.leave()
         waiter = nil
+        relayed?.waiter?.leave()
+        relayed?.waiter = nil
     }
 }
 

@@ -20,12 +20,15 @@ final class ConnectionRelays: OwnerLineUser {
     /// Those that are being taken up at their next owner, by the callID under which the client has begun them.
     private var resuming: [[UInt8]: RelayedStream] = [:]
     private var isOpen = true
+    /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
+    private(set) var excess: TrebuchetError?
 
     init(_ connection: ServerConnection, _ nodes: ServerNodes) {
         self.connection = connection
         self.nodes = nodes
         let (reactor, reference) = (connection.shard.reactor, WeakRelays(self))
         connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.principalDidChange() } }
+        if connection.caller?.principal != nil { excess = client().excess }
     }
 
     private var shard: ServerShard { connection.shard }
@@ -51,7 +54,7 @@ final class ConnectionRelays: OwnerLineUser {
     }
 
     private func send(_ call: RunningCall, _ relayed: RelayedCall) {
-        shard.withOwner(of: relayed.slot) { [weak self] owner in
+        relayed.waiter = shard.withOwner(of: relayed.slot) { [weak self] owner in
             guard let self, self.isOpen, !call.isAnswered else { return }
             switch owner {
             case .failure(let error): self.connection.finish(call, .failure(error))
@@ -59,9 +62,7 @@ final class ConnectionRelays: OwnerLineUser {
                 self.connection.withdraw(call)
                 relayed.withMessage { self.connection.handleAgain($0) }
             case .success(let node):
-                let line = self.line(to: node)
-                relayed.line = line
-                relayed.withMessage { relayed.place = line.send($0.bytes) }
+                relayed.send(over: self.line(to: node))
             }
         }
     }
@@ -70,13 +71,17 @@ final class ConnectionRelays: OwnerLineUser {
         if let line = lines[node] { return line }
         lineCount += 1
         let line = OwnerLine(self, to: node, at: nodes.exchange, reactor: shard.reactor)
-        line.open(
-            RelayedClient(
-                session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
-                caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
-                wholeSeconds: connection.dates == .wholeSeconds))
+        line.open(client())
         lines[node] = line
         return line
+    }
+
+    /// What nodes are told of it.
+    private func client() -> RelayedClient {
+        RelayedClient(
+            session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
+            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
+            wholeSeconds: connection.dates == .wholeSeconds)
     }
 
     // MARK: The client's other messages
@@ -107,9 +112,16 @@ final class ConnectionRelays: OwnerLineUser {
 
     private func principalDidChange() {
         guard isOpen else { return }
-        let client = RelayedClient(
-            session: "", streams: "", caller: connection.caller?.connection, largestMessage: 0, wholeSeconds: false)
-        for line in lines.values { line.send(.client, client.payload) }
+        let client = client()
+        excess = client.excess
+        guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
+        // Nothing may go on there in the name of who was signed in before.
+        endStreams(excess)
+        for call in Array(connection.running.values) where call.relayed != nil {
+            connection.finish(call, .failure(excess))
+        }
+        for line in lines.values { line.close() }
+        lines = [:]
     }
 
     var isWritable: Bool { connection.isWritable }
@@ -224,10 +236,23 @@ final class ConnectionRelays: OwnerLineUser {
         }
     }
 
+    /// The same, since too much waited for its node. What has not gone is not sent again: it would be too much once more.
+    func overflowed(_ line: OwnerLine, received: UInt64) {
+        guard isOpen, lines[line.node] === line else { return }
+        let error = TrebuchetError(
+            .rateLimited, "too much of this connection waits for the node that its actor lives on; try again later")
+        for call in Array(connection.running.values) {
+            guard let relayed = call.relayed, relayed.line === line, relayed.place > received else { continue }
+            connection.finish(call, .failure(error))
+        }
+        ended(line, received: received)
+    }
+
     // MARK: Streams go on
 
     /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
     func resume(_ stream: RelayedStream) {
+        if let excess { return connection.failStream(stream.streamID, excess) }
         stream.line = nil
         resuming[stream.callID] = stream
         shard.withOwner(of: stream.slot) { [weak self] owner in

@@ -68,6 +68,8 @@ final class RememberedAnswers: Sendable {
 
     func close(_ connection: ConnectionName) { part(connection).memory.withLock { $0.close(connection) } }
 
+    func reopen(_ connection: ConnectionName) -> Bool { part(connection).memory.withLock { $0.reopen(connection) } }
+
     /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing
     /// left.
     func forget(at now: UInt64) -> Duration? {

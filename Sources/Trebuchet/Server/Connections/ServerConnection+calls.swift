@@ -18,6 +18,7 @@ extension ServerConnection {
             }
             if isHere { return }
         }
+        guard hasName(message) else { return }
         switch place(of: message) {
         case .ready(let record): invoke(record, message)
         case .unmade(let type): invoke(type, nil, message)
@@ -26,6 +27,14 @@ extension ServerConnection {
             guard mayPass(message.target, message) else { return }
             fail(message, notExposed(message))
         }
+    }
+
+    /// Whether there may be an actor of the name; false after a refusal. Nothing is kept of a longer one.
+    func hasName(_ message: borrowing Message) -> Bool {
+        let name = ActorName(message.actorName)
+        guard name.isTooLong, shard.directory.type(of: name) == nil else { return true }
+        fail(message, shard.limits.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
+        return false
     }
 
     func place(of message: borrowing Message) -> ActorPlace {

@@ -8,7 +8,7 @@ internal import TrebuchetWire
 extension ServerConnection {
     /// Whether a repeat is of a call that was sent to another server, which may have been an earlier process of this one.
     func isOfEarlierServer(_ message: borrowing Message) -> Bool {
-        shard.stateWriter != nil && shard.answers.names.name(message.text(message.envelope.pointee.session)) == nil
+        shard.stateWriter != nil && named(message.text(message.envelope.pointee.session)) == nil
     }
 
     /// Answers what the store has of it. It never runs here: what has left no trace may have run all the same.
@@ -20,14 +20,16 @@ extension ServerConnection {
         let (record, _, refusal) = repeatedPlace(of: message)
         if let refusal { return fail(message.callID, refusal) }
         let session = message.text(message.envelope.pointee.session)
-        // No server gives such a name, and a store is not to look for it.
-        guard session.utf8.count <= ConnectionNames.longest else { return fail(message.callID, Self.ofEarlierServer) }
+        // No other server gives such a name, and a store is not to look for it.
+        guard session.utf8.count <= ConnectionNames.longest, let parts = SessionName(session),
+            parts.instance != shard.answers.names.instance
+        else { return fail(message.callID, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
         call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         // Of a call that changes an actor which its node alone may write, no trace means that it changed nothing and never will.
         let runsAgain = isPlaced(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { answer, kept in
-            guard answer == nil, runsAgain, self.shard.answers.names.hasRoom else {
+            guard answer == nil, runsAgain else {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
             self.withdraw(call)
@@ -69,13 +71,21 @@ extension ServerConnection {
     }
 
     /// Runs a call that another node may have been asked for, and did not do: under the name that it has there, so that it is recognised
-    /// should it still come.
+    /// should it still come. Nobody has that name any more when the call is not begun.
     private func runAgain(_ message: borrowing Message, _ session: String, _ number: UInt64) {
-        let names = shard.answers.names
-        let connection = names.carry(session, onReactor: shard.index)
-        shard.reactor.schedule(after: shard.answers.time) { names.forget(carried: session) }
+        let carried = shard.answers.names.carry(session, onReactor: shard.index)
         repeatCall(
-            RememberedAnswers.Memory.Name(connection: connection, number: number), message, hasLookedUp: true)
+            RememberedAnswers.Memory.Name(connection: carried.name, number: number, carried: carried), message,
+            hasLookedUp: true)
+    }
+
+    /// Whether a call of a connection of another node's may have run here, and nothing is kept of it any more.
+    func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: Party) -> Bool {
+        guard message.kind == .repeat, shard.parts.nodes != nil,
+            let session = SessionName(message.text(message.envelope.pointee.session)),
+            session.instance != shard.answers.names.instance
+        else { return false }
+        return shard.answers.names.carried.mayHaveRun(number, over: session, of: party)
     }
 
     private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {

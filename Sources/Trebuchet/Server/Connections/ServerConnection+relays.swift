@@ -17,6 +17,7 @@ extension ServerConnection {
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays
+        if let excess = relays.excess { return fail(message, excess) }
         let isRepeatable: Bool
         var stream: AskedStream?
         switch target {

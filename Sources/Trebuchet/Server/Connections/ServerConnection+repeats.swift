@@ -62,6 +62,7 @@ extension ServerConnection {
 
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
+        guard hasName(message) else { return }
         if case .elsewhere(let type) = place(of: message) { return forward(type, message) }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
@@ -110,9 +111,8 @@ extension ServerConnection {
         }
         let waiting = WaitingCall(connection: self, call: call)
         let now = shard.reactor.now
-        if let outcome = shard.answers.join(name, request(message, isRepeat: isRepeat), waiting, at: now) {
-            return take(outcome, call)
-        }
+        let request = request(message, isRepeat: isRepeat)
+        if let outcome = shard.answers.join(name, request, waiting, at: now) { return take(outcome, call) }
         guard let target else { return finish(call, .failure(notExposed(message))) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
             let text = "'\(target.name.prefix(128))' is not marked @Idempotent at this server: it may have run"
@@ -131,6 +131,9 @@ extension ServerConnection {
                 self.withdraw(call)
                 kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
             }
+        }
+        if mayBeForgotten(name.number, message, of: request.party) {
+            return finish(call, .failure(RememberedAnswers.Memory.forgotten))
         }
         callOnce(name, method, of: record, message, call)
     }
@@ -196,7 +199,7 @@ extension ServerConnection {
         }
         let isRepeat = message.kind == .repeat
         let text = message.text(message.envelope.pointee.session)
-        guard let connection = shard.answers.names.name(text, own: self.name) else {
+        guard let (connection, carried) = named(text) else {
             let error =
                 isRepeat
                 ? Self.ofEarlierServer
@@ -209,7 +212,14 @@ extension ServerConnection {
             refuse(TrebuchetError(.invalidArguments, text), message)
             return nil
         }
-        return RememberedAnswers.Memory.Name(connection: connection, number: number)
+        return RememberedAnswers.Memory.Name(connection: connection, number: number, carried: carried)
+    }
+
+    /// The connection of a name that stands in a message; nil when that is none which is known here.
+    func named(_ text: String) -> (ConnectionName, CarriedName?)? {
+        if let carried = upstream?.carried, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
+        if let name = shard.answers.names.name(text, own: name) { return (name, nil) }
+        return shard.answers.names.carried.name(text).map { ($0.name, $0) }
     }
 
     private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message.callID, error) }

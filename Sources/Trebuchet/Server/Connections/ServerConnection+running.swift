@@ -71,7 +71,7 @@ extension ServerConnection {
         if load.answered >= limits.callsPerConnection {
             return TrebuchetError(
                 .rateLimited,
-                "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run "
+                "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run or are still to be sent "
                     + "(ServerLimits.callsPerConnection)")
         }
         if load.bytes + bytes > limits.callBytesPerConnection {
@@ -89,9 +89,14 @@ extension ServerConnection {
         }
     }
 
-    /// Nobody waits for a call any more: it gives back what `begin` took. What runs on its behalf still has its memory and counts until
-    /// it has ended: else who asks and does not wait could have any number of methods run.
+    /// Nobody waits for a call any more: it gives back what `begin` took. What runs on its behalf, or is on its way to another
+    /// node, still has its memory and counts until it has ended: else who asks and does not wait could have any number of methods run.
     func leave(_ call: RunningCall) {
+        if let departure = call.relayed?.departure {
+            call.relayed = nil
+            call.isAtWork = true
+            departure.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
+        }
         if call.isAtWork { call.isOutlived = true }
         guard !call.isInTransit else {
             if !call.isOutlived { didArrive(call) }

@@ -50,6 +50,7 @@ extension ServerConnection {
     ///
     /// The stream gets a name of this connection. What it was called before may be another's here by now.
     func resume(_ message: borrowing Message) {
+        guard hasName(message) else { return }
         let envelope = message.envelope
         do {
             let (record, type): (ActorRecord?, ActorType)

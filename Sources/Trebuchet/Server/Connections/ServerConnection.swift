@@ -219,7 +219,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Why a message may not come now, at a server with rates; nil when it has been counted.
-    private func rateRefusal(of target: String) -> TrebuchetError? {
+    func rateRefusal(of target: String) -> TrebuchetError? {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
         let now = shard.reactor.now
@@ -366,8 +366,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let ended = running.values
         running = [:]
         for call in ended {
-            call.abandon()
             leave(call)
+            call.abandon()
         }
         // Calls whose answers are kept go on with this connection, and must not reach what carried it.
         link = ClosedLink(host: link.host)
@@ -376,7 +376,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         relays = nil
         for crossing in crossings { crossing.take() }
         if remembers { shard.answers.close(name) }
-        if let upstream { shard.forget(upstream, of: name, after: remembers ? shard.limits.answerTime : nil) }
         let subscriptions = streams.values
         streams = ConnectionStreams()
         for subscription in subscriptions {

@@ -5,11 +5,15 @@ internal import TrebuchetCluster
 /// Actors that live on one node of several.
 extension ServerShard {
     /// Which node owns a slot: at once, or when the engine has said so.
-    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) {
+    ///
+    /// - Returns: the place in which it waits; nil when it was answered.
+    @discardableResult
+    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) -> SlotWaiter? {
         guard let queues = queues else {
-            return answer(.failure(TrebuchetError(.unavailable, "the server is no node of a cluster")))
+            answer(.failure(TrebuchetError(.unavailable, "the server is no node of a cluster")))
+            return nil
         }
-        queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
+        return queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
     }
 
     /// Whether the lease under which an actor lives here goes on. One that is over may not have been noticed yet, by a process that stood
@@ -29,18 +33,6 @@ extension ServerShard {
         if let slotQueues { return slotQueues }
         slotQueues = parts.nodes.map { SlotQueues($0.directory, on: reactor) }
         return slotQueues
-    }
-
-    /// A connection of another node's has ended.
-    ///
-    /// - Parameter time: how long it is remembered what its calls were answered; nil when there were none.
-    func forget(_ upstream: Upstream, of name: ConnectionName, after time: Duration?) {
-        let (names, session) = (answers.names, upstream.session)
-        guard let time else { return names.forget(carried: session) }
-        reactor.schedule(after: time) { [weak self] in
-            guard self?.connections[name.number] == nil else { return }
-            names.forget(carried: session)
-        }
     }
 
     /// Streams of actors that live here no more go on at their next owner.

@@ -27,26 +27,29 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
 
     /// From anywhere.
     ///
-    /// - Parameter name: that which it had over an earlier line, if any.
-    init(_ line: RelayLine, _ client: RelayedClient, _ name: ConnectionName, at shard: ServerShard) {
+    /// - Parameter name: that which it had over an earlier line, if anybody still has it.
+    init(_ line: RelayLine, _ client: RelayedClient, _ name: CarriedName, at shard: ServerShard) {
         reactor = shard.reactor
         self.line = line
-        host = client.address.flatMap { AddressKey($0) }
+        host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
         reactor.execute { self.open(client, name, at: shard) }
     }
 
-    private func open(_ client: RelayedClient, _ name: ConnectionName, at shard: ServerShard) {
+    private func open(_ client: RelayedClient, _ carried: CarriedName, at shard: ServerShard) {
+        let name = carried.name
         // What has come over the line before is all that will.
         shard.connections[name.number]?.linkDidClose()
         let caller =
             client.isCaller
             ? Caller(connection: CallerConnection(principal: client.knownPrincipal, remoteAddress: client.address))
             : nil
-        connection = ServerConnection(
+        let connection = ServerConnection(
             self, name: name, shard: shard, caller: caller, largestMessage: client.largestMessage,
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
-            upstream: Upstream(line: line, session: client.session, streams: client.streams))
+            upstream: Upstream(line: line, carried: carried, streams: client.streams))
+        connection.remembers = shard.answers.reopen(name)
+        self.connection = connection
     }
 
     // MARK: RelayEnd
@@ -77,6 +80,8 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         line.send(.ended)
         end()
     }
+
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
 
     private func end() {
         line.forget()

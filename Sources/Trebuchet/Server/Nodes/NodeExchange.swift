@@ -12,6 +12,8 @@ protocol RelayEnd: AnyObject, Sendable {
     ///
     /// - Parameter received: the messages behind so many of the first that were sent over it have surely not arrived.
     func lineDidBreak(received: UInt64)
+    /// Too much waited for the other node, and the most of it here: nothing goes on, and what has not arrived is not to be sent again.
+    func lineDidOverflow(received: UInt64)
 }
 
 /// What this node sends to others and gets from them, through their engine.
@@ -19,7 +21,7 @@ protocol RelayEnd: AnyObject, Sendable {
 /// What waits for one node goes in one message when the one before has gone, so order is kept and many share the way. An
 /// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do.
 final class NodeExchange: Sendable {
-    /// Bytes that may wait for one node. Beyond it the lines to it break, as if it were out of reach.
+    /// Bytes that may wait for one node. Beyond it those lines end for which the most waits, until a quarter of it is free.
     static let mostWaiting = 256 << 20
     /// Of one message's frames; an engine takes at least so much.
     static let messageBytes = 512 << 10
@@ -35,8 +37,16 @@ final class NodeExchange: Sendable {
         let isOwn: Bool
     }
 
+    private struct Waiting {
+        let frame: RelayFrame
+        /// Set for a frame whose leaving is waited for.
+        let departure: Departure?
+
+        func line(to node: ClusterNode) -> Line { Line(node: node, number: frame.line, isOwn: !frame.kind.isBack) }
+    }
+
     private struct Peer {
-        var waiting: [RelayFrame] = []
+        var waiting: [Waiting] = []
         var waitingBytes = 0
         var isSending = false
         var sent: UInt64 = 0
@@ -58,9 +68,38 @@ final class NodeExchange: Sendable {
         var isClosed = false
         /// Whether this node is being stopped.
         var isLeaving = false
+
+        /// Ends those lines to a node for which the most waits, until no more waits than that.
+        mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
+            guard var peer = peers[node] else { return [] }
+            var weights: [Line: (bytes: Int, messages: UInt64)] = [:]
+            for waiting in peer.waiting {
+                let weight = weights[waiting.line(to: node)] ?? (0, 0)
+                weights[waiting.line(to: node)] = (
+                    weight.bytes + waiting.frame.byteCount, weight.messages + (waiting.frame.kind == .toOwner ? 1 : 0)
+                )
+            }
+            var overflown: [Overflown] = []
+            var gone: Set<Line> = []
+            for (line, weight) in weights.sorted(by: { $0.value.bytes > $1.value.bytes })
+            where peer.waitingBytes > limit {
+                gone.insert(line)
+                peer.waitingBytes -= weight.bytes
+                let sent = line.isOwn ? handed.removeValue(forKey: line.number) ?? 0 : 0
+                if let end = ends.removeValue(forKey: line) {
+                    overflown.append((end, sent - min(sent, weight.messages)))
+                }
+            }
+            peer.waiting.removeAll { gone.contains($0.line(to: node)) }
+            peers[node] = peer
+            return overflown
+        }
     }
 
+    private typealias Overflown = (end: any RelayEnd, received: UInt64)
+
     private let engine: any ClusterEngine
+    private let mostWaiting: Int
     let node: ClusterNode
     /// True from when an operator has asked for its end.
     let stopRequests = StateRelay(false)
@@ -71,11 +110,12 @@ final class NodeExchange: Sendable {
     private let didLose: @Sendable (ClusterNode) -> Void
 
     init(
-        _ engine: any ClusterEngine, as node: ClusterNode,
+        _ engine: any ClusterEngine, as node: ClusterNode, mostWaiting: Int = NodeExchange.mostWaiting,
         open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?,
         didLose: @escaping @Sendable (ClusterNode) -> Void = { _ in }
     ) {
         self.engine = engine
+        self.mostWaiting = mostWaiting
         self.node = node
         self.open = open
         self.didLose = didLose
@@ -138,7 +178,7 @@ final class NodeExchange: Sendable {
     }
 
     /// Nothing comes for it any more.
-    fileprivate func forget(_ line: RelayLine) {
+    func forget(_ line: RelayLine) {
         _ = state.withLock { state in
             if line.isOwn { state.handed[line.number] = nil }
             return state.ends.removeValue(forKey: Line(node: line.node, number: line.number, isOwn: line.isOwn))
@@ -147,12 +187,14 @@ final class NodeExchange: Sendable {
 
     /// For tests.
     var lineCount: Int { state.withLock { $0.ends.count } }
+    var waitingBytes: Int { state.withLock { $0.peers.values.reduce(0) { $0 + $1.waitingBytes } } }
 
     // MARK: Out
 
-    fileprivate func send(_ frames: [RelayFrame], to node: ClusterNode) {
-        let (begins, overflows): (Bool, Bool) = state.withLock { state in
-            guard !state.isClosed else { return (false, false) }
+    /// - Parameter departure: held as long as these are in this node's memory.
+    func send(_ frames: [RelayFrame], to node: ClusterNode, _ departure: Departure? = nil) {
+        let (begins, overflown): (Bool, [Overflown]) = state.withLock { state in
+            guard !state.isClosed else { return (false, []) }
             // What is sent over a line that has broken would never be begun.
             let frames = frames.filter { frame in
                 guard frame.kind == .toOwner || frame.kind == .toOwnerPart else { return true }
@@ -160,23 +202,23 @@ final class NodeExchange: Sendable {
                 if frame.kind == .toOwner { state.handed[frame.line, default: 0] += 1 }
                 return true
             }
-            guard !frames.isEmpty else { return (false, false) }
+            guard !frames.isEmpty else { return (false, []) }
             var peer = state.peers[node] ?? Peer()
-            peer.waiting += frames
+            peer.waiting += frames.map { Waiting(frame: $0, departure: departure) }
             peer.waitingBytes += frames.reduce(0) { $0 + $1.byteCount }
-            let overflows = peer.waitingBytes > Self.mostWaiting
-            let begins = !peer.isSending && !overflows
-            peer.isSending = peer.isSending || begins
+            let begins = !peer.isSending
+            peer.isSending = true
             state.peers[node] = peer
-            return (begins, overflows)
+            return (begins, peer.waitingBytes > mostWaiting ? state.shed(node, to: mostWaiting / 4 * 3) : [])
         }
-        if overflows { return lose(node) }
+        for (end, received) in overflown { end.reactor.execute { end.lineDidOverflow(received: received) } }
         guard begins else { return }
         Task { await self.sendAll(to: node) }
     }
 
     private func sendAll(to node: ClusterNode) async {
-        while let message = next(for: node) {
+        while let (message, departures) = next(for: node) {
+            defer { withExtendedLifetime(departures) {} }
             do throws(ClusterEngineError) {
                 let isThere = try await engine.send(message.bytes, to: node)
                 let isGone = state.withLock { state in
@@ -190,7 +232,7 @@ final class NodeExchange: Sendable {
         }
     }
 
-    private func next(for node: ClusterNode) -> RelayMessage? {
+    private func next(for node: ClusterNode) -> (RelayMessage, [Departure])? {
         state.withLock { state in
             guard var peer = state.peers[node], !peer.waiting.isEmpty else {
                 state.peers[node]?.isSending = false
@@ -198,17 +240,20 @@ final class NodeExchange: Sendable {
             }
             var count = 0
             var bytes = 0
-            while count < peer.waiting.count, count == 0 || bytes + peer.waiting[count].byteCount <= Self.messageBytes {
-                bytes += peer.waiting[count].byteCount
+            while count < peer.waiting.count,
+                count == 0 || bytes + peer.waiting[count].frame.byteCount <= Self.messageBytes
+            {
+                bytes += peer.waiting[count].frame.byteCount
                 count += 1
             }
             peer.sent += 1
             let message = RelayMessage(
-                from: self.node.description, number: peer.sent, Array(peer.waiting[..<count]))
+                from: self.node.description, number: peer.sent, peer.waiting[..<count].map(\.frame))
+            let departures = peer.waiting[..<count].compactMap(\.departure)
             peer.waiting.removeFirst(count)
             peer.waitingBytes -= bytes
             state.peers[node] = peer
-            return message
+            return (message, departures)
         }
     }
 
@@ -287,7 +332,7 @@ final class NodeExchange: Sendable {
     ///
     /// - Parameter undelivered: what has surely not arrived, beside what waits.
     func lose(_ node: ClusterNode, undelivered: [RelayFrame] = []) {
-        let (ends, frames, handed) = state.withLock { state in
+        let (ends, waiting, handed) = state.withLock { state in
             let lines = state.ends.keys.filter { $0.node == node }
             defer {
                 for line in lines {
@@ -295,13 +340,15 @@ final class NodeExchange: Sendable {
                     if line.isOwn { state.handed[line.number] = nil }
                 }
             }
-            let frames = undelivered + (state.peers[node]?.waiting ?? [])
+            let waiting = state.peers[node]?.waiting ?? []
             state.peers[node]?.waiting = []
             state.peers[node]?.waitingBytes = 0
-            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, frames, state.handed)
+            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, waiting, state.handed)
         }
         var counts: [UInt64: UInt64] = [:]
-        for frame in frames where frame.kind == .toOwner { counts[frame.line, default: 0] += 1 }
+        for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
+            counts[frame.line, default: 0] += 1
+        }
         didLose(node)
         for (line, end) in ends {
             let (sent, lost) = line.isOwn ? (handed[line.number] ?? 0, counts[line.number] ?? 0) : (0, 0)
@@ -337,38 +384,4 @@ final class NodeExchange: Sendable {
     private static func `break`(_ ends: [any RelayEnd]) {
         for end in ends { end.reactor.execute { end.lineDidBreak(received: .max) } }
     }
-}
-
-/// A line to another node.
-struct RelayLine: Sendable {
-    let exchange: NodeExchange
-    let node: ClusterNode
-    let number: UInt64
-    /// Whether this node has opened it.
-    let isOwn: Bool
-
-    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) {
-        exchange.send([RelayFrame(kind, line: number, payload)], to: node)
-    }
-
-    /// A message of any length.
-    func send(_ message: UnsafeRawBufferPointer, part: RelayFrame.Kind, last: RelayFrame.Kind) {
-        var frames: [RelayFrame] = []
-        var rest = message
-        while rest.count > NodeExchange.partBytes {
-            frames.append(RelayFrame(part, line: number, Array(rest.prefix(NodeExchange.partBytes))))
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(NodeExchange.partBytes))
-        }
-        frames.append(RelayFrame(last, line: number, Array(rest)))
-        exchange.send(frames, to: node)
-    }
-
-    func send(_ kind: RelayFrame.Kind, number: UInt64) {
-        var payload: [UInt8] = []
-        ByteParts.append(number, to: &payload)
-        send(kind, payload)
-    }
-
-    /// Nothing comes for it any more.
-    func forget() { exchange.forget(self) }
 }

@@ -18,6 +18,8 @@ protocol OwnerLineUser: AnyObject {
     ///
     /// - Parameter received: how many messages its owner has got over it; nil when that is not known.
     func ended(_ line: OwnerLine, received: UInt64?)
+    /// The same, since too much waited for its node.
+    func overflowed(_ line: OwnerLine, received: UInt64)
 }
 
 /// A client's line to one node that owns actors which it uses.
@@ -49,8 +51,8 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
 
     /// Gives the number of the message among all of the line.
     @discardableResult
-    func send(_ message: UnsafeRawBufferPointer) -> UInt64 {
-        line.send(message, part: .toOwnerPart, last: .toOwner)
+    func send(_ message: UnsafeRawBufferPointer, _ departure: Departure? = nil) -> UInt64 {
+        line.send(message, part: .toOwnerPart, last: .toOwner, departure)
         sent += 1
         return sent
     }
@@ -103,5 +105,10 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         // The other end may be there yet.
         close()
         user?.ended(self, received: received)
+    }
+
+    func lineDidOverflow(received: UInt64) {
+        close()
+        user?.overflowed(self, received: received)
     }
 }

@@ -12,6 +12,10 @@ final class RelayedCall {
     private var isRepeat = false
     /// The one that it was sent over; nil while it waits to be sent.
     var line: OwnerLine?
+    /// Set as long as its message has not left this node's memory.
+    private(set) weak var departure: Departure?
+    /// The place where it waits to hear who owns its actor.
+    var waiter: SlotWaiter?
     /// Which of the messages it was there.
     var place: UInt64 = 0
     /// Set for the beginning of a stream.
@@ -30,6 +34,13 @@ final class RelayedCall {
         guard stream == nil else { return true }
         isRepeat = true
         return isRepeatable
+    }
+
+    /// Over a line, to its owner.
+    func send(over line: OwnerLine) {
+        let departure = Departure()
+        (self.line, self.departure) = (line, departure)
+        withMessage { place = line.send($0.bytes, departure) }
     }
 
     func withMessage(_ body: (borrowing Message) -> Void) {

@@ -59,6 +59,15 @@ struct RelayedClient: Codable {
         return Array(buffer.bytes)
     }
 
+    /// What is wrong when it is more than one message between nodes has room for.
+    var excess: TrebuchetError? {
+        guard payload.count > NodeExchange.partBytes else { return nil }
+        return TrebuchetError(
+            .internal,
+            "who is signed in has roles and claims of more than \(NodeExchange.partBytes) bytes, which nodes do not tell each "
+                + "other: actors that live on other nodes cannot be reached")
+    }
+
     var knownPrincipal: Principal? {
         principal.map { Principal(id: $0.id, roles: Set($0.roles), claims: $0.claims) }
     }
@@ -67,21 +76,4 @@ struct RelayedClient: Codable {
         guard let host else { return nil }
         return SocketAddress(host: host, port: port ?? 0, isIPv6: host.utf8.contains(UInt8(ascii: ":")))
     }
-}
-
-/// Where the client of a relayed connection is. Behind a reference: an idle connection of a client's own has room for no more.
-final class Upstream: Sendable {
-    private let line: RelayLine
-    /// What the connection is called there: calls name it.
-    let session: String
-    /// What its streams' names begin with.
-    let streams: String
-
-    init(line: RelayLine, session: String, streams: String) {
-        self.line = line
-        self.session = session
-        self.streams = streams
-    }
-
-    func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) { line.send(kind, payload) }
 }

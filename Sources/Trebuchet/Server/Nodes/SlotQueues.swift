@@ -14,7 +14,7 @@ final class SlotQueues: @unchecked Sendable {
 
     private let directory: SlotDirectory
     private let reactor: Reactor
-    private var waiting: [ClusterSlot: [Answer]] = [:]
+    private var waiting: [ClusterSlot: SlotQueue] = [:]
 
     init(_ directory: SlotDirectory, on reactor: Reactor) {
         self.directory = directory
@@ -22,20 +22,27 @@ final class SlotQueues: @unchecked Sendable {
     }
 
     /// At once where that is known and nobody waits; `unavailable` when nobody has owned it for so long.
-    func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Answer) {
-        if waiting[slot] != nil {
-            waiting[slot]?.append(answer)
-            return
+    ///
+    /// - Returns: the place in which it waits; nil when it was answered.
+    func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Answer) -> SlotWaiter? {
+        if let queue = waiting[slot] { return queue.add(answer) }
+        if let node = directory.knownOwner(of: slot) {
+            answer(.success(node))
+            return nil
         }
-        if let node = directory.knownOwner(of: slot) { return answer(.success(node)) }
-        waiting[slot] = [answer]
+        let queue = SlotQueue()
+        waiting[slot] = queue
         ask(slot, waitingUpTo: timeout)
+        return queue.add(answer)
     }
+
+    /// Those that wait, and what those have left behind that do not any more.
+    var count: Int { waiting.values.reduce(0) { $0 + $1.waiters.count } }
 
     /// Who owns it is asked for anew, after a pause; all who want to know wait for that, so that they keep their order.
     func askAgain(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
         guard waiting[slot] == nil else { return }
-        waiting[slot] = []
+        waiting[slot] = SlotQueue()
         reactor.schedule(after: Self.pause) { [weak self] in self?.ask(slot, waitingUpTo: timeout) }
     }
 
@@ -55,6 +62,51 @@ final class SlotQueues: @unchecked Sendable {
     }
 
     private func answer(_ slot: ClusterSlot, _ owner: Result<ClusterNode, TrebuchetError>) {
-        for answer in waiting.removeValue(forKey: slot) ?? [] { answer(owner) }
+        for waiter in waiting.removeValue(forKey: slot)?.waiters ?? [] { waiter.take()?(owner) }
+    }
+}
+
+/// Those that wait for one slot. On its reactor.
+private final class SlotQueue {
+    fileprivate var waiters: [SlotWaiter] = []
+    private var left = 0
+
+    func add(_ answer: @escaping SlotQueues.Answer) -> SlotWaiter {
+        let waiter = SlotWaiter(self, answer)
+        waiters.append(waiter)
+        return waiter
+    }
+
+    fileprivate func didLeave() {
+        left += 1
+        // Half of them at a time, so that each is moved once on average.
+        guard left * 2 > waiters.count else { return }
+        waiters.removeAll { $0.hasLeft }
+        left = 0
+    }
+}
+
+/// One of them.
+final class SlotWaiter {
+    private weak var queue: SlotQueue?
+    private var answer: SlotQueues.Answer?
+
+    fileprivate init(_ queue: SlotQueue, _ answer: @escaping SlotQueues.Answer) {
+        self.queue = queue
+        self.answer = answer
+    }
+
+    fileprivate var hasLeft: Bool { answer == nil }
+
+    fileprivate func take() -> SlotQueues.Answer? {
+        defer { answer = nil }
+        return answer
+    }
+
+    /// It waits no more, and what it held is freed.
+    func leave() {
+        guard answer != nil else { return }
+        answer = nil
+        queue?.didLeave()
     }
 }

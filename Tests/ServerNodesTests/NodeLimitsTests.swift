@@ -1,0 +1,115 @@
+import Networking
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// What clients can make a node hold.
+@Suite(.timeLimit(.minutes(1))) struct NodeLimitsTests {
+    @Test("nothing is kept of a name that is longer than one may be, and it is not said again")
+    func longNames() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let long = String(repeating: "x\u{301}", count: 100_000)
+            let peer = try await RawPeer.connect(to: nodes[0])
+            for number in 0..<8 {
+                let name = "tills/\(number)\(long)"
+                peer.call(number * 3, name, "length(_:)", #"["a"]"#)
+                peer.repeat(number * 3 + 1, name, "pay(_:_:)", #"["a",0]"#, of: "1.2.3")
+                peer.send(
+                    "streamResume",
+                    #""streamID":"s1","callID":"\#(number * 3 + 2)","actorID":"\#(name)","targetIdentifier":"observeCount""#
+                )
+            }
+            for callID in 0..<24 {
+                let answer = try #require(await peer.answer(callID))
+                #expect(answer.contains("at most 256 bytes") && answer.utf8.count < 1_000)
+            }
+            for node in nodes { #expect(node.membership.store.partitionCount == 0) }
+            peer.abort()
+        }
+    }
+
+    @Test("a call that has ended holds nothing any more while nobody owns its actor")
+    func ownerless() async throws {
+        let engine = MemoryEngine()
+        let node = try Node("a", engine, through: GatedEngine(engine, .init(givesNoSlots: true)))
+        try await node.start()
+        let peer = try await RawPeer.connect(to: node)
+        for callID in 0..<100 {
+            peer.call(
+                callID, "tills/a", "length(_:)", #"["a"]"#, more: callID % 2 == 0 ? "" : #","timeoutMilliseconds":1"#)
+        }
+        #expect(await eventually { await waiting(at: node) > 0 })
+        for callID in stride(from: 0, to: 100, by: 2) { peer.cancel(callID) }
+        for callID in 0..<100 { #expect(await peer.answer(callID) != nil) }
+        #expect(await waiting(at: node) == 0)
+        // Nor does one whose client has gone.
+        peer.call(100, "tills/a", "length(_:)", #"["a"]"#)
+        #expect(await eventually { await waiting(at: node) == 1 })
+        peer.abort()
+        #expect(await eventually { await waiting(at: node) == 0 })
+        await node.end()
+    }
+
+    @Test("calls that have ended and not left for their node count for who has made them, and others go on")
+    func toOtherNode() async throws {
+        var limits = ServerLimits()
+        limits.heldBytesPerConnection = 2 << 20
+        let engine = MemoryEngine()
+        let gate = GatedEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let (peer, other) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[0]))
+            let exchange = try #require(nodes[0].server.parts.nodes?.exchange)
+            gate.set { $0.holdsMessages = true }
+            let text = String(repeating: "x", count: 100_000)
+            for callID in 0..<100 {
+                peer.call(callID, till, "length(_:)", #"["\#(text)"]"#)
+                peer.cancel(callID)
+            }
+            #expect(await eventually { peer.texts.contains { $0.contains("heldBytesPerConnection") } })
+            #expect((1 << 20...2 << 20).contains(exchange.waitingBytes))
+            other.call(1, till, "length(_:)", #"["\#(text)"]"#)
+            gate.set { $0.holdsMessages = false }
+            #expect(try #require(await other.answer(1)).contains(#""result":100000"#))
+            #expect(await eventually { exchange.waitingBytes == 0 })
+            peer.abort()
+            other.abort()
+        }
+    }
+
+    @Test(
+        "who has more claims than nodes tell each other reaches no actors of other nodes, and breaks no lines to them")
+    func manyClaims() async throws {
+        let isSmall = Flag()
+        let access = AccessPolicy(authenticate: { _ in
+            Principal(id: "ada", claims: ["text": String(repeating: "x", count: isSmall.isSet ? 1_000 : 2_000_000)])
+        })
+        try await withNodes(["a", "b"], access: access) { nodes in
+            let large = try await RawPeer.connect(to: nodes[0])
+            isSmall.set()
+            let small = try await RawPeer.connect(to: nodes[0])
+            let (here, there) = (nodes[0].names("tills")[0], nodes[1].names("tills")[0])
+            small.callOnce(1, there, "hold(_:)", #"["claims"]"#)
+            #expect(await eventually { Payments.shared.count("claims") == 1 })
+            large.call(1, there, "length(_:)", #"["abc"]"#)
+            #expect(try #require(await large.answer(1)).contains("roles and claims of more than 262144 bytes"))
+            large.call(2, here, "length(_:)", #"["abc"]"#)
+            #expect(try #require(await large.answer(2)).contains(#""result":3"#))
+            Payments.shared.letGo("claims")
+            #expect(try #require(await small.answer(1)).contains(#""result":"claims""#))
+            #expect(Payments.shared.count("claims") == 1)
+            large.abort()
+            small.abort()
+        }
+    }
+
+    /// What waits to hear who owns its actor.
+    private func waiting(at node: Node) async -> Int {
+        var count = 0
+        for shard in node.server.shards { count += await shard.reactor.perform { shard.slotQueues?.count ?? 0 } }
+        return count
+    }
+}

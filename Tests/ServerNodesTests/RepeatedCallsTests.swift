@@ -1,0 +1,134 @@
+import Networking
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// `@Idempotent` calls that are asked for again, of actors whose owner lives.
+@Suite(.timeLimit(.minutes(1))) struct RepeatedCallsTests {
+    private static var shortMemory: ServerLimits {
+        var limits = ServerLimits()
+        limits.answerTime = .milliseconds(100)
+        return limits
+    }
+
+    @Test("a call whose answer is kept no more is not made again, through whichever node it is repeated")
+    func late() async throws {
+        try await withNodes(["a", "b"], limits: Self.shortMemory) { nodes in
+            for node in nodes {
+                let till = nodes[1].names("tills")[0]
+                let what = "late through \(node.member.node.name)"
+                let first = try await RawPeer.connect(to: node)
+                first.callOnce(1, till, "pay(_:_:)", #"["\#(what)",0]"#)
+                #expect(try #require(await first.answer(1)).contains(#""result":0"#))
+                first.abort()
+                #expect(await eventually { keptCalls(at: nodes[1]) == 0 && carriedNames(at: nodes[1]) == 0 })
+                let second = try await RawPeer.connect(to: node)
+                second.repeat(1, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
+                #expect(try #require(await second.answer(1)).contains("unknownOutcome"))
+                #expect(Payments.shared.count(what) == 1)
+                // One that has surely not come before is made.
+                second.repeat(2, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
+                if node === nodes[0] { #expect(try #require(await second.answer(2)).contains(#""result":0"#)) }
+                second.abort()
+            }
+        }
+    }
+
+    @Test("a call that runs for longer than answers are kept is not made beside itself")
+    func longRunning() async throws {
+        try await withNodes(["a", "b"], limits: Self.shortMemory) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let first = try await RawPeer.connect(to: nodes[0])
+            first.callOnce(1, till, "hold(_:)", #"["long"]"#)
+            #expect(await eventually { Payments.shared.count("long") == 1 })
+            first.abort()
+            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            let second = try await RawPeer.connect(to: nodes[0])
+            second.callOnce(2, till, "pay(_:_:)", #"["beside",0]"#)
+            #expect(await second.answer(2) != nil)
+            #expect(await eventually { keptCalls(at: nodes[1]) == 1 })
+            second.repeat(1, till, "hold(_:)", #"["long"]"#, of: first.session)
+            Payments.shared.letGo("long")
+            #expect(await second.answer(1) != nil)
+            #expect(Payments.shared.count("long") == 1)
+            second.abort()
+        }
+    }
+
+    @Test("a call is recognised after the line between its nodes was made anew and its client came back")
+    func secondLine() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let first = try await RawPeer.connect(to: nodes[0])
+            first.callOnce(1, till, "pay(_:_:)", #"["second line",0]"#)
+            #expect(await first.answer(1) != nil)
+            breakLines(nodes[0], nodes[1])
+            first.call(2, till, "length(_:)", #"["abc"]"#)
+            #expect(try #require(await first.answer(2)).contains(#""result":3"#))
+            first.abort()
+            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            let second = try await RawPeer.connect(to: nodes[0])
+            second.repeat(1, till, "pay(_:_:)", #"["second line",0]"#, of: first.session)
+            #expect(try #require(await second.answer(1)).contains(#""result":0"#))
+            #expect(Payments.shared.count("second line") == 1)
+            second.abort()
+        }
+    }
+
+    @Test("a line that is made anew while its owner has not closed the one before carries such calls")
+    func lineMadeAnew() async throws {
+        let engine = MemoryEngine()
+        let gate = GatedEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
+            let tills = nodes[1].names("tills", 8)
+            let (peer, direct) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[1]))
+            peer.call(1, tills[0], "length(_:)", #"["a"]"#)
+            #expect(await peer.answer(1) != nil)
+            gate.set { $0.holdsMessages = true }
+            breakLines(nodes[0], nodes[1])
+            peer.call(2, tills[0], "length(_:)", #"["a"]"#)
+            #expect(await eventually { lines(at: nodes[0]) == 1 })
+            // Its reactors have other work for a while.
+            for (number, till) in tills.enumerated() { direct.call(number, till, "burn(_:_:)", #"["anew",50]"#) }
+            #expect(await eventually { Payments.shared.count("anew") > 0 })
+            gate.set { $0.holdsMessages = false }
+            for callID in 3...5 {
+                peer.callOnce(callID, tills[0], "pay(_:_:)", #"["after",\#(callID)]"#)
+                #expect(try #require(await peer.answer(callID)).contains(#""result":\#(callID)"#))
+            }
+            peer.abort()
+            direct.abort()
+        }
+    }
+
+    @Test(
+        "repeats with names that were made up leave none behind, and no call is made of one that the node itself would have given"
+    )
+    func madeUp() async throws {
+        try await withNodes(["a"]) { nodes in
+            let peer = try await RawPeer.connect(to: nodes[0])
+            for callID in 0..<100 {
+                peer.repeat(callID, "tills/a", "pay(_:_:)", "[]", of: "\(callID).\(callID).a")
+            }
+            for callID in 0..<100 {
+                #expect(try #require(await peer.answer(callID)).contains("invalidArguments"))
+            }
+            #expect(carriedNames(at: nodes[0]) == 0)
+            let own = peer.session.split(separator: ".")
+            for (callID, session) in ["\(own[0]).1.1", "legit.one", "1.2.!"].enumerated() {
+                peer.repeat(200 + callID, "tills/a", "pay(_:_:)", #"["made up",0]"#, of: session)
+                #expect(try #require(await peer.answer(200 + callID)).contains("unknownOutcome"))
+            }
+            #expect(Payments.shared.count("made up") == 0)
+            peer.abort()
+        }
+    }
+
+    private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
+    private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
+    private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }
+    private func carriedNames(at node: Node) -> Int { node.server.parts.answers.names.carried.count }
+}
