@@ -197,7 +197,7 @@ let package = Package(
             "ServerNodesTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
-                "Platform", "TestSupport",
+                "Platform", "TestSupport", "WebSockets", "Networking",
             ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),

@@ -44,7 +44,9 @@ final class ConnectionRelays: OwnerLineUser {
         let relayed = RelayedCall(KeptMessage(message), callID: callID, isRepeatable: isRepeatable)
         if let stream {
             relayed.stream = RelayedStream(
-                callID: callID, actor: stream.actor.text, target: stream.target, filter: message.filterBytes)
+                callID: callID, actor: stream.actor.text, target: stream.target, filter: message.filterBytes,
+                epoch: message.text(message.envelope.pointee.epoch),
+                sequence: message.envelope.pointee.lastSequence ?? 0)
         }
         call.relayed = relayed
         send(call, relayed)
@@ -153,8 +155,8 @@ final class ConnectionRelays: OwnerLineUser {
                 return line.unsubscribe(streamID)
             }
             stream.begin(
-                as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber,
-                over: line)
+                as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
+            stream.line = line
             streams[streamID] = stream
         case .streamData:
             guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.line === line else {
