@@ -26,4 +26,47 @@ import TrebuchetCluster
             second.abort()
         }
     }
+
+    @Test("streams that were begun one after the other under one callID all go on")
+    func sameCallID() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let names = nodes[1].names(3)
+            let client = try await nodes[0].textClient()
+            for (count, name) in names.enumerated() {
+                client.observe("s", name)
+                #expect(await eventually { client.versions.count == count + 1 })
+            }
+            try await nodes[1].kill()
+            #expect(await eventually { client.starts.count == 6 })
+            for name in names { client.call(name, name, "add(_:)", [1]) }
+            for start in client.starts.suffix(3) {
+                let isShown = { client.versions.contains { $0.streamID == start.streamID && $0.text.contains(":1}") } }
+                #expect(await eventually { isShown() })
+            }
+            client.abort()
+        }
+    }
+
+    @Test(
+        "streams go on at their next owner whatever rates there are for calls",
+        arguments: [["a", "b"], ["a", "b", "c"]])
+    func rates(names: [String]) async throws {
+        var limits = ServerLimits()
+        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 20)
+        try await withNodes(names, limits: limits) { nodes in
+            let client = try await nodes[0].textClient()
+            let others = try await nodes[0].textClient()
+            let names = nodes[1].names(40)
+            for (number, name) in names.enumerated() {
+                (number < 20 ? client : others).observe("s\(number)", name)
+            }
+            #expect(await eventually { client.versions.count == 20 && others.versions.count == 20 })
+            try await nodes[1].kill()
+            for each in [client, others] {
+                #expect(await eventually { each.starts.count == 40 })
+                #expect(each.messages.allSatisfy { $0.error.isEmpty })
+                each.abort()
+            }
+        }
+    }
 }

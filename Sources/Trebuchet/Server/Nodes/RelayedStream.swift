@@ -8,7 +8,7 @@ final class RelayedStream {
     /// Under which the client has begun it.
     let callID: [UInt8]
     let slot: ClusterSlot
-    private let actor: String
+    let actor: String
     private let target: String
     private let filter: [UInt8]?
     private(set) var streamID: [UInt8] = []
@@ -16,6 +16,8 @@ final class RelayedStream {
     var sequence: UInt64
     /// Nil while it is not known who owns its actor.
     var line: OwnerLine?
+    /// Whether its client has not ended it.
+    var isWanted = true
 
     /// - Parameters:
     ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
@@ -46,7 +48,7 @@ final class RelayedStream {
     }
 
     /// The message that takes it up.
-    var resumption: [UInt8] {
+    func resumption(as callID: [UInt8]) -> [UInt8] {
         var buffer = ByteBuffer()
         let filter = filter.flatMap { bytes in bytes.withUnsafeBytes { try? StreamFilter($0) } }
         EnvelopeWriter.streamResume(
