@@ -27,6 +27,29 @@ import TrebuchetCluster
         }
     }
 
+    @Test("who comes back late to a next owner gets what others have changed there before")
+    func late() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names(1)[0]
+            let first = try await nodes[0].textClient()
+            first.observe("1", name)
+            #expect(await eventually { first.versions.count == 1 })
+            first.call("2", name, "add(_:)", [1])
+            #expect(await eventually { first.versions.count == 2 })
+            first.abort()
+            let (start, last) = try (#require(first.starts.first), #require(first.versions.last))
+            try await nodes[1].kill()
+            let second = try await nodes[0].textClient()
+            let count = 1_000
+            for number in 1...count { second.call("\(number)", name, "add(_:)", [1]) }
+            #expect(await eventually { second.messages.count == count })
+            second.resume(start, "r", name, behind: last.sequence)
+            #expect(await eventually { second.versions.count == count })
+            #expect(second.versions.map(\.sequence) == (1...count).map { last.sequence + $0 })
+            second.abort()
+        }
+    }
+
     @Test("streams that were begun one after the other under one callID all go on")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in
