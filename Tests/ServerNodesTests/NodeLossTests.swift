@@ -38,14 +38,16 @@ import TrebuchetCluster
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for tally in tallies {
                     group.addTask {
-                        var counts = await tally.observeCount().makeAsyncIterator()
+                        let stream = await tally.observeCount()
+                        var counts = stream.makeAsyncIterator()
                         #expect(await counts.next() == 0)
                         var last = 0
                         while !isOver.isSet {
                             last += 1
                             let answer = try await tally.add(1)
                             #expect(answer == last)
-                            #expect(await counts.next() == last)
+                            let shown = await counts.next()
+                            #expect(shown == last, "\(String(describing: stream.outcome))")
                         }
                         #expect(last > 0)
                     }

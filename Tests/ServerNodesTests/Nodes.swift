@@ -47,6 +47,14 @@ final class Node: Sendable {
         address.withLock { $0 = found }
     }
 
+    func textClient() async throws -> TextClient { try await TextClient(#require(address.withLock { $0 })) }
+
+    /// Names of actors that it owns.
+    func names(_ count: Int) -> [String] {
+        let own = (0...).lazy.map { "tallies/\($0)" }.filter { self.member.lease(of: ClusterSlot(of: $0)) != nil }
+        return Array(own.prefix(count))
+    }
+
     func client(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
         let address = try #require(address.withLock { $0 })
         let client = TrebuchetClient(
@@ -86,10 +94,10 @@ final class Node: Sendable {
 
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
-    _ names: [String], engine: MemoryEngine = MemoryEngine(), through gate: GatedEngine? = nil,
+    _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
     access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine, through: gate, access: access, limits: limits) }
+    let nodes = try names.map { try Node($0, engine, through: way, access: access, limits: limits) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)
@@ -115,6 +123,7 @@ func ownAll(_ nodes: [Node]) async {
 distributed actor Tally {
     @StreamedState(delivery: .every(), persisted: true) var count: Int = 0
     @StreamedEvents var marks: Int
+    private var last = 0
 
     distributed func add(_ number: Int) -> Int {
         if number != 0 { count += number }
@@ -124,6 +133,11 @@ distributed actor Tally {
     @Idempotent distributed func addOnce(_ number: Int) -> Int {
         count += number
         return count
+    }
+    /// Whether it comes behind the one before.
+    distributed func follow(_ number: Int) -> Bool {
+        defer { last = number }
+        return number > last
     }
     distributed func refuse() throws { throw TrebuchetError(.unauthorized, "not you") }
     /// Until it is cancelled.

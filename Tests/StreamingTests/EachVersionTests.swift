@@ -53,6 +53,25 @@ import Testing
         #expect(log.asOf(9).updates(since: 8) == nil)
     }
 
+    @Test(
+        "a log that goes on from another life keeps nine times the limit, until it has as many new versions as eight times"
+    )
+    func returning() {
+        var log = VersionLog(keepingEach: 3, position: 10)
+        log.append(update(11))
+        log.expectReturns()
+        for sequence in 12...35 as ClosedRange<UInt64> { log.append(update(sequence)) }
+        #expect(log.asOf(35).count == 25 && numbers(log.updates(since: 10)) == Array(11...35))
+        log.append(update(36))
+        #expect(log.count == 3)
+        // Large ones are not kept beyond the limit.
+        log.expectReturns()
+        for sequence in 37...42 as ClosedRange<UInt64> {
+            log.append(update(sequence, bytes: VersionLog.returningBytes / 4))
+        }
+        #expect(log.count == 4)
+    }
+
     @Test("no more bytes are kept than allowed, but the newest update always is")
     func bytes() {
         var log = VersionLog(keepingEach: 100, position: 0)

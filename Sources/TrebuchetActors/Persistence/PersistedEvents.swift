@@ -42,6 +42,7 @@ final class PersistedEvents: @unchecked Sendable {
         if isNew {
             source.resume(epoch: stored.snapshot.epoch, after: stored.earlier)
             source.take(stored.entries.map { ($0.number, $0.bytes) }, behind: stored.snapshot.number)
+            if !stored.earlier.isEmpty { source.recent.expectReturns() }
         }
         source.isKept(through: stored.last)
         count = stored.entries.count

@@ -36,6 +36,7 @@ extension StateSource {
             recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
         }
         if recent.position != version { recent.begin(at: version) }
+        if !log.earlier.isEmpty { recent.expectReturns() }
         recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: byteCount)
     }
 

@@ -9,16 +9,24 @@ public final class SlotDirectory: Sendable {
         var owners: [ClusterSlot: ClusterNode] = [:]
         /// Under way; who wants to know the same waits for it.
         var asking: [ClusterSlot: Question] = [:]
+        /// Pauses before it is asked again.
+        var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
     }
 
     private let engine: any ClusterEngine
     private let member: ClusterMember?
+    private let backoff: Backoff
     private let state = Mutex(State())
 
     /// - Parameter member: the node's own part, which knows of its slots without asking; nil for a node that owns none.
-    public init(_ engine: any ClusterEngine, member: ClusterMember? = nil) {
+    public convenience init(_ engine: any ClusterEngine, member: ClusterMember? = nil) {
+        self.init(engine, member: member, backoff: Backoff(first: .milliseconds(10), limit: .milliseconds(200)))
+    }
+
+    init(_ engine: any ClusterEngine, member: ClusterMember?, backoff: Backoff) {
         self.engine = engine
         self.member = member
+        self.backoff = backoff
     }
 
     /// The same as `owner(of:)`, as far as it is known without asking.
@@ -47,7 +55,6 @@ public final class SlotDirectory: Sendable {
         of slot: ClusterSlot, waitingUpTo timeout: Duration
     ) async throws(ClusterEngineError) -> ClusterNode {
         let end = MonotonicClock.now &+ timeout.nanoseconds
-        let backoff = Backoff(first: .milliseconds(10), limit: .milliseconds(200))
         var failures = 0
         while true {
             do throws(ClusterEngineError) {
@@ -61,8 +68,33 @@ public final class SlotDirectory: Sendable {
             guard left > .zero, !Task.isCancelled else {
                 throw ClusterEngineError(.unavailable, "nobody owns \(slot) now, which its names lie in")
             }
-            try? await Task.sleep(for: min(left, backoff.delay(afterFailures: failures)))
+            await pause(min(left, backoff.delay(afterFailures: failures)), for: slot)
         }
+    }
+
+    /// Until this node itself comes to own the slot, at most.
+    private func pause(_ delay: Duration, for slot: ClusterSlot) async {
+        let pause = Task<Void, Never> { try? await Task.sleep(for: delay) }
+        state.withLock { _ = $0.pauses[slot, default: []].insert(pause) }
+        // It may have come to that before this was noted.
+        if member?.keeps(slot) == true { pause.cancel() }
+        await withTaskCancellationHandler {
+            await pause.value
+        } onCancel: {
+            pause.cancel()
+        }
+        state.withLock { state in
+            state.pauses[slot]?.remove(pause)
+            if state.pauses[slot]?.isEmpty == true { state.pauses[slot] = nil }
+        }
+    }
+
+    /// For tests.
+    func isWaiting(for slot: ClusterSlot) -> Bool { state.withLock { $0.pauses[slot] != nil } }
+
+    /// This node owns the slot from now on: who waits for that hears it at once.
+    package func didAcquire(_ slot: ClusterSlot) {
+        for pause in state.withLock({ $0.pauses[slot] }) ?? [] { pause.cancel() }
     }
 
     /// Forgets that a node owns a slot, because that node said that it does not, or nobody listens there. What was learned since stays.

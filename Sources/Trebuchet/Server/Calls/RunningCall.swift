@@ -107,8 +107,6 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     private func stopWaiting() {
         waiter?.leave()
         waiter = nil
-        relayed?.waiter?.leave()
-        relayed?.waiter = nil
     }
 }
 
@@ -119,4 +117,6 @@ struct AskedStream: Sendable {
     let target: String
     /// What a client calls it that took it up again and has no `callID` for it.
     let resumed: [UInt8]?
+    /// The same for one that its node takes up by itself, under the callID of before.
+    var knownAs: [UInt8]?
 }

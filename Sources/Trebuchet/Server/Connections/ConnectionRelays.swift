@@ -4,22 +4,29 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// What a client has under way with actors of other nodes: its messages go there as they are, over a line for each node, and what
-/// comes back goes to the client as it is. When an actor moves, or its node dies, its streams are taken up at its next owner behind
-/// what the client has, and `@Idempotent` calls are repeated there; the client notices nothing.
+/// What a client has under way with actors of other nodes: its messages go there as they are but for their callIDs, over a line for
+/// each node, and what comes back goes to the client the same way. When an actor moves, or its node dies, its streams are taken up at
+/// its next owner behind what the client has, and `@Idempotent` calls are repeated there; the client notices nothing.
 ///
 /// On the connection's reactor.
-final class ConnectionRelays: OwnerLineUser {
+final class ConnectionRelays {
+    /// So long calls wait for those before them that are at an owner which does not own their slot any more: as long as that waits for
+    /// what runs when it gives the slot away.
+    static let longestReturn = Duration.seconds(3)
+
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
     let connection: ServerConnection
-    private let nodes: ServerNodes
-    private var lines: [ClusterNode: OwnerLine] = [:]
+    let nodes: ServerNodes
+    private(set) var lines: [ClusterNode: OwnerLine] = [:]
     private var lineCount = 0
+    private var callCount: UInt64 = 0
+    /// Those of which something waits, or is away.
+    private var slots: [ClusterSlot: SlotTraffic] = [:]
     /// By the names that their owners gave them.
-    private var streams: [[UInt8]: RelayedStream] = [:]
-    /// Those that are being taken up at their next owner, by the callID under which the client has begun them.
-    private var resuming: [[UInt8]: RelayedStream] = [:]
-    private var isOpen = true
+    var streams: [[UInt8]: RelayedStream] = [:]
+    /// Those that are being taken up at their next owner, by the names that the client knows.
+    var resuming: [[UInt8]: RelayedStream] = [:]
+    private(set) var isOpen = true
     /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
     private(set) var excess: TrebuchetError?
 
@@ -31,7 +38,7 @@ final class ConnectionRelays: OwnerLineUser {
         if connection.caller?.principal != nil { excess = client().excess }
     }
 
-    private var shard: ServerShard { connection.shard }
+    var shard: ServerShard { connection.shard }
 
     // MARK: Calls and streams begin
 
@@ -41,30 +48,124 @@ final class ConnectionRelays: OwnerLineUser {
     ///   - stream: set for one that begins or resumes a stream.
     ///   - isRepeatable: whether the owner recognises it when it comes again.
     func forward(_ message: borrowing Message, stream: AskedStream?, isRepeatable: Bool) {
-        let callID = message.envelope.pointee.callID.isAbsent ? stream?.resumed ?? [] : Array(message.callID)
+        let envelope = message.envelope
+        let callID = envelope.pointee.callID.isAbsent ? stream?.resumed ?? [] : Array(message.callID)
         guard let call = connection.begin(message, callID) else { return }
         call.stream = stream
-        let relayed = RelayedCall(KeptMessage(message), callID: callID, isRepeatable: isRepeatable)
-        if let stream {
-            relayed.stream = RelayedStream(
-                callID: callID, actor: stream.actor.text, target: stream.target, filter: message.filterBytes)
-        }
+        callCount += 1
+        let relayed = RelayedCall(
+            message, callID: callID, order: callCount, isRepeatable: isRepeatable,
+            stream: stream.map {
+                RelayedStream(
+                    callID: callID, actor: $0.actor.text, target: $0.target, filter: message.filterBytes,
+                    epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0)
+            }, of: self)
         call.relayed = relayed
-        send(call, relayed)
+        let traffic = traffic(of: relayed.slot)
+        traffic.calls.add(relayed, relayed.order)
+        proceed(traffic)
     }
 
-    private func send(_ call: RunningCall, _ relayed: RelayedCall) {
-        relayed.waiter = shard.withOwner(of: relayed.slot) { [weak self] owner in
-            guard let self, self.isOpen, !call.isAnswered else { return }
+    /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
+    func resume(_ stream: RelayedStream) {
+        if let excess { return connection.failStream(stream.streamID, excess) }
+        proceed(wait(for: stream))
+    }
+
+    /// The call that it is to its connection; nil when nobody waits for it any more.
+    func underWay(_ relayed: RelayedCall) -> RunningCall? {
+        connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
+    }
+
+    // MARK: They wait for their owner
+
+    /// Whether calls of a slot are away, or wait: what comes stands behind them.
+    func hasCalls(of slot: ClusterSlot) -> Bool { slots[slot].map { !$0.calls.isEmpty } ?? false }
+
+    func traffic(of slot: ClusterSlot) -> SlotTraffic {
+        if let found = slots[slot] { return found }
+        let made = SlotTraffic(slot)
+        slots[slot] = made
+        connection.hasCallsElsewhere = true
+        return made
+    }
+
+    func wait(for stream: RelayedStream) -> SlotTraffic {
+        stream.line = nil
+        resuming[stream.streamID] = stream
+        let traffic = traffic(of: stream.slot)
+        traffic.streams.append(stream)
+        return traffic
+    }
+
+    /// Sends what waits, as far as it may go.
+    func proceed(_ traffic: SlotTraffic) {
+        guard isOpen, !traffic.isAsking else { return }
+        if traffic.isEmpty {
+            if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
+            connection.hasCallsElsewhere = !slots.isEmpty
+            return
+        }
+        if traffic.streams.isEmpty {
+            guard !traffic.calls.waiting.isEmpty else { return }
+            if traffic.calls.awaitsReturn { return lookLater(traffic) }
+        }
+        traffic.isAsking = true
+        shard.withOwner(of: traffic.slot) { [weak self] owner in
+            traffic.isAsking = false
+            guard let self, self.isOpen else { return }
             switch owner {
-            case .failure(let error): self.connection.finish(call, .failure(error))
-            case .success(let node) where node == self.nodes.node:
-                self.connection.withdraw(call)
-                relayed.withMessage { self.connection.handleAgain($0) }
+            case .failure(let error): self.fail(traffic, error)
             case .success(let node):
-                relayed.send(over: self.line(to: node))
+                self.send(traffic, to: node)
+                self.proceed(traffic)
             }
         }
+    }
+
+    private func send(_ traffic: SlotTraffic, to node: ClusterNode) {
+        let streams = traffic.streams.filter(\.isWanted)
+        traffic.streams = []
+        for stream in streams {
+            if node == nodes.node {
+                resuming[stream.streamID] = nil
+                connection.takeUp(stream)
+            } else {
+                line(to: node).ask(stream)
+            }
+        }
+        guard !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
+        for relayed in traffic.calls.takeAll() {
+            guard let call = underWay(relayed) else { continue }
+            if node == nodes.node {
+                connection.withdraw(call)
+                relayed.withMessage { connection.handleAgain($0) }
+            } else {
+                traffic.calls.didSend(relayed.order, to: node)
+                line(to: node).ask(relayed)
+            }
+        }
+    }
+
+    /// Those that are away are waited for no longer then: they run there.
+    private func lookLater(_ traffic: SlotTraffic) {
+        guard !traffic.isTimed else { return }
+        traffic.isTimed = true
+        let round = traffic.calls.round
+        shard.reactor.schedule(after: Self.longestReturn) { [weak self] in
+            traffic.isTimed = false
+            if traffic.calls.round == round { traffic.calls.waitForNone() }
+            self?.proceed(traffic)
+        }
+    }
+
+    /// Nobody has owned it for long. A stream has no end until its client goes.
+    private func fail(_ traffic: SlotTraffic, _ error: TrebuchetError) {
+        for relayed in traffic.calls.takeAll() {
+            if let call = underWay(relayed) { connection.finish(call, .failure(error)) }
+        }
+        guard !traffic.streams.isEmpty else { return proceed(traffic) }
+        shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
     private func line(to node: ClusterNode) -> OwnerLine {
@@ -84,6 +185,13 @@ final class ConnectionRelays: OwnerLineUser {
             wholeSeconds: connection.dates == .wholeSeconds)
     }
 
+    /// Whether it was one of those in use.
+    func forget(_ line: OwnerLine) -> Bool {
+        guard lines[line.node] === line else { return false }
+        lines[line.node] = nil
+        return true
+    }
+
     // MARK: The client's other messages
 
     /// Whether that was a stream of another node's, which the client does not want any more.
@@ -92,22 +200,19 @@ final class ConnectionRelays: OwnerLineUser {
             stream.line?.send(message.bytes)
             return true
         }
-        guard let stream = resuming.values.first(where: { $0.streamID == streamID }) else { return false }
-        resuming[stream.callID] = nil
         // What it was asked for meanwhile ends when it begins.
+        guard let stream = resuming.removeValue(forKey: streamID) else { return false }
+        stream.isWanted = false
         return true
     }
 
     /// The client takes nothing more from these: its rights were taken away.
     func endStreams(_ error: TrebuchetError) {
-        let ended = Array(streams.values) + resuming.values
+        let (begun, waiting) = (Array(streams.values), Array(resuming.values))
         (streams, resuming) = ([:], [:])
-        for stream in ended {
-            var buffer = ByteBuffer()
-            EnvelopeWriter.streamEnd(streamID: stream.streamID, reason: .clientUnsubscribed, into: &buffer)
-            stream.line?.send(buffer.bytes)
-            connection.failStream(stream.streamID, error)
-        }
+        for stream in begun { stream.line?.unsubscribe(stream.streamID) }
+        for stream in waiting { stream.isWanted = false }
+        for stream in begun + waiting { connection.failStream(stream.streamID, error) }
     }
 
     private func principalDidChange() {
@@ -122,9 +227,8 @@ final class ConnectionRelays: OwnerLineUser {
         }
         for line in lines.values { line.close() }
         lines = [:]
+        letGo()
     }
-
-    var isWritable: Bool { connection.isWritable }
 
     func linkDidBecomeWritable() { for line in lines.values { line.tellWhatWasTaken() } }
 
@@ -133,146 +237,17 @@ final class ConnectionRelays: OwnerLineUser {
         isOpen = false
         for line in lines.values { line.close() }
         (lines, streams, resuming) = ([:], [:], [:])
+        letGo()
     }
 
-    // MARK: What owners send
-
-    func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerLine) {
-        guard isOpen, let place = shard.scans.take() else { return }
-        defer { shard.scans.giveBack() }
-        guard (try? place.pointee.scan(bytes)) != nil else { return }
-        let message = Message(bytes: bytes, envelope: UnsafePointer(place))
-        let envelope = message.envelope
-        switch message.kind {
-        case .response:
-            let callID = Array(message.callID)
-            if resuming.removeValue(forKey: callID) == nil {
-                guard let call = connection.running[callID], call.relayed?.line === line else { return }
-                connection.withdraw(call)
-            }
-        case .streamStart:
-            let callID = Array(message.callID)
-            let streamID = Array(message.bytes(envelope.pointee.streamID))
-            let stream: RelayedStream
-            if let resumed = resuming.removeValue(forKey: callID) {
-                stream = resumed
-            } else if let call = connection.running[callID], let begun = call.relayed?.stream,
-                call.relayed?.line === line
-            {
-                connection.withdraw(call)
-                stream = begun
-            } else {
-                return line.unsubscribe(streamID)
-            }
-            stream.begin(
-                as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber,
-                over: line)
-            streams[streamID] = stream
-        case .streamData:
-            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.line === line else {
-                return
-            }
-            if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
-        case .streamEnd:
-            let streamID = Array(message.bytes(envelope.pointee.streamID))
-            let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
-            if reason == .serverDraining || reason == .connectionClosed { return moved(streamID, over: line) }
-            streams[streamID] = nil
-        case .streamError: streams[Array(message.bytes(envelope.pointee.streamID))] = nil
-        case .error: break
-        // The lines to a node are not what these are about.
-        default: return
+    /// Of what waits: who is asked for its owner may not answer for long.
+    private func letGo() {
+        for traffic in slots.values {
+            traffic.calls = CallOrder()
+            traffic.streams = []
         }
-        connection.passOn(bytes)
-    }
-
-    /// An owner does not own what a call or stream is of.
-    func refused(_ callID: [UInt8], over line: OwnerLine) {
-        if let stream = resuming[callID], stream.line === line {
-            shard.forgetOwner(of: stream.slot, line.node)
-            return resume(stream)
-        }
-        guard let call = connection.running[callID], let relayed = call.relayed, relayed.line === line else { return }
-        relayed.line = nil
-        shard.forgetOwner(of: relayed.slot, line.node)
-        send(call, relayed)
-    }
-
-    /// A stream's actor has another owner from now on.
-    func moved(_ streamID: [UInt8], over line: OwnerLine) {
-        guard let stream = streams[streamID], stream.line === line else { return }
-        streams[streamID] = nil
-        shard.forgetOwner(of: stream.slot, line.node)
-        resume(stream)
-    }
-
-    /// Nothing more comes over a line.
-    ///
-    /// - Parameter received: how many messages its owner has got over it; nil when that is not known.
-    func ended(_ line: OwnerLine, received: UInt64?) {
-        guard isOpen, lines[line.node] === line else { return }
-        lines[line.node] = nil
-        // In the order in which they were sent.
-        let calls = connection.running.values.filter { $0.relayed?.line === line }
-        for call in calls.sorted(by: { $0.relayed?.place ?? 0 < $1.relayed?.place ?? 0 }) {
-            guard let relayed = call.relayed else { continue }
-            relayed.line = nil
-            shard.forgetOwner(of: relayed.slot, line.node)
-            let cameTooLate = received.map { relayed.place > $0 } ?? false
-            if cameTooLate || relayed.goesAgain() {
-                send(call, relayed)
-            } else {
-                connection.finish(
-                    call,
-                    .failure(
-                        TrebuchetError(
-                            .unknownOutcome, "the node that the call was sent to is gone, and it may have run there")))
-            }
-        }
-        for stream in Array(streams.values) + Array(resuming.values) where stream.line === line {
-            streams[stream.streamID] = nil
-            shard.forgetOwner(of: stream.slot, line.node)
-            resume(stream)
-        }
-    }
-
-    /// The same, since too much waited for its node. What has not gone is not sent again: it would be too much once more.
-    func overflowed(_ line: OwnerLine, received: UInt64) {
-        guard isOpen, lines[line.node] === line else { return }
-        let error = TrebuchetError(
-            .rateLimited, "too much of this connection waits for the node that its actor lives on; try again later")
-        for call in Array(connection.running.values) {
-            guard let relayed = call.relayed, relayed.line === line, relayed.place > received else { continue }
-            connection.finish(call, .failure(error))
-        }
-        ended(line, received: received)
-    }
-
-    // MARK: Streams go on
-
-    /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
-    func resume(_ stream: RelayedStream) {
-        if let excess { return connection.failStream(stream.streamID, excess) }
-        stream.line = nil
-        resuming[stream.callID] = stream
-        shard.withOwner(of: stream.slot) { [weak self] owner in
-            guard let self, self.isOpen, self.resuming[stream.callID] === stream, stream.line == nil else { return }
-            switch owner {
-            case .failure:
-                // Nobody has owned it for long. A stream has no end until its client goes.
-                self.shard.reactor.schedule(after: .seconds(1)) { [weak self] in
-                    guard let self, self.isOpen, self.resuming[stream.callID] === stream else { return }
-                    self.resume(stream)
-                }
-            case .success(let node) where node == self.nodes.node:
-                self.resuming[stream.callID] = nil
-                stream.resumption.withUnsafeBytes { self.connection.receive($0) }
-            case .success(let node):
-                let line = self.line(to: node)
-                stream.line = line
-                stream.resumption.withUnsafeBytes { _ = line.send($0) }
-            }
-        }
+        slots = [:]
+        connection.hasCallsElsewhere = false
     }
 }
 

@@ -60,6 +60,7 @@ extension ServerConnection {
         if case .method(let method) = target {
             return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
+        if case .program = target, standsBehindOthers(message) { return }
         guard mayPass(target.name, message) else { return }
         switch target {
         case .method: break
@@ -91,7 +92,10 @@ extension ServerConnection {
     /// - Parameter record: nil while the actor is not made.
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        if isGuarded, !mayPass(method.name, message) { return }
+        if isGuarded {
+            if standsBehindOthers(message) { return }
+            guard mayPass(method.name, message) else { return }
+        }
         guard hasCounts(method, message) else { return failCounts(method, message) }
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
             return callOnce(method, of: record, message)

@@ -13,7 +13,7 @@ extension ServerConnection {
 
     /// Answers what the store has of it. It never runs here: what has left no trace may have run all the same.
     func repeatEarlierCall(_ message: borrowing Message) {
-        guard let writer = shard.stateWriter, let number = UInt64(message.text(message.envelope.pointee.callID)) else {
+        guard let writer = shard.stateWriter, let number = number(of: message) else {
             return fail(
                 message.callID, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
         }

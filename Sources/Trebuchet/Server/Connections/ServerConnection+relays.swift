@@ -10,9 +10,8 @@ extension ServerConnection {
         let target = type.target(message.target)
         if let upstream {
             // Its node thought that the actor lives here.
-            let callID = message.envelope.pointee.callID
-            return upstream.send(
-                .refused, Array(callID.isAbsent ? message.bytes(message.envelope.pointee.streamID) : message.callID))
+            if let name = ownName(in: message) { return upstream.send(.moved, name) }
+            return upstream.send(.refused, Array(message.callID))
         }
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
         let relays = relays ?? ConnectionRelays(self, nodes)
@@ -33,13 +32,42 @@ extension ServerConnection {
         relays.forward(message, stream: stream, isRepeatable: isRepeatable)
     }
 
-    /// A message that was on its way to another node, and is for this one.
+    /// Whether a call stands behind others of its actor's that are at another node, or come back from there. It is made when those are
+    /// through.
+    func standsBehindOthers(_ message: borrowing Message) -> Bool {
+        guard hasCallsElsewhere, let relays, relays.hasCalls(of: ClusterSlot(of: message.actorName)),
+            let type = shard.directory.placedType(of: ActorName(message.actorName))
+        else { return false }
+        forward(type, message)
+        return true
+    }
+
+    /// A message that was on its way to another node, and is for this one. It has been counted.
     func handleAgain(_ message: borrowing Message) {
-        switch message.kind {
-        case .invocation: invoke(message)
-        case .repeat: receiveRepeat(message)
-        default: resume(message)
+        withoutCounting {
+            switch message.kind {
+            case .invocation: invoke(message)
+            case .repeat: receiveRepeat(message)
+            default: resume(message)
+            }
         }
+    }
+
+    /// What `body` handles is not the client's doing, or was counted before.
+    func withoutCounting(_ body: () -> Void) {
+        isCounted = true
+        defer { isCounted = false }
+        body()
+    }
+
+    /// Whether a node takes up a stream with it that its client has begun long ago.
+    func isOfNode(_ message: borrowing Message) -> Bool {
+        upstream != nil && ownName(in: message) == nil && LineCallID(message.callID)?.isOfNode == true
+    }
+
+    /// What the client numbers a call whose answer is kept; nil for what is no number.
+    func number(of message: borrowing Message) -> UInt64? {
+        upstream == nil ? UInt64(message.text(message.envelope.pointee.callID)) : LineCallID(message.callID)?.number
     }
 
     /// Gives the client a message as its owner has written it.
@@ -48,7 +76,39 @@ extension ServerConnection {
         link.send { $0.append(message) }
     }
 
+    /// The same, under the client's callID.
+    func passOn(_ message: borrowing Message, as callID: [UInt8]) {
+        let renamed = message.renamed(callID)
+        guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
+        renamed.withUnsafeBytes { passOn($0) }
+    }
+
+    /// Takes up a stream of an actor that lives here now.
+    func takeUp(_ stream: RelayedStream) {
+        guard shard.parts.nodes?.owns(stream.actor) == true else { relays?.resume(stream); return }
+        var envelope = ScannedEnvelope()
+        stream.resumption(as: stream.callID).withUnsafeBytes { bytes in
+            guard (try? envelope.scan(bytes)) != nil else { return }
+            withUnsafePointer(to: envelope) { envelope in
+                withoutCounting { resume(Message(bytes: bytes, envelope: envelope), knownAs: stream.streamID) }
+            }
+        }
+    }
+
     // MARK: Actors that go to another node
+
+    /// Whether a stream that was to begin does so at another node: its actor has just gone there.
+    func goesElsewhere(_ request: StreamRequest) -> Bool {
+        if let upstream {
+            let name = request.name.resumed
+            upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
+            return true
+        }
+        guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
+        relays.resume(
+            RelayedStream(request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence))
+        return true
+    }
 
     /// Streams of actors that live here no more go on at their next owner.
     func moveStreams(of actors: Set<ActorName>) {

@@ -193,7 +193,7 @@ extension ServerConnection {
 
     /// The name of the call that is in hand; nil after a refusal.
     private func callName(_ message: borrowing Message) -> RememberedAnswers.Memory.Name? {
-        guard let number = UInt64(message.text(message.envelope.pointee.callID)) else {
+        guard let number = number(of: message) else {
             refuse(TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"), message)
             return nil
         }

@@ -19,7 +19,9 @@ extension ServerConnection {
             return nil
         }
         let bytes = message.bytes.count + (isInTransit ? 0 : CallLoad.overhead)
-        if !isInTransit, let refusal = refusal(ofBytes: bytes) {
+        if !isInTransit, isCounted {
+            _ = account.hold(bytes)
+        } else if !isInTransit, let refusal = refusal(ofBytes: bytes) {
             fail(message, refusal)
             return nil
         }
@@ -80,13 +82,20 @@ extension ServerConnection {
                 "calls of this connection that are under way have \(load.bytes) bytes already, of "
                     + "\(limits.callBytesPerConnection) (ServerLimits.callBytesPerConnection)")
         }
-        if memory == nil { memory = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory) }
         do throws(MemoryExcess) {
-            try memory?.take(bytes)
+            try account.take(bytes)
             return nil
         } catch {
             return TrebuchetError(.rateLimited, error.reason)
         }
+    }
+
+    /// Where the bytes of its calls count.
+    private var account: MemoryAccount {
+        if let memory { return memory }
+        let made = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory)
+        memory = made
+        return made
     }
 
     /// Nobody waits for a call any more: it gives back what `begin` took. What runs on its behalf, or is on its way to another

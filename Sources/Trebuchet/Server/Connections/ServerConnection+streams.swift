@@ -23,6 +23,9 @@ struct StreamRequest: Sendable {
             filter: filter == nil ? nil : Array(text.bytes))
     }
 
+    /// What it is called among the connection's calls while it waits: no client can use such a name.
+    var key: [UInt8] { name.knownAs.map { [0] + $0 } ?? callID }
+
     struct Seen: Sendable {
         let epoch: String
         let sequence: UInt64
@@ -49,7 +52,10 @@ extension ServerConnection {
     /// the newest value unless it has that already.
     ///
     /// The stream gets a name of this connection. What it was called before may be another's here by now.
-    func resume(_ message: borrowing Message) {
+    ///
+    /// - Parameter knownAs: what the client calls it, where its node takes it up by itself.
+    func resume(_ message: borrowing Message, knownAs: [UInt8]? = nil) {
+        if !isCounted, isOfNode(message) { return withoutCounting { resume(message) } }
         guard hasName(message) else { return }
         let envelope = message.envelope
         do {
@@ -74,7 +80,8 @@ extension ServerConnection {
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             let resumed = ownName(in: message)
             if let resumed, let old = streams[resumed] { forget(old) }
-            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: resumed)
+            let name = AskedStream(
+                actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [],
@@ -82,7 +89,7 @@ extension ServerConnection {
                 stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
             begin(request, of: record, message)
         } catch {
-            fail(message, error)
+            if let knownAs { failStream(knownAs, error) } else { fail(message, error) }
         }
     }
 
@@ -102,7 +109,7 @@ extension ServerConnection {
 
     /// Says that a stream does not begin, or does not go on.
     func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
-        if let streamID = name.resumed { failStream(streamID, error) } else { fail(callID, error) }
+        if let streamID = name.resumed ?? name.knownAs { failStream(streamID, error) } else { fail(callID, error) }
     }
 
     func failStream(_ streamID: [UInt8], _ error: any Error) {
@@ -130,7 +137,7 @@ extension ServerConnection {
     /// Makes the actor when it is not there, and begins the stream.
     private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         if let record { return begin(request, of: record) }
-        guard let call = begin(message, request.callID) else { return }
+        guard let call = begin(message, request.key) else { return }
         wait(for: request.name.actor, request, call)
     }
 
@@ -143,6 +150,7 @@ extension ServerConnection {
             defer { self.shard.streamsMayShow(self) }
             switch outcome {
             case .failure(let error):
+                if ActorMoved.isIt(error), self.goesElsewhere(request) { return self.withdraw(call) }
                 self.finish(call, .failure(error))
             case .success(let record):
                 self.withdraw(call)
@@ -180,11 +188,11 @@ extension ServerConnection {
             if let error = request.stake.refusal { refuse(request, error) }
             return
         }
-        guard running[request.callID] == nil, load.count < shard.limits.callsPerConnection else {
+        guard running[request.key] == nil, load.count < shard.limits.callsPerConnection else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
         }
-        let call = RunningCall(callID: request.callID, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
-        running[request.callID] = call
+        let call = RunningCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
+        running[request.key] = call
         load.count += 1
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
             guard let self, let call else { return }

@@ -49,7 +49,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let caller: Caller?
     /// Whether its calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
-    private var isRevoked = false
+    private var isRevoked = false { didSet { look() } }
+    /// Whether what is in hand is not the client's doing, or was counted before.
+    var isCounted = false
+    /// Whether its calls may have to stand behind others that are at another node.
+    var hasCallsElsewhere = false { didSet { look() } }
     /// At a server with rates, from the first call on.
     private var buckets: ConnectionBuckets?
     /// Where the bytes of calls under way are counted, from the first one on.
@@ -192,10 +196,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func rightsDidChange() {
         guard isOpen else { return }
         let revocation = caller?.connection.revocation()
-        defer {
-            isRevoked = revocation != nil
-            isGuarded = shard.isGuarded || isRevoked
-        }
+        defer { isRevoked = revocation != nil }
         guard let revocation, !isRevoked else { return }
         tell(revocation.code.wire, revocation.message)
         for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
@@ -215,8 +216,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             return TrebuchetError(
                 code, "'\(target.prefix(128))' of actor '\(actorID.prefix(128))' is not allowed")
         }
-        return shard.limits.hasRates ? rateRefusal(of: target) : nil
+        return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
+
+    private func look() { isGuarded = shard.isGuarded || isRevoked || hasCallsElsewhere }
 
     /// Why a message may not come now, at a server with rates; nil when it has been counted.
     func rateRefusal(of target: String) -> TrebuchetError? {

@@ -49,11 +49,15 @@ final class SlotWatch: SlotRebalanceListener {
     typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
 
     private let release = Mutex<Release?>(nil)
+    private let assigned = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
 
     /// Set by the server, which is made after the member.
     func release(by body: @escaping Release) { release.withLock { $0 = body } }
 
-    func slotAssigned(_ lease: SlotLease) {}
+    /// Calls `body` with each slot that the node comes to own.
+    func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { assigned.withLock { $0 = body } }
+
+    func slotAssigned(_ lease: SlotLease) { assigned.withLock { $0 }?(lease.slot) }
 
     func slotWillBeRevoked(_ lease: SlotLease) async { await release.withLock { $0 }?(lease.slot, true) }
 

@@ -356,8 +356,9 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Nodes that live no more are gone, unless they are just being stopped: those may still carry on what they have begun, as long as
-    /// they listen. One that has just come is called before this node has seen it living, so it has to be missing some times in a row.
+    /// Nodes that live no more are gone as soon as they do not listen either: others take their slots at once. One that listens and is
+    /// just being stopped may still carry on what it has begun; another one has to be missing some times in a row, as one that has just
+    /// come is called before this node has seen it living.
     func lose(allBut living: [ClusterNode]) async {
         let living = Set(living)
         let gone = state.withLock { state in
@@ -365,11 +366,11 @@ final class NodeExchange: Sendable {
                 let before = state.peers[node]?.absences ?? 0
                 state.peers[node]?.absences = living.contains(node) ? 0 : before + 1
             }
-            return state.peers.filter { $0.value.absences >= Self.mostAbsences }
-                .map { ($0.key, isLeaving: $0.value.isLeaving) }
+            return state.peers.filter { $0.value.absences > 0 }
+                .map { ($0.key, mayListen: $0.value.isLeaving || $0.value.absences < Self.mostAbsences) }
         }
-        for (node, isLeaving) in gone {
-            if isLeaving, (try? await engine.send([], to: node)) != false { continue }
+        for (node, mayListen) in gone {
+            if mayListen, (try? await engine.send([], to: node)) != false { continue }
             let isSending = state.withLock { state in
                 guard state.peers[node]?.isSending == true else { return false }
                 state.peers[node]?.isGone = true

@@ -10,10 +10,12 @@ protocol OwnerLineUser: AnyObject {
     var isWritable: Bool { get }
     /// An owner sends the client something.
     func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerLine)
-    /// An owner does not own what a call or stream is of.
-    func refused(_ callID: [UInt8], over line: OwnerLine)
+    /// An owner does not own what was asked of it.
+    func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
     /// A stream's actor has another owner from now on.
     func moved(_ streamID: [UInt8], over line: OwnerLine)
+    /// Nobody waits for a call any more.
+    func cancelled(_ call: RelayedCall)
     /// Nothing more comes over a line.
     ///
     /// - Parameter received: how many messages its owner has got over it; nil when that is not known.
@@ -29,6 +31,14 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     /// What was taken is told when it is so much; an owner sends `RelayedLink.window` beyond it.
     private static let tellingBytes = 16 << 10
 
+    /// What has been asked of an owner and has no answer.
+    enum Asked {
+        /// Also what begins a stream, or takes one up, for a client that waits for that.
+        case call(RelayedCall)
+        /// A stream that goes on without its client's doing.
+        case stream(RelayedStream)
+    }
+
     let reactor: Reactor
     let node: ClusterNode
     private weak var user: (any OwnerLineUser)?
@@ -38,6 +48,10 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     private var taken = 0
     /// Messages that were sent.
     private var sent: UInt64 = 0
+    /// By which message it was.
+    private var asked: [UInt64: Asked] = [:]
+    /// Of these, what a client takes up under its own name for it, which has no callID: by that name.
+    private var named: [[UInt8]: RelayedCall] = [:]
 
     init(_ user: any OwnerLineUser, to node: ClusterNode, at exchange: NodeExchange, reactor: Reactor) {
         self.user = user
@@ -55,6 +69,56 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         line.send(message, part: .toOwnerPart, last: .toOwner, departure)
         sent += 1
         return sent
+    }
+
+    // MARK: What is asked
+
+    func ask(_ call: RelayedCall) {
+        call.line = self
+        let departure = call.depart()
+        call.withMessage { message in
+            guard !message.envelope.pointee.callID.isAbsent else {
+                named[call.callID] = call
+                call.place = send(message.bytes, departure)
+                return
+            }
+            let callID = LineCallID(place: sent + 1, number: call.number)
+            asked[callID.place] = .call(call)
+            call.place = callID.place
+            message.renamed(callID.bytes).withUnsafeBytes { _ = send($0, departure) }
+        }
+    }
+
+    func ask(_ stream: RelayedStream) {
+        stream.line = self
+        let callID = LineCallID(place: sent + 1, isOfNode: true)
+        asked[callID.place] = .stream(stream)
+        stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
+    }
+
+    /// What an answer is to; nil where nobody waits for it any more.
+    func take(_ callID: UnsafeRawBufferPointer) -> Asked? {
+        LineCallID(callID).flatMap { asked.removeValue(forKey: $0.place) }
+    }
+
+    /// The same for what has no callID.
+    func take(named streamID: [UInt8]) -> RelayedCall? { named.removeValue(forKey: streamID) }
+
+    /// All that has no answer, in the order in which it was sent.
+    func takeAll() -> [Asked] {
+        defer { (asked, named) = ([:], [:]) }
+        let all = asked.map { ($0, $1) } + named.values.map { ($0.place, .call($0)) }
+        return all.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    /// Nobody waits for its answer.
+    func cancel(_ call: RelayedCall) {
+        let isNamed = asked.removeValue(forKey: call.place) == nil
+        if isNamed { named[call.callID] = nil }
+        let callID = isNamed ? call.callID : LineCallID(place: call.place, number: call.number).bytes
+        var buffer = ByteBuffer()
+        EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
+        send(buffer.bytes)
     }
 
     /// Nobody wants a stream.
@@ -92,7 +156,9 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
                 message.withUnsafeBytes { user.receive($0, over: self) }
             }
             tellWhatWasTaken()
-        case .refused: user.refused(frame.payload, over: self)
+        case .refused:
+            let asked = frame.payload.withUnsafeBytes { take($0) }
+            if let asked { user.refused(asked, over: self) }
         case .moved: user.moved(frame.payload, over: self)
         case .ended:
             line.forget()

@@ -6,26 +6,38 @@ internal import TrebuchetWire
 /// A call that was sent to another node, or is to be.
 final class RelayedCall {
     let slot: ClusterSlot
-    private let callID: [UInt8]
+    /// The client's own.
+    let callID: [UInt8]
+    /// Which of its connection's it is.
+    let order: UInt64
+    /// What the client numbers it, where its answer is kept.
+    let number: UInt64?
     private let message: KeptMessage
     private let isRepeatable: Bool
     private var isRepeat = false
+    private weak var user: (any OwnerLineUser)?
     /// The one that it was sent over; nil while it waits to be sent.
     var line: OwnerLine?
     /// Set as long as its message has not left this node's memory.
     private(set) weak var departure: Departure?
-    /// The place where it waits to hear who owns its actor.
-    var waiter: SlotWaiter?
     /// Which of the messages it was there.
     var place: UInt64 = 0
     /// Set for the beginning of a stream.
-    var stream: RelayedStream?
+    let stream: RelayedStream?
 
-    init(_ message: KeptMessage, callID: [UInt8], isRepeatable: Bool) {
-        self.message = message
+    /// - Parameter isRepeatable: whether its owner recognises it when it comes again.
+    init(
+        _ message: borrowing Message, callID: [UInt8], order: UInt64, isRepeatable: Bool, stream: RelayedStream?,
+        of user: any OwnerLineUser
+    ) {
+        self.message = KeptMessage(message)
         self.callID = callID
+        self.order = order
         self.isRepeatable = isRepeatable
-        slot = message.withMessage { ClusterSlot(of: $0.actorName) }
+        self.stream = stream
+        self.user = user
+        number = message.envelope.pointee.session.isAbsent ? nil : UInt64(String(decoding: callID, as: UTF8.self))
+        slot = ClusterSlot(of: message.actorName)
     }
 
     /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
@@ -36,11 +48,11 @@ final class RelayedCall {
         return isRepeatable
     }
 
-    /// Over a line, to its owner.
-    func send(over line: OwnerLine) {
-        let departure = Departure()
-        (self.line, self.departure) = (line, departure)
-        withMessage { place = line.send($0.bytes, departure) }
+    /// Its message goes from now on.
+    func depart() -> Departure {
+        let made = Departure()
+        departure = made
+        return made
     }
 
     func withMessage(_ body: (borrowing Message) -> Void) {
@@ -56,12 +68,7 @@ final class RelayedCall {
     }
 
     /// The client does not want its answer any more.
-    func cancel() {
-        guard let line else { return }
-        var buffer = ByteBuffer()
-        EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
-        line.send(buffer.bytes)
-    }
+    func cancel() { user?.cancelled(self) }
 }
 
 extension Message {

@@ -8,16 +8,22 @@ final class RelayedStream {
     /// Under which the client has begun it.
     let callID: [UInt8]
     let slot: ClusterSlot
-    private let actor: String
+    let actor: String
     private let target: String
     private let filter: [UInt8]?
     private(set) var streamID: [UInt8] = []
-    private var epoch = ""
-    var sequence: UInt64 = 0
+    private var epoch: String
+    var sequence: UInt64
     /// Nil while it is not known who owns its actor.
     var line: OwnerLine?
+    /// Whether its client has not ended it.
+    var isWanted = true
 
-    init(callID: [UInt8], actor: String, target: String, filter: [UInt8]?) {
+    /// - Parameters:
+    ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
+    ///   - sequence: what it has seen last.
+    init(callID: [UInt8], actor: String, target: String, filter: [UInt8]?, epoch: String = "", sequence: UInt64 = 0) {
+        (self.epoch, self.sequence) = (epoch, sequence)
         self.callID = callID
         self.actor = actor
         self.target = target
@@ -27,19 +33,22 @@ final class RelayedStream {
 
     /// One that began at this node.
     convenience init(_ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64) {
-        self.init(callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter)
-        (self.streamID, self.epoch, self.sequence) = (streamID, epoch, sequence)
+        self.init(
+            callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
+            sequence: sequence)
+        self.streamID = streamID
     }
 
-    func begin(as streamID: [UInt8], epoch: String, position: UInt64?, over line: OwnerLine) {
+    /// - Parameter position: what the owner says that the client has: in a life that it knows that is where the stream is by now, and
+    ///   what the client lacks comes yet.
+    func begin(as streamID: [UInt8], epoch: String, position: UInt64?) {
         self.streamID = streamID
         if !epoch.utf8.elementsEqual(self.epoch.utf8) { sequence = position ?? 0 }
         self.epoch = epoch
-        self.line = line
     }
 
     /// The message that takes it up.
-    var resumption: [UInt8] {
+    func resumption(as callID: [UInt8]) -> [UInt8] {
         var buffer = ByteBuffer()
         let filter = filter.flatMap { bytes in bytes.withUnsafeBytes { try? StreamFilter($0) } }
         EnvelopeWriter.streamResume(

@@ -21,7 +21,9 @@ final class ServerNodes: Sendable {
     ) {
         self.log = log
         (node, member, watch) = (membership.node, membership.member, membership.watch)
-        directory = SlotDirectory(membership.engine, member: member)
+        let directory = SlotDirectory(membership.engine, member: member)
+        self.directory = directory
+        watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
     }
 

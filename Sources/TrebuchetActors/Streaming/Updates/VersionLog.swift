@@ -10,6 +10,9 @@ package struct VersionLog: Sendable {
     static let mostDifferences = 64
     /// Bytes that are kept where none may be left out, whatever their number, if nothing else is said.
     static let mostBytes = 16 << 20
+    /// How many times the limit more are kept for those who come back, and how many bytes of these.
+    static let returning = 8
+    static let returningBytes = 1 << 20
 
     /// What the next one may be sent as the difference from.
     var newest: StateUpdate?
@@ -18,6 +21,8 @@ package struct VersionLog: Sendable {
     /// How many are kept where none may be left out; nil where differences are.
     private let limit: Int?
     private let byteLimit: Int
+    /// Up to this version more are kept.
+    private var returnsUntil: UInt64 = 0
     private var updates: [StateUpdate] = []
     /// How many at the front of `updates` are forgotten already: taken out in one go now and then.
     private var forgotten = 0
@@ -40,6 +45,18 @@ package struct VersionLog: Sendable {
     /// What is there, oldest first.
     var kept: ArraySlice<StateUpdate> { updates[forgotten...] }
 
+    /// The stream goes on from an earlier life at another node: those who observed there come back when others have changed something
+    /// here already. More is kept for them while that is new.
+    mutating func expectReturns() {
+        guard let limit else { return }
+        returnsUntil = position &+ UInt64(limit * Self.returning)
+    }
+
+    /// Whether one more than is asked for stays.
+    private func isForReturns(_ limit: Int) -> Bool {
+        position <= returnsUntil && count <= limit * (1 + Self.returning) && bytes <= Self.returningBytes
+    }
+
     mutating func append(_ update: StateUpdate) {
         newest = update
         if limit == nil, update.patch == nil { return begin(at: update.sequence) }
@@ -51,7 +68,7 @@ package struct VersionLog: Sendable {
         bytes += kept.storedBytes
         let most = limit ?? Self.mostDifferences
         let mostBytes = limit == nil ? update.wholeByteCount : byteLimit
-        while count > most || bytes > mostBytes && count > (limit == nil ? 0 : 1) {
+        while count > most && !isForReturns(most) || bytes > mostBytes && count > (limit == nil ? 0 : 1) {
             bytes -= updates[forgotten].storedBytes
             forgottenBytes += updates[forgotten].storedBytes
             forgotten += 1
@@ -77,6 +94,7 @@ package struct VersionLog: Sendable {
     func asOf(_ sequence: UInt64) -> VersionLog {
         guard sequence < position else { return self }
         var earlier = VersionLog(keepingEach: limit, position: sequence, byteLimit: byteLimit)
+        earlier.returnsUntil = returnsUntil
         for update in kept.prefix(while: { $0.sequence <= sequence }) { earlier.append(update) }
         return earlier
     }

@@ -1,0 +1,95 @@
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetCluster
+
+/// Streams whose actors go to another node.
+@Suite(.timeLimit(.minutes(1))) struct MovedStreamsTests {
+    @Test("a stream that its client took up again through another node goes on with each version when its owner dies")
+    func resumed() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names(1)[0]
+            let first = try await nodes[0].textClient()
+            first.observe("1", name)
+            #expect(await eventually { first.versions.count == 1 })
+            for number in 1...3 { first.call("c\(number)", name, "add(_:)", [1]) }
+            #expect(await eventually { first.versions.count == 4 })
+            first.abort()
+            let (start, last) = try (#require(first.starts.first), #require(first.versions.last))
+            let second = try await nodes[0].textClient()
+            second.resume(start, "1", name, behind: last.sequence)
+            #expect(await eventually { second.starts.count == 1 })
+            try await nodes[1].kill()
+            for number in 1...3 { second.call("d\(number)", name, "add(_:)", [1]) }
+            #expect(await eventually { second.answers("d3").count == 1 })
+            #expect(await eventually { second.versions.map(\.sequence) == (1...3).map { last.sequence + $0 } })
+            second.abort()
+        }
+    }
+
+    @Test("who comes back late to a next owner gets what others have changed there before")
+    func late() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names(1)[0]
+            let first = try await nodes[0].textClient()
+            first.observe("1", name)
+            #expect(await eventually { first.versions.count == 1 })
+            first.call("2", name, "add(_:)", [1])
+            #expect(await eventually { first.versions.count == 2 })
+            first.abort()
+            let (start, last) = try (#require(first.starts.first), #require(first.versions.last))
+            try await nodes[1].kill()
+            let second = try await nodes[0].textClient()
+            let count = 1_000
+            for number in 1...count { second.call("\(number)", name, "add(_:)", [1]) }
+            #expect(await eventually { second.messages.count == count })
+            second.resume(start, "r", name, behind: last.sequence)
+            #expect(await eventually { second.versions.count == count })
+            #expect(second.versions.map(\.sequence) == (1...count).map { last.sequence + $0 })
+            second.abort()
+        }
+    }
+
+    @Test("streams that were begun one after the other under one callID all go on")
+    func sameCallID() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let names = nodes[1].names(3)
+            let client = try await nodes[0].textClient()
+            for (count, name) in names.enumerated() {
+                client.observe("s", name)
+                #expect(await eventually { client.versions.count == count + 1 })
+            }
+            try await nodes[1].kill()
+            #expect(await eventually { client.starts.count == 6 })
+            for name in names { client.call(name, name, "add(_:)", [1]) }
+            for start in client.starts.suffix(3) {
+                let isShown = { client.versions.contains { $0.streamID == start.streamID && $0.text.contains(":1}") } }
+                #expect(await eventually { isShown() })
+            }
+            client.abort()
+        }
+    }
+
+    @Test(
+        "streams go on at their next owner whatever rates there are for calls",
+        arguments: [["a", "b"], ["a", "b", "c"]])
+    func rates(names: [String]) async throws {
+        var limits = ServerLimits()
+        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 20)
+        try await withNodes(names, limits: limits) { nodes in
+            let client = try await nodes[0].textClient()
+            let others = try await nodes[0].textClient()
+            let names = nodes[1].names(40)
+            for (number, name) in names.enumerated() {
+                (number < 20 ? client : others).observe("s\(number)", name)
+            }
+            #expect(await eventually { client.versions.count == 20 && others.versions.count == 20 })
+            try await nodes[1].kill()
+            for each in [client, others] {
+                #expect(await eventually { each.starts.count == 40 })
+                #expect(each.messages.allSatisfy { $0.error.isEmpty })
+                each.abort()
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Networking
+import Synchronization
+import TestSupport
+import Transports
+import WebSockets
+
+/// A client that says what it is told to, under what callID ever, and keeps what comes.
+final class TextClient: Sendable {
+    private let socket: WebSocket
+    private let inbox: Inbox
+
+    init(_ address: SocketAddress) async throws {
+        let inbox = Inbox()
+        self.inbox = inbox
+        socket = try await WebSocketClient.connect(
+            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"]
+        ) { _ in inbox }
+    }
+
+    func abort() { socket.abort() }
+
+    // MARK: Out
+
+    func call(_ callID: String, _ actor: String, _ target: String, _ arguments: [Int] = [], isKept: Bool = false) {
+        let session = isKept ? #","session":"\#(socket.responseHeaders["Trebuchet-Session"] ?? "")""# : ""
+        send("invocation", callID, actor, target, #""arguments":\#(arguments)\#(session)"#)
+    }
+
+    func observe(_ callID: String, _ actor: String) {
+        send("invocation", callID, actor, "observeCount", #""arguments":[]"#)
+    }
+
+    func resume(_ stream: Message, _ callID: String, _ actor: String, behind sequence: Int) {
+        let seen = #""streamID":"\#(stream.streamID)","epoch":"\#(stream.epoch)","lastSequence":\#(sequence)"#
+        send("streamResume", callID, actor, "observeCount", seen)
+    }
+
+    func cancel(_ callID: String) { socket.send(text: #"{"type":"cancel","payload":{"callID":"\#(callID)"}}"#) }
+
+    private func send(_ type: String, _ callID: String, _ actor: String, _ target: String, _ more: String) {
+        let place = #""actorID":"\#(actor)","targetIdentifier":"\#(target)""#
+        socket.send(text: #"{"type":"\#(type)","payload":{"callID":"\#(callID)",\#(place),\#(more)}}"#)
+    }
+
+    // MARK: In
+
+    /// What has come so far, oldest first.
+    var messages: [Message] { inbox.messages.withLock { $0 } }
+    func answers(_ callID: String) -> [Message] {
+        messages.filter { $0.type == "response" && $0.callID == callID }
+    }
+    var starts: [Message] { messages.filter { $0.type == "streamStart" } }
+    var versions: [Message] { messages.filter { $0.type == "streamData" } }
+
+    struct Message: Sendable {
+        let text: String
+        let type: String
+        let callID: String
+        let streamID: String
+        let epoch: String
+        let sequence: Int
+        let error: String
+
+        fileprivate init(_ bytes: UnsafeMutableRawBufferPointer) {
+            text = String(decoding: bytes, as: UTF8.self)
+            let envelope = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+            let payload = envelope?["payload"] as? [String: Any]
+            type = envelope?["type"] as? String ?? ""
+            callID = payload?["callID"] as? String ?? ""
+            streamID = payload?["streamID"] as? String ?? ""
+            epoch = payload?["epoch"] as? String ?? ""
+            sequence = payload?["sequenceNumber"] as? Int ?? 0
+            error = (payload?["error"] as? [String: Any])?["code"] as? String ?? payload?["code"] as? String ?? ""
+        }
+    }
+
+    private final class Inbox: WebSocketHandler, Sendable {
+        let messages = Mutex<[Message]>([])
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            let message = Message(message)
+            messages.withLock { $0.append(message) }
+        }
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
+    }
+}
