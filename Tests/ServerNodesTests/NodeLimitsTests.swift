@@ -63,6 +63,9 @@ import TrebuchetCluster
             let till = nodes[1].names("tills")[0]
             let (peer, other) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[0]))
             let exchange = try #require(nodes[0].server.parts.nodes?.exchange)
+            // From then on it is known who owns it.
+            peer.call(100, till, "length(_:)", #"["a"]"#)
+            #expect(await peer.answer(100) != nil)
             gate.set { $0.holdsMessages = true }
             let text = String(repeating: "x", count: 100_000)
             for callID in 0..<100 {
