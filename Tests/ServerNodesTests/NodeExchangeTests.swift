@@ -20,7 +20,7 @@ import TrebuchetCluster
         let (first, second) = (sender.newLine(to: b, heavy), sender.newLine(to: b, light))
         for line in [first, second] { line.send(.open) }
         gate.set { $0.holdsMessages = true }
-        for _ in 0..<12 {
+        for _ in 0..<24 {
             for (line, size) in [(first, 90_000), (second, 10_000)] {
                 line.send(.toOwner, [UInt8](repeating: 1, count: size))
             }
@@ -28,7 +28,7 @@ import TrebuchetCluster
         #expect(await eventually { heavy.overflows == 1 })
         #expect(sender.waitingBytes <= (1 << 20) * 3 / 4)
         gate.set { $0.holdsMessages = false }
-        #expect(await eventually { there.messages == 12 })
+        #expect(await eventually { there.messages == 24 })
         #expect(light.overflows == 0 && light.breaks == 0 && heavy.breaks == 0)
         sender.close()
         receiver.close()

@@ -15,8 +15,10 @@ final class RawPeer: Sendable {
     static func connect(to node: Node) async throws -> RawPeer {
         let address = try #require(node.address.withLock { $0 })
         let inbox = Inbox()
+        var limits = WebSocketLimits()
+        limits.handshakeTimeout = .seconds(40)
         let socket = try await WebSocketClient.connect(
-            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"], limits: WebSocketLimits()
+            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"], limits: limits
         ) { _ in inbox }
         return RawPeer(socket, inbox)
     }

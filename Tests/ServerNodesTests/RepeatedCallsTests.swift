@@ -127,6 +127,33 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "who repeats calls with names that were made up has room for as many as his other calls, and takes none from others"
+    )
+    func madeUpShares() async throws {
+        var limits = ServerLimits()
+        limits.answersPerPrincipal = 5
+        let isOther = Flag()
+        let access = AccessPolicy(authenticate: { _ in Principal(id: isOther.isSet ? "bob" : "ada") })
+        try await withNodes(["a"], access: access, limits: limits) { nodes in
+            let ada = try await RawPeer.connect(to: nodes[0])
+            isOther.set()
+            let bob = try await RawPeer.connect(to: nodes[0])
+            var results = 0
+            for callID in 1...10 {
+                ada.repeat(callID, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "1.\(callID).1")
+                let answer = try #require(await ada.answer(callID))
+                #expect(answer.contains(#""result":1"#) || answer.contains("answersPerPrincipal: 5"))
+                results += answer.contains("result") ? 1 : 0
+            }
+            #expect(results == 5 && carriedNames(at: nodes[0]) == 5)
+            bob.repeat(1, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "2.1.1")
+            #expect(try #require(await bob.answer(1)).contains(#""result":1"#))
+            ada.abort()
+            bob.abort()
+        }
+    }
+
     private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
     private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
     private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }

@@ -31,6 +31,8 @@ extension ServerConnection {
 
     /// Whether there may be an actor of the name; false after a refusal. Nothing is kept of a longer one.
     func hasName(_ message: borrowing Message) -> Bool {
+        // It has no more bytes than are written.
+        guard message.bytes(message.envelope.pointee.actorID).count > ActorName.longest else { return true }
         let name = ActorName(message.actorName)
         guard name.isTooLong, shard.directory.type(of: name) == nil else { return true }
         fail(message, shard.limits.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
