@@ -53,8 +53,10 @@ final class ConnectionRelays {
         guard let call = connection.begin(message, callID) else { return }
         call.stream = stream
         callCount += 1
+        // What was here before goes before what has just come.
+        let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = RelayedCall(
-            message, callID: callID, order: callCount, isRepeatable: isRepeatable,
+            message, callID: callID, order: order, isRepeatable: isRepeatable,
             stream: stream.map {
                 RelayedStream(
                     callID: callID, actor: $0.actor.text, target: $0.target, filter: message.filterBytes,
@@ -62,8 +64,24 @@ final class ConnectionRelays {
             }, of: self)
         call.relayed = relayed
         let traffic = traffic(of: relayed.slot)
+        if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.add(relayed, relayed.order)
         proceed(traffic)
+    }
+
+    /// Calls to actors of other reactors of this node that have just gone may come back, and go first.
+    private func waitForCrossings(_ traffic: SlotTraffic) {
+        nonisolated(unsafe) let traffic = traffic  // Looked at on this reactor alone.
+        let (reactor, reference) = (shard.reactor, WeakRelays(self))
+        for crossing in connection.crossings {
+            traffic.crossings += 1
+            crossing.add {
+                reactor.execute {
+                    traffic.crossings -= 1
+                    reference.relays?.proceed(traffic)
+                }
+            }
+        }
     }
 
     /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
@@ -107,7 +125,7 @@ final class ConnectionRelays {
             return
         }
         if traffic.streams.isEmpty {
-            guard !traffic.calls.waiting.isEmpty else { return }
+            guard !traffic.calls.waiting.isEmpty, traffic.crossings == 0 else { return }
             if traffic.calls.awaitsReturn { return lookLater(traffic) }
         }
         traffic.isAsking = true
@@ -134,7 +152,7 @@ final class ConnectionRelays {
                 line(to: node).ask(stream)
             }
         }
-        guard !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
+        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
         for relayed in traffic.calls.takeAll() {
             guard let call = underWay(relayed) else { continue }
             if node == nodes.node {

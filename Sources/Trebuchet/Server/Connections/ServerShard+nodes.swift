@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -28,6 +29,11 @@ extension ServerShard {
         parts.nodes?.directory.forget(slot, ownedBy: node)
         queues?.askAgain(slot, waitingUpTo: limits.callTimeout)
     }
+
+    /// Whether calls may be on their way to actors of this node's that have just gone to another one.
+    var hasJustLetGo: Bool { placedUntil > 0 && reactor.now &- placedUntil < Self.lettingGo.nanoseconds }
+
+    private static let lettingGo = Duration.seconds(10)
 
     private var queues: SlotQueues? {
         if let slotQueues { return slotQueues }

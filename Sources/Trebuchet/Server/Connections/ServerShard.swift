@@ -43,6 +43,8 @@ final class ServerShard: @unchecked Sendable {
     /// and changing it call nothing that comes back here, so access to it needs no check.
     @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
     private var held: [ActorName: ActorRecord] = [:]
+    /// When an actor was forgotten last that may live on another node now.
+    private(set) var placedUntil: UInt64 = 0
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
     /// Answers of repeated calls that wait for streams, by the numbers of their connections.
@@ -222,6 +224,7 @@ final class ServerShard: @unchecked Sendable {
     func forget(_ record: ActorRecord) {
         let name = ActorName(record.name)
         if held[name] === record { forget(name) }
+        if record.isPlaced { placedUntil = reactor.now }
     }
 }
 

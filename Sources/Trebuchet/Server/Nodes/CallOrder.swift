@@ -71,6 +71,8 @@ final class SlotTraffic {
     var calls = CallOrder<RelayedCall>()
     /// Those that are to be taken up: before all calls, so that they lack little of what those change.
     var streams: [RelayedStream] = []
+    /// How many reactors of this node may have calls of the client's that were before these, and do not know yet whether they run.
+    var crossings = 0
     /// Whether the owner is being asked for.
     var isAsking = false
     /// Whether it is looked again in a while whether calls may go.
@@ -78,5 +80,5 @@ final class SlotTraffic {
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
-    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && !isAsking && !isTimed }
+    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && !isAsking && !isTimed && crossings == 0 }
 }
