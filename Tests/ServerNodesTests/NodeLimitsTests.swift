@@ -44,7 +44,7 @@ import TrebuchetCluster
         #expect(await eventually { await waiting(at: node) > 0 })
         for callID in stride(from: 0, to: 100, by: 2) { peer.cancel(callID) }
         for callID in 0..<100 { #expect(await peer.answer(callID) != nil) }
-        #expect(await waiting(at: node) == 0)
+        #expect(await eventually { await waiting(at: node) == 0 })
         // Nor does one whose client has gone.
         peer.call(100, "tills/a", "length(_:)", #"["a"]"#)
         #expect(await eventually { await waiting(at: node) == 1 })
@@ -66,6 +66,9 @@ import TrebuchetCluster
             // From then on it is known who owns it.
             peer.call(100, till, "length(_:)", #"["a"]"#)
             #expect(await peer.answer(100) != nil)
+            // Its owner is known from now on.
+            other.call(0, till, "length(_:)", #"["a"]"#)
+            #expect(await other.answer(0) != nil)
             gate.set { $0.holdsMessages = true }
             let text = String(repeating: "x", count: 100_000)
             for callID in 0..<100 {

@@ -118,6 +118,7 @@ final class ConnectionRelays {
 
     /// Sends what waits, as far as it may go.
     func proceed(_ traffic: SlotTraffic) {
+        if traffic.isAsking, traffic.hasNothing { traffic.stopAsking() }
         guard isOpen, !traffic.isAsking else { return }
         if traffic.isEmpty {
             if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
@@ -129,8 +130,8 @@ final class ConnectionRelays {
             if traffic.calls.awaitsReturn { return lookLater(traffic) }
         }
         traffic.isAsking = true
-        shard.withOwner(of: traffic.slot) { [weak self] owner in
-            traffic.isAsking = false
+        let waiter = shard.withOwner(of: traffic.slot) { [weak self] owner in
+            (traffic.isAsking, traffic.waiter) = (false, nil)
             guard let self, self.isOpen else { return }
             switch owner {
             case .failure(let error): self.fail(traffic, error)
@@ -139,6 +140,7 @@ final class ConnectionRelays {
                 self.proceed(traffic)
             }
         }
+        if let waiter { traffic.waiter = waiter }
     }
 
     private func send(_ traffic: SlotTraffic, to node: ClusterNode) {
@@ -263,6 +265,7 @@ final class ConnectionRelays {
         for traffic in slots.values {
             traffic.calls = CallOrder()
             traffic.streams = []
+            traffic.stopAsking()
         }
         slots = [:]
         connection.hasCallsElsewhere = false

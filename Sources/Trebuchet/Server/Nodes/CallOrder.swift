@@ -75,10 +75,20 @@ final class SlotTraffic {
     var crossings = 0
     /// Whether the owner is being asked for.
     var isAsking = false
+    /// Where the question waits.
+    var waiter: SlotWaiter?
     /// Whether it is looked again in a while whether calls may go.
     var isTimed = false
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
+    /// Whether there is nothing for which the owner would have to be known.
+    var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
     var isEmpty: Bool { calls.isEmpty && streams.isEmpty && !isAsking && !isTimed && crossings == 0 }
+
+    /// Nothing waits for the answer any more.
+    func stopAsking() {
+        waiter?.leave()
+        (isAsking, waiter) = (false, nil)
+    }
 }
