@@ -1,19 +1,26 @@
 import Synchronization
+import TestSupport
 import TrebuchetCluster
 
-/// An engine whose logs, or all of it, can be made to hang or to fail.
+/// An engine of which some, or all, can be made to hang or to fail.
 final class FaultyEngine: ClusterEngine {
     struct Faults {
         var isAway = false
         var hangsAppends = false
         var failsAppends = false
         var failsSnapshots = false
+        var givesNoSlots = false
+        /// Messages do not get on.
+        var holdsMessages = false
     }
 
     private let engine: MemoryEngine
-    private let faults = Mutex(Faults())
+    private let faults: Mutex<Faults>
 
-    init(_ engine: MemoryEngine) { self.engine = engine }
+    init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
+        self.engine = engine
+        self.faults = Mutex(faults)
+    }
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
@@ -37,7 +44,7 @@ final class FaultyEngine: ClusterEngine {
     func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
     ) async throws(ClusterEngineError) -> SlotClaim {
-        try check()
+        try check(\.givesNoSlots)
         return try await engine.acquire(slot, for: node, lasting: lasting)
     }
     func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
@@ -81,6 +88,7 @@ final class FaultyEngine: ClusterEngine {
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
     func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
         return try await engine.send(message, to: node)
     }

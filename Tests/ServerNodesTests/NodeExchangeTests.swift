@@ -10,7 +10,7 @@ import TrebuchetCluster
 @Suite(.timeLimit(.minutes(1))) struct NodeExchangeTests {
     @Test("when too much waits for a node those lines end for which the most does, and the others go on")
     func overflow() async throws {
-        let gate = GatedEngine(MemoryEngine())
+        let gate = FaultyEngine(MemoryEngine())
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         let reactor = try Reactor(name: "nodes")
         let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))

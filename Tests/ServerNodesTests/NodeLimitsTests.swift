@@ -12,7 +12,7 @@ import TrebuchetCluster
     func longNames() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let long = String(repeating: "x\u{301}", count: 100_000)
-            let peer = try await RawPeer.connect(to: nodes[0])
+            let peer = try await nodes[0].textClient()
             for number in 0..<8 {
                 let name = "tills/\(number)\(long)"
                 peer.call(number * 3, name, "length(_:)", #"["a"]"#)
@@ -34,9 +34,9 @@ import TrebuchetCluster
     @Test("a call that has ended holds nothing any more while nobody owns its actor")
     func ownerless() async throws {
         let engine = MemoryEngine()
-        let node = try Node("a", engine, through: GatedEngine(engine, .init(givesNoSlots: true)))
+        let node = try Node("a", engine, through: FaultyEngine(engine, .init(givesNoSlots: true)))
         try await node.start()
-        let peer = try await RawPeer.connect(to: node)
+        let peer = try await node.textClient()
         for callID in 0..<100 {
             peer.call(
                 callID, "tills/a", "length(_:)", #"["a"]"#, more: callID % 2 == 0 ? "" : #","timeoutMilliseconds":1"#)
@@ -58,10 +58,10 @@ import TrebuchetCluster
         var limits = ServerLimits()
         limits.heldBytesPerConnection = 2 << 20
         let engine = MemoryEngine()
-        let gate = GatedEngine(engine)
+        let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
             let till = nodes[1].names("tills")[0]
-            let (peer, other) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[0]))
+            let (peer, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
             let exchange = try #require(nodes[0].server.parts.nodes?.exchange)
             // From then on it is known who owns it.
             peer.call(100, till, "length(_:)", #"["a"]"#)
@@ -98,9 +98,9 @@ import TrebuchetCluster
             Principal(id: "ada", claims: ["text": String(repeating: "x", count: isSmall.isSet ? 1_000 : 2_000_000)])
         })
         try await withNodes(["a", "b"], access: access) { nodes in
-            let large = try await RawPeer.connect(to: nodes[0])
+            let large = try await nodes[0].textClient()
             isSmall.set()
-            let small = try await RawPeer.connect(to: nodes[0])
+            let small = try await nodes[0].textClient()
             let (here, there) = (nodes[0].names("tills")[0], nodes[1].names("tills")[0])
             small.callOnce(1, there, "hold(_:)", #"["claims"]"#)
             #expect(await eventually { Payments.shared.count("claims") == 1 })

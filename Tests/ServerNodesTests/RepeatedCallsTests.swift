@@ -20,12 +20,12 @@ import TrebuchetCluster
             for node in nodes {
                 let till = nodes[1].names("tills")[0]
                 let what = "late through \(node.member.node.name)"
-                let first = try await RawPeer.connect(to: node)
+                let first = try await node.textClient()
                 first.callOnce(1, till, "pay(_:_:)", #"["\#(what)",0]"#)
                 #expect(try #require(await first.answer(1)).contains(#""result":0"#))
                 first.abort()
                 #expect(await eventually { keptCalls(at: nodes[1]) == 0 && carriedNames(at: nodes[1]) == 0 })
-                let second = try await RawPeer.connect(to: node)
+                let second = try await node.textClient()
                 second.repeat(1, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 #expect(try #require(await second.answer(1)).contains("unknownOutcome"))
                 #expect(Payments.shared.count(what) == 1)
@@ -41,12 +41,12 @@ import TrebuchetCluster
     func longRunning() async throws {
         try await withNodes(["a", "b"], limits: Self.shortMemory) { nodes in
             let till = nodes[1].names("tills")[0]
-            let first = try await RawPeer.connect(to: nodes[0])
+            let first = try await nodes[0].textClient()
             first.callOnce(1, till, "hold(_:)", #"["long"]"#)
             #expect(await eventually { Payments.shared.count("long") == 1 })
             first.abort()
             #expect(await eventually { lines(at: nodes[1]) == 0 })
-            let second = try await RawPeer.connect(to: nodes[0])
+            let second = try await nodes[0].textClient()
             second.callOnce(2, till, "pay(_:_:)", #"["beside",0]"#)
             #expect(await second.answer(2) != nil)
             #expect(await eventually { keptCalls(at: nodes[1]) == 1 })
@@ -62,7 +62,7 @@ import TrebuchetCluster
     func secondLine() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let till = nodes[1].names("tills")[0]
-            let first = try await RawPeer.connect(to: nodes[0])
+            let first = try await nodes[0].textClient()
             first.callOnce(1, till, "pay(_:_:)", #"["second line",0]"#)
             #expect(await first.answer(1) != nil)
             breakLines(nodes[0], nodes[1])
@@ -70,7 +70,7 @@ import TrebuchetCluster
             #expect(try #require(await first.answer(2)).contains(#""result":3"#))
             first.abort()
             #expect(await eventually { lines(at: nodes[1]) == 0 })
-            let second = try await RawPeer.connect(to: nodes[0])
+            let second = try await nodes[0].textClient()
             second.repeat(1, till, "pay(_:_:)", #"["second line",0]"#, of: first.session)
             #expect(try #require(await second.answer(1)).contains(#""result":0"#))
             #expect(Payments.shared.count("second line") == 1)
@@ -81,10 +81,10 @@ import TrebuchetCluster
     @Test("a line that is made anew while its owner has not closed the one before carries such calls")
     func lineMadeAnew() async throws {
         let engine = MemoryEngine()
-        let gate = GatedEngine(engine)
+        let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
             let tills = nodes[1].names("tills", 8)
-            let (peer, direct) = (try await RawPeer.connect(to: nodes[0]), try await RawPeer.connect(to: nodes[1]))
+            let (peer, direct) = (try await nodes[0].textClient(), try await nodes[1].textClient())
             peer.call(1, tills[0], "length(_:)", #"["a"]"#)
             #expect(await peer.answer(1) != nil)
             gate.set { $0.holdsMessages = true }
@@ -109,7 +109,7 @@ import TrebuchetCluster
     )
     func madeUp() async throws {
         try await withNodes(["a"]) { nodes in
-            let peer = try await RawPeer.connect(to: nodes[0])
+            let peer = try await nodes[0].textClient()
             for callID in 0..<100 {
                 peer.repeat(callID, "tills/a", "pay(_:_:)", "[]", of: "\(callID).\(callID).a")
             }
@@ -136,9 +136,9 @@ import TrebuchetCluster
         let isOther = Flag()
         let access = AccessPolicy(authenticate: { _ in Principal(id: isOther.isSet ? "bob" : "ada") })
         try await withNodes(["a"], access: access, limits: limits) { nodes in
-            let ada = try await RawPeer.connect(to: nodes[0])
+            let ada = try await nodes[0].textClient()
             isOther.set()
-            let bob = try await RawPeer.connect(to: nodes[0])
+            let bob = try await nodes[0].textClient()
             var results = 0
             for callID in 1...10 {
                 ada.repeat(callID, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "1.\(callID).1")

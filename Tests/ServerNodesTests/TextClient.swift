@@ -13,17 +13,42 @@ final class TextClient: Sendable {
     init(_ address: SocketAddress) async throws {
         let inbox = Inbox()
         self.inbox = inbox
+        var limits = WebSocketLimits()
+        limits.handshakeTimeout = .seconds(40)
         socket = try await WebSocketClient.connect(
-            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"]
+            to: "ws://\(address.host):\(address.port)/", subprotocols: ["trebuchet.v3"], limits: limits
         ) { _ in inbox }
     }
 
     func abort() { socket.abort() }
+    /// What its connection is called.
+    var session: String { socket.responseHeaders["Trebuchet-Session"] ?? "" }
 
     // MARK: Out
 
+    func send(_ type: String, _ payload: String) { socket.send(text: #"{"type":"\#(type)","payload":{\#(payload)}}"#) }
+
+    /// - Parameters:
+    ///   - arguments: as they stand in the message.
+    ///   - more: members of the message beside.
+    func call(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, more: String = "") {
+        send("invocation", String(callID), actor, target, #""arguments":\#(arguments)"# + more)
+    }
+
+    /// A call of an `@Idempotent` method whose answer is kept.
+    func callOnce(_ callID: Int, _ actor: String, _ target: String, _ arguments: String) {
+        call(callID, actor, target, arguments, more: #","session":"\#(session)""#)
+    }
+
+    /// Asks for a call that was sent over an earlier connection.
+    func `repeat`(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, of session: String) {
+        send("repeat", String(callID), actor, target, #""arguments":\#(arguments),"session":"\#(session)""#)
+    }
+
+    func cancel(_ callID: Int) { cancel(String(callID)) }
+
     func call(_ callID: String, _ actor: String, _ target: String, _ arguments: [Int] = [], isKept: Bool = false) {
-        let session = isKept ? #","session":"\#(socket.responseHeaders["Trebuchet-Session"] ?? "")""# : ""
+        let session = isKept ? #","session":"\#(session)""# : ""
         send("invocation", callID, actor, target, #""arguments":\#(arguments)\#(session)"#)
     }
 
@@ -53,6 +78,19 @@ final class TextClient: Sendable {
     var starts: [Message] { messages.filter { $0.type == "streamStart" } }
     var versions: [Message] { messages.filter { $0.type == "streamData" } }
 
+    /// The messages, and how it was closed.
+    var texts: [String] { messages.map(\.text) + inbox.end.withLock { $0.map { [$0] } ?? [] } }
+
+    /// The answer of a call; nil when none comes.
+    func answer(_ callID: Int) async -> String? {
+        var found: String?
+        _ = await eventually {
+            found = answers(String(callID)).first?.text
+            return found != nil
+        }
+        return found
+    }
+
     struct Message: Sendable {
         let text: String
         let type: String
@@ -77,12 +115,15 @@ final class TextClient: Sendable {
 
     private final class Inbox: WebSocketHandler, Sendable {
         let messages = Mutex<[Message]>([])
+        let end = Mutex<String?>(nil)
 
         func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
         {
             let message = Message(message)
             messages.withLock { $0.append(message) }
         }
-        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+            end.withLock { $0 = "closed \(code) \(reason)" }
+        }
     }
 }
