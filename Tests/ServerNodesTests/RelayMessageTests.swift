@@ -106,6 +106,23 @@ import TrebuchetActors
         #expect(folded.value(call(1, of: "d")) == nil)
     }
 
+    @Test("of which connections calls are gone is known of the last 1,024, by when that was noted last")
+    func goneConnections() throws {
+        var contents = PartitionContents()
+        func letGo(_ number: Int, of connection: String) throws {
+            try contents.apply([.write(.delete(call(number, of: connection)))])
+        }
+        for number in 0..<1_100 {
+            try letGo(1, of: "c\(number)")
+            // One that goes on calling.
+            try letGo(number, of: "old")
+        }
+        let folded = try folded(try folded(contents))
+        #expect(folded.value(call(1_099, of: "old")) == [])
+        #expect(folded.value(call(1, of: "c1099")) == [])
+        #expect(folded.value(call(1, of: "c0")) == nil)
+    }
+
     @Test("of large answers so many are kept that the log can be folded; one that was let go of is not made again")
     func largeAnswers() throws {
         var contents = PartitionContents()

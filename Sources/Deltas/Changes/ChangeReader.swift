@@ -33,7 +33,7 @@ package struct ChangeReader: Sendable {
         let names = UnnamedMembers.of(state)
         guard let first = names.first else { return true }
         ProgrammerNote.tell(
-            "deltaMembers of \(type(of: state)) lacks '\(first)': until it is there, the whole state is sent and kept at each change"
+            "deltaMembers of \(type(of: state)) lacks '\(first.prefix(64).filter { $0.isLetter || $0.isNumber || "._".contains($0) })': until it is there, the whole state is sent and kept at each change"
         )
         return false
     }

@@ -111,9 +111,8 @@ struct PartitionContents {
 
 /// Which calls of a connection a log has let go of: those up to a number. Whether one of them ran nobody knows, so none runs again.
 struct GoneCalls {
-    private var numbers: [ByteText: UInt64] = [:]
-    /// In the order in which they were noted first.
-    private var order: [ByteText] = []
+    private var connections: [ByteText: (number: UInt64, noted: Int)] = [:]
+    private var count = 0
 
     mutating func add(_ key: StateKey) {
         guard let (connection, number) = CallNamespace.call(key) else { return }
@@ -121,18 +120,18 @@ struct GoneCalls {
     }
 
     mutating func add(_ connection: String, _ number: UInt64) {
-        let connection = ByteText(connection)
-        if numbers[connection] == nil { order.append(connection) }
-        numbers[connection] = max(number, numbers[connection] ?? 0)
+        count += 1
+        let known = connections[ByteText(connection)]?.number ?? 0
+        connections[ByteText(connection)] = (max(number, known), count)
     }
 
     func contains(_ key: StateKey) -> Bool {
-        guard !numbers.isEmpty, let (connection, number) = CallNamespace.call(key) else { return false }
-        return numbers[ByteText(connection)].map { number <= $0 } ?? false
+        guard !connections.isEmpty, let (connection, number) = CallNamespace.call(key) else { return false }
+        return connections[ByteText(connection)].map { number <= $0.number } ?? false
     }
 
-    /// Of the connections that were noted last.
+    /// Of the connections that were noted last, the last one last.
     func newest(_ count: Int) -> [(connection: String, number: UInt64)] {
-        order.suffix(count).map { ($0.text, numbers[$0] ?? 0) }
+        connections.sorted { $0.value.noted < $1.value.noted }.suffix(count).map { ($0.key.text, $0.value.number) }
     }
 }
