@@ -47,8 +47,11 @@ final class EngineStore: PartitionedStore {
         partitions.withLock { partitions in
             let known = partitions[ByteText(name)]
             // Where the log is of one that is forgotten, and still there, is read once more.
-            if known == nil, partitions.count >= mostPartitions { partitions = partitions.filter { $0.value.isNeeded } }
-            if known == nil, partitions.count >= mostPartitions { partitions = partitions.filter { $0.value.isInUse } }
+            if known == nil, partitions.count >= mostPartitions {
+                partitions = partitions.filter { $0.value.isNeeded }
+                // A part is free then: all are not looked through for each name that somebody asks for.
+                if partitions.count > mostPartitions / 4 * 3 { partitions = partitions.filter { $0.value.isInUse } }
+            }
             let partition = known ?? Partition(name)
             partition.enter()
             partitions[ByteText(name)] = partition
