@@ -23,6 +23,8 @@ final class EngineStore: PartitionedStore {
     private let others: any StateStore
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
+    /// Those that were loaded last.
+    private let loaded = Mutex<[Partition]>([])
 
     /// - Parameters:
     ///   - lease: what the node may write under now; nil for slots that it does not own.
@@ -217,10 +219,12 @@ final class EngineStore: PartitionedStore {
             contents.begin(life)
         }
         partition.didLoad(contents, at: place, size, under: lease.fence)
-        let loaded = partitions.withLock { $0.values.filter(\.isLoaded) }
-        if loaded.count > Self.mostLoaded {
-            for other in loaded.prefix(loaded.count - Self.mostLoaded) where other !== partition { other.unload() }
+        let oldest = loaded.withLock { loaded -> Partition? in
+            loaded.removeAll { $0 === partition }
+            loaded.append(partition)
+            return loaded.count > Self.mostLoaded ? loaded.removeFirst() : nil
         }
+        oldest?.unload()
         return (contents, place)
     }
 

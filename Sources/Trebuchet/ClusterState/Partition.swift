@@ -68,8 +68,6 @@ final class Partition: Sendable {
     func enter() { state.withLock { $0.users += 1 } }
     func leave() { state.withLock { $0.users -= 1 } }
 
-    var isLoaded: Bool { state.withLock { $0.contents != nil } }
-
     /// Where the log is it has to read anew.
     func forget() {
         state.withLock { state in
