@@ -286,6 +286,7 @@ let package = Package(
                 "TrebuchetCLI", "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
                 "Transports", "TrebuchetStore", "TrebuchetTesting", "TrebuchetServices", "Networking",
                 "WebSockets", "ServicesClient", "ServicesClientTool", "TestCertificates", "Consistency", "TestSupport",
+                "TrebuchetTool",
             ]),
         // The examples for the web, as their own packages declare them, so that tests can open them in a browser.
         .executableTarget(
@@ -427,9 +428,18 @@ if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
 
-// `TREBUCHET_TESTS=WebSocketsTests,NetworkingTests` leaves the other test targets out, for quick builds while you work.
+// `TREBUCHET_TESTS=WebSocketsTests,NetworkingTests` makes these tests and what they are built of the whole package, for quick builds
+// while you work.
 if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(separator: ",").map(String.init) {
-    package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var kept: Set<String> = []
+    var waiting = wanted
+    while let name = waiting.popLast() {
+        guard let target = targets[name], kept.insert(name).inserted else { continue }
+        for case .byNameItem(let name, _) in target.dependencies { waiting.append(name) }
+    }
+    package.targets.removeAll { !kept.contains($0.name) }
+    package.products.removeAll { _ in true }
 }
 
 // What needs neither epoll nor OpenSSL: a client, and the state family.
