@@ -197,7 +197,7 @@ let package = Package(
             "ServerNodesTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
-                "Platform", "TestSupport", "WebSockets", "Networking",
+                "Platform", "TestSupport", "WebSockets", "Networking", "Deltas",
             ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
@@ -373,7 +373,7 @@ let package = Package(
             name: "Consistency",
             dependencies: [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
-                "TrebuchetStore", "TrebuchetTesting", "Networking", "Benchmarks",
+                "TrebuchetStore", "TrebuchetTesting", "TrebuchetCluster", "TrebuchetRedis", "Networking", "Benchmarks",
                 "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
             path: "Tests/Consistency", swiftSettings: settings),

@@ -8,7 +8,7 @@ package enum BenchCommand {
             "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, codec, store,
-            transfers, cluster, services,
+            transfers, cluster, takeover, services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same

@@ -20,6 +20,9 @@ enum Consistency {
             case "serve":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await GameServer.run(file: arguments[1], port: port)
+            case "node":
+                guard arguments.count == 4, let port = Int(arguments[3]) else { exit(2) }
+                try await GameNode.run(redis: arguments[1], name: arguments[2], port: port)
             case "play":
                 guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
@@ -55,7 +58,7 @@ enum Consistency {
     }
 
     private static func judgeGame(_ options: Options) async throws -> Bool {
-        let kind = options.web ? "--web --seed" : "--seed"
+        let kind = (options.web ? "--web " : "") + (options.nodes > 0 ? "--nodes \(options.nodes) " : "") + "--seed"
         return try await judge(
             options, again: { "\(kind) \($0) --clients \(options.clients) --calls \(options.calls)" }
         ) {

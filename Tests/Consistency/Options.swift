@@ -13,11 +13,13 @@ struct Options: Sendable {
     var rounds = 30
     /// Tellers of a bank instead of players of games.
     var bank = false
+    /// Nodes that share a Redis server instead of one server with a file; 0 for that.
+    var nodes = 0
     /// At most, of a bank.
     var accounts = 2_000
 
     static let help = """
-        usage: Consistency [--web] [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
+        usage: Consistency [--web] [--nodes N] [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
                Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
                Consistency --bank [--seeds 1-100] [--seed N] [--accounts N] [--limit SECONDS]
 
@@ -26,6 +28,7 @@ struct Options: Sendable {
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
           --web             clients in Node, with trebuchet.js
+          --nodes N         nodes that share a Redis server instead of one server; they stand still too, and Redis is killed (0: none)
           --services        two clients of the services in Swift and one in Python
           --rounds N        what each of these does, three writes and an event for each room at once (30)
           --bank            transfers between the accounts of a bank whose server is killed
@@ -43,6 +46,7 @@ struct Options: Sendable {
             case "--bank": bank = true
             case "--accounts": accounts = try rest.number(2...100_000)
             case "--web": web = true
+            case "--nodes": nodes = try rest.number(0...9)
             case "--seeds":
                 let value = try rest.value()
                 let ends = value.split(separator: "-").compactMap { Int($0) }

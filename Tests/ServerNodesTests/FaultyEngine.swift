@@ -8,19 +8,27 @@ final class FaultyEngine: ClusterEngine {
         var isAway = false
         var hangsAppends = false
         var failsAppends = false
+        /// What is written is written, and nobody hears of it.
+        var losesAnswers = false
         var failsSnapshots = false
         var givesNoSlots = false
         /// Messages do not get on.
         var holdsMessages = false
+        /// Messages are taken, and never arrive.
+        var losesMessages = false
     }
 
     private let engine: MemoryEngine
     private let faults: Mutex<Faults>
+    private let rounds = Mutex(0)
 
     init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
         self.faults = Mutex(faults)
     }
+
+    /// How often a member has looked who lives.
+    var roundCount: Int { rounds.withLock { $0 } }
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
@@ -38,6 +46,7 @@ final class FaultyEngine: ClusterEngine {
         try await engine.withdraw(node)
     }
     func nodes() async throws(ClusterEngineError) -> [LiveNode] {
+        rounds.withLock { $0 += 1 }
         try check()
         return try await engine.nodes()
     }
@@ -64,7 +73,9 @@ final class FaultyEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> AppendOutcome {
         while faults.withLock({ $0.hangsAppends }) { await Task.yield() }
         try check(\.failsAppends)
-        return try await engine.append(change, to: log, under: lease)
+        let outcome = try await engine.append(change, to: log, under: lease)
+        if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "no answer") }
+        return outcome
     }
     func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
@@ -90,7 +101,7 @@ final class FaultyEngine: ClusterEngine {
     func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
-        return try await engine.send(message, to: node)
+        return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
     }
     func close() async { await engine.close() }
 }

@@ -16,12 +16,17 @@ final class Node: Sendable {
     let membership: ClusterMembership
     let address = Mutex<SocketAddress?>(nil)
 
-    /// - Parameter way: through which it uses the engine.
+    /// - Parameters:
+    ///   - way: through which it uses the engine.
+    ///   - clock: what its leases go by.
     init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
-        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings
+        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
+        clock: ManualEngineClock? = nil
     ) throws {
-        membership = try ClusterMembership(of: name, at: way ?? engine, settings: settings)
+        membership = try ClusterMembership(of: name, at: way ?? engine, settings: settings) {
+            clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep
+        }
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
@@ -29,6 +34,8 @@ final class Node: Sendable {
             cluster: membership, log: { _ in })
         let system = server.actorSystem
         server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        server.expose(Roll.self, as: "rolls/*", placement: .cluster) { _ in Roll(actorSystem: system) }
+        server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
         server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
     }
 

@@ -7,7 +7,7 @@ internal import TrebuchetCluster
 /// Keeps what actors of a cluster persist in logs of the engine that its nodes share: one log for each actor, in the slot of its name, so
 /// that the node which owns the slot next goes on with it, and the one before can write no more.
 ///
-/// What an actor writes together is one entry. Nothing of it stays in memory but where its log is. What belongs to no actor goes to a
+/// What an actor writes together is one entry, or counts as one (`EntryParts`). Nothing of it stays in memory but where its log is. What belongs to no actor goes to a
 /// store of the node's own.
 final class EngineStore: PartitionedStore {
     /// Changes that are never too many, in bytes, beside what they make.
@@ -137,11 +137,34 @@ final class EngineStore: PartitionedStore {
                     throw Self.elsewhere(name)
                 }
             }
-            let entry = PartitionEntry.bytes(of: writes)
-            let position = try await appendFolding(entry, behind: place, to: partition, under: lease)
-            partition.didAppend(entry.count, at: position, under: lease.fence)
+            guard !partition.isTooLarge else {
+                throw StateStoreError(
+                    .tooLarge, "the log of actor '\(name)' has grown, and what it makes is larger than the engine takes"
+                )
+            }
+            try await append(PartitionEntry.bytes(of: writes), behind: place, to: partition, under: lease)
             fold(partition, under: lease)
         }
+    }
+
+    /// Appends an entry, in parts where it is large.
+    @discardableResult
+    private func append(
+        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        var place = place
+        let parts = EntryParts.split(entry)
+        for part in parts {
+            do throws(StateStoreError) {
+                place = try await appendFolding(part, behind: place, to: partition, under: lease)
+            } catch {
+                // Some of it may be there, which counts for nothing.
+                if parts.count > 1 { partition.forget() }
+                throw error
+            }
+            partition.didAppend(part.count, at: place, under: lease.fence)
+        }
+        return place
     }
 
     /// Folds the log first where it takes no more.
@@ -149,15 +172,15 @@ final class EngineStore: PartitionedStore {
         _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         do throws(StateStoreError) {
-            return try await append(entry, behind: place, to: partition, under: lease)
+            return try await appendOne(entry, behind: place, to: partition, under: lease)
         } catch {
             guard error.code == .full, let folded = try? await foldNow(partition, under: lease) else { throw error }
             partition.didFold(folded)
-            return try await append(entry, behind: place, to: partition, under: lease)
+            return try await appendOne(entry, behind: place, to: partition, under: lease)
         }
     }
 
-    private func append(
+    private func appendOne(
         _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         let outcome: AppendOutcome
@@ -209,46 +232,52 @@ final class EngineStore: PartitionedStore {
     private func load(
         _ partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> (contents: PartitionContents, place: LogPosition) {
-        var (contents, place, size) = try await read(partition)
+        var (contents, top, _, size) = try await read(partition)
         // Written before anybody sees it: what is written from now on is known as this life's, should an engine lose the end of it.
-        if contents.hasLogs, !partition.goesOn(at: place, under: lease.fence) {
+        if contents.hasLogs, !partition.goesOn(at: top, under: lease.fence) {
             let life = StreamEpoch.make()
             let entry = PartitionEntry.bytes(of: [], life: life)
-            place = try await appendFolding(entry, behind: place, to: partition, under: lease)
+            top = try await appendFolding(entry, behind: top, to: partition, under: lease)
             size.add(entry.count)
             contents.begin(life)
         }
-        partition.didLoad(contents, at: place, size, under: lease.fence)
+        partition.didLoad(contents, at: top, size, under: lease.fence)
         let oldest = loaded.withLock { loaded -> Partition? in
             loaded.removeAll { $0 === partition }
             loaded.append(partition)
             return loaded.count > Self.mostLoaded ? loaded.removeFirst() : nil
         }
         oldest?.unload()
-        return (contents, place)
+        return (contents, top)
     }
 
+    /// - Returns: what the log makes, where it ends, and where that of it ends which counts.
     private func read(
         _ partition: Partition
-    ) async throws(StateStoreError) -> (PartitionContents, LogPosition, PartitionSize) {
+    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, whole: LogPosition, PartitionSize) {
         var contents = PartitionContents()
-        var place: LogPosition?
+        var (top, whole): (LogPosition?, LogPosition?)
         var size = PartitionSize()
+        var parts = EntryParts()
         do {
             while true {
-                let reading = try await engine.read(partition.log, after: place)
-                if reading.beginning != .resumed { (contents, size) = (PartitionContents(), PartitionSize()) }
+                let reading = try await engine.read(partition.log, after: top)
+                if reading.beginning != .resumed {
+                    (contents, size, parts) = (PartitionContents(), PartitionSize(), EntryParts())
+                }
                 if case .snapshot(let snapshot) = reading.beginning {
                     try contents.apply(try Self.items(snapshot.bytes, partition))
                     size.snapshot = snapshot.bytes.count
-                    place = snapshot.position
+                    (top, whole) = (snapshot.position, snapshot.position)
                 }
                 for entry in reading.entries {
-                    try contents.apply(try Self.items(entry.payload, partition))
                     size.add(entry.payload.count)
-                    place = entry.position
+                    top = entry.position
+                    guard let payload = parts.take(entry.payload) else { continue }
+                    try contents.apply(try Self.items(payload, partition))
+                    whole = entry.position
                 }
-                if reading.isComplete { return (contents, place ?? .start, size) }
+                if reading.isComplete { return (contents, top ?? .start, whole ?? .start, size) }
             }
         } catch let error as ClusterEngineError {
             throw Self.failure(error, partition)
@@ -274,15 +303,19 @@ final class EngineStore: PartitionedStore {
         guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
         Task.detached(priority: .utility) {
             // What fails is tried again when there is more.
-            partition.endFolding(try? await self.foldNow(partition, under: lease))
+            do {
+                partition.endFolding(try await self.foldNow(partition, under: lease), isTooLarge: false)
+            } catch {
+                partition.endFolding(nil, isTooLarge: (error as? ClusterEngineError)?.code == .tooLarge)
+            }
         }
     }
 
     /// - Returns: the bytes that the log begins with now; nil when it is another node's.
     private func foldNow(_ partition: Partition, under lease: SlotLease) async throws -> Int? {
-        let (contents, place, _) = try await read(partition)
+        let (contents, _, whole, _) = try await read(partition)
         let bytes = contents.folded
-        let outcome = try await engine.store(bytes, at: place.offset, of: partition.log, under: lease, keepingLast: 0)
+        let outcome = try await engine.store(bytes, at: whole.offset, of: partition.log, under: lease, keepingLast: 0)
         return outcome == .stored ? bytes.count : nil
     }
 

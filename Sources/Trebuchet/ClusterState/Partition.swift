@@ -27,13 +27,19 @@ final class Partition: Sendable {
         /// From being loaded to the first write.
         var contents: PartitionContents?
         var isFolding = false
+        /// Bytes of entries that are not folded, and how many of them there were when folding began.
+        var unfolded = (all: 0, atBegin: 0)
         var hasWritten = false
+        /// Whether what it makes was larger than the engine takes when it was to be folded last.
+        var isTooLarge = false
         /// Who reads or writes it now.
         var users = 0
     }
 
     /// Entries that a log may have before it is folded whatever they weigh.
     private static let mostEntries = 10_000
+    /// Bytes of a log that cannot be folded; then it takes no more.
+    private static let mostBytes = 64 << 20
 
     let name: String
     let log: ClusterLog
@@ -84,6 +90,7 @@ final class Partition: Sendable {
             state.place = place
             state.seen = place
             state.size = size
+            state.unfolded = (size.entryBytes, 0)
             state.contents = contents
         }
     }
@@ -95,8 +102,14 @@ final class Partition: Sendable {
             state.seen = place
             state.hasWritten = true
             state.size.add(bytes)
+            state.unfolded.all += bytes
             state.contents = nil
         }
+    }
+
+    /// Whether the log has so much that cannot be folded that it takes no more.
+    var isTooLarge: Bool {
+        state.withLock { $0.isTooLarge && $0.size.snapshot + $0.unfolded.all > Self.mostBytes }
     }
 
     /// Whether it is time, and nobody does.
@@ -106,6 +119,7 @@ final class Partition: Sendable {
             let limit = max(least, size.snapshot * times)
             guard !state.isFolding, size.entryBytes > limit || size.entries > Self.mostEntries else { return false }
             state.isFolding = true
+            state.unfolded.atBegin = state.unfolded.all
             // What comes from now on counts anew.
             state.size.entryBytes = 0
             state.size.entries = 0
@@ -113,12 +127,16 @@ final class Partition: Sendable {
         }
     }
 
-    /// - Parameter snapshot: bytes that it has now; nil when it failed.
-    func endFolding(_ snapshot: Int?) {
+    /// - Parameters:
+    ///   - snapshot: bytes that it has now; nil when it failed.
+    ///   - isTooLarge: whether that is why it failed.
+    func endFolding(_ snapshot: Int?, isTooLarge: Bool) {
         state.withLock { state in
             state.isFolding = false
+            state.isTooLarge = isTooLarge
             if let snapshot {
                 state.size.snapshot = snapshot
+                state.unfolded.all -= state.unfolded.atBegin
             } else {
                 // It is tried again, but not by each write: it reads the whole log.
                 state.size.entries = max(state.size.entries, Self.mostEntries - 1_000)
@@ -127,5 +145,10 @@ final class Partition: Sendable {
     }
 
     /// The same of one that was folded in a write's way.
-    func didFold(_ snapshot: Int) { state.withLock { $0.size = PartitionSize(snapshot: snapshot) } }
+    func didFold(_ snapshot: Int) {
+        state.withLock { state in
+            state.size = PartitionSize(snapshot: snapshot)
+            (state.unfolded, state.isTooLarge) = ((0, 0), false)
+        }
+    }
 }

@@ -48,7 +48,7 @@ enum ServeCommand {
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
-            OptionSpec("--bench", nil, "also host board and bank, the actors that 'bench' calls, and no services"),
+            OptionSpec("--bench", nil, "also host board, bank and meters/*, the actors that 'bench' calls, and no services"),
             OptionSpec(
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
@@ -77,6 +77,7 @@ enum ServeCommand {
         guard forBench else { return }
         await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
+        server.expose(Meter.self, as: "meters/*", placement: .cluster) { _ in Meter(actorSystem: system) }
     }
 
     static func origins(_ list: String) throws(UsageError) -> Set<String> {

@@ -7,11 +7,15 @@ enum GameServer {
 
     static func name(_ game: Int) -> String { "games/\(game)" }
 
-    static func run(file: String, port: Int) async throws {
+    /// What is left half open is noticed while the seed still runs.
+    static var limits: ServerLimits {
         var limits = ServerLimits()
-        // What is left half open is noticed while the seed still runs.
         limits.pingInterval = .seconds(2)
         limits.pongTimeout = .seconds(2)
+        return limits
+    }
+
+    static func run(file: String, port: Int) async throws {
         var options = SQLiteStore.Options()
         // The seed ends processes, not the machine.
         options.durability = .processEnd

@@ -1,13 +1,19 @@
 import Platform
 import TrebuchetTesting
 
-/// When processes end in a seed, and which.
+/// When processes end or stand still in a seed, and which.
 struct FaultPlan {
     enum Fault {
-        /// `kill -9` of the server, and how long there is none.
-        case kill(Duration)
+        /// `kill -9` of a server, and how long it is away.
+        case kill(Int, Duration)
         /// The same, asked to shut down.
-        case stop(Duration)
+        case stop(Int, Duration)
+        /// A node stands still, for longer than its leases or not.
+        case pause(Int, Duration)
+        /// Nothing comes through between a node and the engine, either way; then its connections are cut, or go on with what was held up.
+        case cutOff(Int, Duration, isLost: Bool)
+        /// `kill -9` of the engine, and how long there is none.
+        case killEngine(Duration)
         /// `kill -9` of a crew; another one takes its place.
         case killCrew(Int)
     }
@@ -15,14 +21,26 @@ struct FaultPlan {
     /// Each with the share of the calls that have ended by then, in this order.
     let faults: [(share: Double, fault: Fault)]
 
-    init(seed: UInt64) {
+    /// - Parameter nodes: nil for one server without an engine.
+    init(seed: UInt64, nodes: Int?) {
         var random = RandomSource(seed: seed &* 7_919)
         var faults: [(Double, Fault)] = []
-        for _ in 0..<Int.random(in: 0...3, using: &random) {
+        for _ in 0..<Int.random(in: nodes == nil ? 0...3 : 1...5, using: &random) {
             let absence = Duration.milliseconds(Int.random(in: 0...400, using: &random))
-            let isKill = Int.random(in: 0..<5, using: &random) > 0
-            faults.append(
-                (Double.random(in: 0.05...0.95, using: &random), isKill ? .kill(absence) : .stop(absence)))
+            let kind = Int.random(in: 0..<(nodes == nil ? 5 : 10), using: &random)
+            let share = Double.random(in: 0.05...0.95, using: &random)
+            guard let nodes else {
+                faults.append((share, kind > 0 ? .kill(0, absence) : .stop(0, absence)))
+                continue
+            }
+            let node = Int.random(in: 0..<nodes, using: &random)
+            switch kind {
+            case 0..<4: faults.append((share, .kill(node, absence)))
+            case 4..<6: faults.append((share, .stop(node, absence)))
+            case 6, 7: faults.append((share, .pause(node, absence * 12)))
+            case 8: faults.append((share, .cutOff(node, absence * 12, isLost: Bool.random(using: &random))))
+            default: faults.append((share, .killEngine(absence * 4)))
+            }
         }
         if Int.random(in: 0..<3, using: &random) == 0 {
             let crew = Int.random(in: 0..<Judge.crews, using: &random)

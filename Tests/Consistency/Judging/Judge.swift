@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// One seed: starts the server and the crews, ends them as the seed says, and compares what is left with what everybody was told.
+/// One seed: starts the server, or the nodes, and the crews, ends them as the seed says, and compares what is left with what everybody was told.
 final class Judge {
     static let crews = 4
     private static let shareOfIdempotentCalls = 0.6
@@ -13,10 +13,16 @@ final class Judge {
     private let seed: UInt64
     private let plan: FaultPlan
     private let folder: String
-    private let port: PortReservation
+    private let ports: [PortReservation]
+    /// Of the engine, if there are nodes.
+    private let enginePort: PortReservation?
     private let deadline: ContinuousClock.Instant
     private let scores = Scoreboard()
-    private var server: ChildProgram?
+    private var engine: GameEngine?
+    /// Between each node and the engine.
+    private var engineLinks: [FaultyLink] = []
+    /// Those that are to run; nil for one that was ended and is not back yet.
+    private var servers: [ChildProgram?]
     private var crews: [ChildProgram] = []
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
@@ -30,16 +36,21 @@ final class Judge {
     init(seed: UInt64, _ options: Options) throws {
         self.seed = seed
         self.options = options
-        plan = FaultPlan(seed: seed)
+        let count = max(options.nodes, 1)
+        plan = FaultPlan(seed: seed, nodes: options.nodes > 0 ? options.nodes : nil)
         folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
+        let free = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
+        ports = (0..<count).map { _ in PortReservation(free) }
+        enginePort = options.nodes > 0 ? PortReservation(free) : nil
+        servers = Array(repeating: nil, count: count)
         deadline = .now + options.limit
     }
 
     func run() async -> Outcome {
         do {
-            try await startServer()
+            try await startEngine()
+            for number in servers.indices { try await startServer(number) }
             for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
             try await playAndKill()
             try await compare(finish())
@@ -48,7 +59,7 @@ final class Judge {
         } catch {
             outcome.findings.append("\(error)")
         }
-        for program in crews + [server].compactMap({ $0 }) {
+        for program in crews + (servers + [engine?.program]).compactMap({ $0 }) {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
@@ -62,11 +73,28 @@ final class Judge {
 
     // MARK: Processes
 
-    private func startServer() async throws {
-        let server = try ChildProgram(
-            ServeProcess.built("Consistency"), ["serve", folder + "/games.db", "\(port.port)"])
-        self.server = server
-        try await wait("for the server to listen") { server.lines.contains("listening") }
+    private func startEngine() async throws {
+        guard let enginePort else { return }
+        let engine = try GameEngine(port: enginePort.port, folder: folder)
+        self.engine = engine
+        try await wait("for the engine") { engine.isReady }
+        let address = SocketAddress(host: "127.0.0.1", port: enginePort.port, isIPv6: false)
+        if engineLinks.isEmpty { engineLinks = try servers.map { _ in try FaultyLink(to: address, seed: seed) } }
+    }
+
+    private func startServer(_ number: Int) async throws {
+        let arguments =
+            if engine != nil {
+                [
+                    "node", "redis://127.0.0.1:\(engineLinks[number].address.port)", "node-\(number)",
+                    "\(ports[number].port)",
+                ]
+            } else {
+                ["serve", folder + "/games.db", "\(ports[number].port)"]
+            }
+        let server = try ChildProgram(ServeProcess.built("Consistency"), arguments)
+        servers[number] = server
+        try await wait("for server \(number) to listen") { server.lines.contains("listening") }
     }
 
     private func startCrew(_ crew: Int, generation: Int) throws {
@@ -76,7 +104,10 @@ final class Judge {
         let scores = scores
         let program = try ChildProgram(
             ServeProcess.built("Consistency"),
-            [options.web ? "play-web" : "play", "\(seed)", "\(port.port)", "\(first)", "\(count)", "\(options.calls)"]
+            [
+                options.web ? "play-web" : "play", "\(seed)", ports.map { "\($0.port)" }.joined(separator: ","),
+                "\(first)", "\(count)", "\(options.calls)",
+            ]
         ) { scores.take($0, from: crew) }
         if crew < crews.count { crews[crew] = program } else { crews.append(program) }
     }
@@ -84,7 +115,14 @@ final class Judge {
     /// Waits for something, and for nothing to end that nobody has ended.
     private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
-            if let end = server?.end { throw Halt(description: "the server \(end): \(server?.lines.suffix(20) ?? [])") }
+            for (number, server) in servers.enumerated() {
+                if let end = server?.end {
+                    throw Halt(description: "server \(number) \(end): \(server?.lines.suffix(20) ?? [])")
+                }
+            }
+            if let end = engine?.program.end {
+                throw Halt(description: "the engine \(end): \(engine?.program.lines.suffix(20) ?? [])")
+            }
             for (number, crew) in crews.enumerated() {
                 if let end = crew.end { throw Halt(description: "crew \(number) \(end): \(crew.lines.suffix(20))") }
             }
@@ -99,7 +137,7 @@ final class Judge {
         try? await Task.sleep(for: .seconds(2))
         let lines = scores.now.status.map { "\n    \($0)" }.joined()
         return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
-            + "\n    the server: \(server?.lines.suffix(20) ?? [])"
+            + servers.map { "\n    a server: \($0?.lines.suffix(20) ?? [])" }.joined()
     }
 
     // MARK: Faults
@@ -112,12 +150,32 @@ final class Judge {
                 return now.ended >= Int(share * calls) || now.played.count == Self.crews
             }
             switch fault {
-            case .kill(let absence):
+            case .kill(let server, let absence):
                 outcome.kills += 1
-                try await endServer(SIGKILL, absence)
-            case .stop(let absence):
+                try await endServer(server, SIGKILL, absence)
+            case .stop(let server, let absence):
                 outcome.stops += 1
-                try await endServer(SIGTERM, absence)
+                try await endServer(server, SIGTERM, absence)
+            case .pause(let server, let time):
+                outcome.pauses += 1
+                guard let pid = servers[server]?.pid else { continue }
+                Glibc.kill(pid, SIGSTOP)
+                try await Task.sleep(for: time)
+                Glibc.kill(pid, SIGCONT)
+            case .cutOff(let server, let time, let isLost):
+                outcome.cutOffs += 1
+                await engineLinks[server].stall()
+                try await Task.sleep(for: time)
+                if isLost { await engineLinks[server].cutAll() }
+                await engineLinks[server].resume()
+            case .killEngine(let absence):
+                outcome.engineKills += 1
+                let program = engine?.program
+                engine = nil
+                program?.kill()
+                try await wait("for the engine to end") { program?.isRunning != true }
+                try await Task.sleep(for: absence)
+                try await startEngine()
             case .killCrew(let crew):
                 // One that has played is done for.
                 guard !scores.now.played.contains(crew) else { continue }
@@ -131,16 +189,16 @@ final class Judge {
         try await wait("for the last call") { scores.now.played.count == Self.crews }
     }
 
-    private func endServer(_ signal: Int32, _ absence: Duration) async throws {
-        guard let old = server else { return }
-        server = nil
+    private func endServer(_ number: Int, _ signal: Int32, _ absence: Duration) async throws {
+        guard let old = servers[number] else { return }
+        servers[number] = nil
         Glibc.kill(old.pid, signal)
         try await wait("for the server to end") { !old.isRunning }
         if signal == SIGTERM, old.end != "ended with 0" {
             throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
         }
         try await Task.sleep(for: absence)
-        try await startServer()
+        try await startServer(number)
     }
 
     // MARK: The end
@@ -148,7 +206,7 @@ final class Judge {
     /// Closes the games, and gives what they have then.
     private func finish() async throws -> [Ending] {
         let client = TrebuchetClient(
-            transport: .webSocket(host: "127.0.0.1", port: port.port), options: Player.options)
+            transports: PlayerLine.transports(ports.map(\.port)), options: Player.options)
         try await client.connect()
         let games = try (0..<GameServer.games).map { try client.resolve(Game.self, id: GameServer.name($0)) }
         var endings: [Ending] = []
@@ -188,7 +246,9 @@ final class Judge {
         }
         for call in now.refused where turns[call] != nil { found("call \(call) was refused as unsent, and has run") }
         outcome.unknownThatRan = now.unknown.count { turns[$0] != nil }
-        if outcome.kills + outcome.stops == 0, !now.unknown.isEmpty {
+        if outcome.kills + outcome.stops + outcome.pauses + outcome.cutOffs + outcome.engineKills == 0,
+            !now.unknown.isEmpty
+        {
             found("calls of @Idempotent methods ended with unknownOutcome though the server lived on: \(now.unknown)")
         }
         for final in now.finals {

@@ -4,11 +4,11 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency play SEED PORT FIRST COUNT CALLS`: some of the clients, in a process of their own. It says on its output how calls
+/// `Consistency play SEED PORTS FIRST COUNT CALLS`: some of the clients, in a process of their own. It says on its output how calls
 /// ended, what readers found, `played` after the last call, and `done` when all readers have seen the end.
 struct Crew: Sendable {
     let seed: UInt64
-    let port: Int
+    let ports: [Int]
     let first: Int
     let count: Int
     let calls: Int
@@ -16,18 +16,19 @@ struct Crew: Sendable {
     private let sent = SentBytes()
 
     init?(_ words: [String]) {
+        guard words.count == 5, let ports = PlayerLine.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
-        guard numbers.count == 5, words.count == 5 else { return nil }
-        (seed, port, first) = (UInt64(numbers[0]), numbers[1], numbers[2])
-        (count, calls) = (numbers[3], numbers[4])
+        guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
+        self.ports = ports
+        self.seed = seed
+        (first, count, calls) = (numbers[numbers.count - 3], numbers[numbers.count - 2], numbers[numbers.count - 1])
     }
 
     func run() async throws {
         listen()
-        let players = try (first..<(first + count)).map { try Player($0, seed: seed, port: port, whereabouts) }
+        let players = try (first..<(first + count)).map { try Player($0, seed: seed, ports: ports, whereabouts) }
         // A client without faults, which knows how much the others have to catch up on.
-        let witness = TrebuchetClient(
-            transport: .webSocket(host: "127.0.0.1", port: port), options: Player.options)
+        let witness = TrebuchetClient(transports: PlayerLine.transports(ports), options: Player.options)
         try await witness.connect()
         let games = try (0..<GameServer.games).map { try witness.resolve(Game.self, id: GameServer.name($0)) }
         var watchers: [Watcher] = []
@@ -48,11 +49,11 @@ struct Crew: Sendable {
         await cutting.value
         // What old connections still bring comes before the end.
         whereabouts.set("links", "wait for connections that were left open")
-        _ = await eventually(within: .seconds(600)) { players.allSatisfy { $0.link.counters.leftOpen == 0 } }
+        _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.line.isDone) }
         whereabouts.set("links", nil)
         Output.say("played")
         for reader in readers { totals.add(await reader.value) }
-        for player in players { player.addCounters(to: &totals) }
+        for player in players { player.line.addCounters(to: &totals) }
         Output.say("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
         Output.say("done")
         while true { try await Task.sleep(for: .seconds(60)) }
@@ -83,7 +84,7 @@ struct Crew: Sendable {
             let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
             let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
             let player = players[Int.random(in: 0..<players.count, using: &random)]
-            await player.link.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
+            await player.line.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
         }
     }
 

@@ -1,4 +1,3 @@
-import Networking
 import Platform
 import Synchronization
 import Trebuchet
@@ -10,7 +9,7 @@ final class Player: Sendable {
 
     let number: Int
     let gameNumber: Int
-    let link: FaultyLink
+    let line: PlayerLine
     let gate = Gate()
     private let seed: UInt64
     private let client: TrebuchetClient
@@ -19,22 +18,20 @@ final class Player: Sendable {
     /// Where the board was at the last answer.
     private let seen = Mutex(Receipt(life: 0, turn: 0))
 
-    init(_ number: Int, seed: UInt64, port: Int, _ whereabouts: Whereabouts) throws {
+    init(_ number: Int, seed: UInt64, ports: [Int], _ whereabouts: Whereabouts) throws {
         self.number = number
         self.seed = seed &* 1_000_003 &+ UInt64(number)
         self.whereabouts = whereabouts
         gameNumber = number % GameServer.games
         var random = RandomSource(seed: self.seed)
-        link = try FaultyLink(
-            to: SocketAddress(host: "127.0.0.1", port: port, isIPv6: false), seed: self.seed,
-            faults: Self.faults(&random))
+        line = try PlayerLine(
+            to: PlayerLine.known(to: number, of: ports), seed: self.seed, faults: Self.faults(&random))
         var options = Self.options
         if Int.random(in: 0..<3, using: &random) == 0 {
             options.pingInterval = .milliseconds(500)
             options.pongTimeout = .seconds(1)
         }
-        client = TrebuchetClient(
-            transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+        client = TrebuchetClient(transports: PlayerLine.transports(line.ports), options: options)
         game = try client.resolve(Game.self, id: GameServer.name(gameNumber))
     }
 
@@ -135,10 +132,4 @@ final class Player: Sendable {
         }
     }
 
-    func addCounters(to totals: inout Totals) {
-        let counters = link.counters
-        totals.connections += counters.accepted
-        totals.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
-        totals.shortStalls += counters.stalls
-    }
 }

@@ -30,7 +30,7 @@ struct Stall: Sendable {
         try? await Task.sleep(for: wait)
         switch place {
         case .reader: player.gate.close()
-        case .line: await player.link.stall()
+        case .line: await player.line.stall()
         }
         let before = sent.total(player.gameNumber)
         while sent.total(player.gameNumber) < before + bytes {
@@ -40,7 +40,7 @@ struct Stall: Sendable {
         }
         switch place {
         case .reader: player.gate.open()
-        case .line: await player.link.resume()
+        case .line: await player.line.resume()
         }
         var totals = Totals()
         totals.stalls = 1

@@ -6,21 +6,23 @@ import TestSupport
 import Transports
 import TrebuchetTesting
 
-/// `Consistency play-web SEED PORT FIRST COUNT CALLS`: what a crew does, but that its clients are those of Web/dist/trebuchet.js in a
+/// `Consistency play-web SEED PORTS FIRST COUNT CALLS`: what a crew does, but that its clients are those of Web/dist/trebuchet.js in a
 /// process of Node. This one has the lines that fail, and hands on what that one says.
 final class WebCrew: Sendable {
     private let seed: UInt64
-    private let port: Int
+    private let ports: [Int]
     private let first: Int
     private let count: Int
     private let calls: Int
     private let said = Mutex<Set<String>>([])
 
     init?(_ words: [String]) {
+        guard words.count == 5, let ports = PlayerLine.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
-        guard numbers.count == 5, words.count == 5 else { return nil }
-        (seed, port, first) = (UInt64(numbers[0]), numbers[1], numbers[2])
-        (count, calls) = (numbers[3], numbers[4])
+        guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
+        self.ports = ports
+        self.seed = seed
+        (first, count, calls) = (numbers[numbers.count - 3], numbers[numbers.count - 2], numbers[numbers.count - 1])
     }
 
     /// The players' script, in the repository that this was built from.
@@ -31,16 +33,16 @@ final class WebCrew: Sendable {
     }
 
     func run() async throws {
-        let server = SocketAddress(host: "127.0.0.1", port: port, isIPv6: false)
-        let links = try (first..<(first + count)).map { number in
+        let lines = try (first..<(first + count)).map { number in
             let seed = seed &* 1_000_003 &+ UInt64(number)
             var random = RandomSource(seed: seed)
-            return try FaultyLink(to: server, seed: seed, faults: Player.faults(&random))
+            return try PlayerLine(
+                to: PlayerLine.known(to: number, of: ports), seed: seed, faults: Player.faults(&random))
         }
-        let urls = [port] + links.map(\.address.port)
+        let addresses = [ports] + lines.map(\.ports)
         let words =
             ["node", Self.script] + [seed, UInt64(first), UInt64(calls)].map(String.init)
-            + urls.map { "ws://127.0.0.1:\($0)" }
+            + addresses.map { ports in ports.map { "ws://127.0.0.1:\($0)" }.joined(separator: ",") }
         let players = try ChildProgram("/usr/bin/env", words) { self.take($0) }
         startThread {
             while let line = readLine() { players.tell(line) }
@@ -48,21 +50,16 @@ final class WebCrew: Sendable {
             players.kill()
             exit(0)
         }
-        let cutting = Task { await cut(links) }
+        let cutting = Task { await cut(lines) }
         try await wait(for: "calls-ended", players)
         cutting.cancel()
         await cutting.value
         // What old connections still bring comes before the end.
-        _ = await eventually(within: .seconds(600)) { links.allSatisfy { $0.counters.leftOpen == 0 } }
+        _ = await eventually(within: .seconds(600)) { lines.allSatisfy(\.isDone) }
         Output.say("played")
         try await wait(for: "readers-ended", players)
         var totals = Totals()
-        for link in links {
-            let counters = link.counters
-            totals.connections += counters.accepted
-            totals.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
-            totals.shortStalls += counters.stalls
-        }
+        for line in lines { line.addCounters(to: &totals) }
         Output.say("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
         Output.say("done")
         while true { try await Task.sleep(for: .seconds(60)) }
@@ -87,14 +84,14 @@ final class WebCrew: Sendable {
     }
 
     /// Cuts lines now and then, beside what these do by themselves.
-    private func cut(_ links: [FaultyLink]) async {
+    private func cut(_ lines: [PlayerLine]) async {
         var random = RandomSource(seed: seed &+ UInt64(first) << 20)
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &random)))
             let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
             let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
-            let link = links[Int.random(in: 0..<links.count, using: &random)]
-            await link.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
+            let line = lines[Int.random(in: 0..<lines.count, using: &random)]
+            await line.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
         }
     }
 }

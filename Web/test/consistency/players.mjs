@@ -1,5 +1,5 @@
 // players.mjs SEED FIRST CALLS DIRECT LINK…: clients of the games of Tests/Consistency, one over each link, and a witness for each game
-// without faults. They say on their output how calls ended and what readers found.
+// without faults. Each is the URL of a server, or those of several with commas between. They say on their output how calls ended and what readers found.
 import { connect, TrebuchetError } from "../../dist/trebuchet.js"
 import { WebSocket } from "../sockets.mjs"
 import { BoardCheck, boardDigest, LedgerCheck, ledgerDigest, MoveCheck, RoundCheck } from "./checks.mjs"
@@ -45,7 +45,7 @@ const totals = {
 const clients = []
 
 function client(url) {
-    const made = connect(url, { WebSocket, initialDelay: 5, maximumDelay: 100, timeout: 60_000 })
+    const made = connect(url.split(","), { WebSocket, initialDelay: 5, maximumDelay: 100, timeout: 60_000 })
     clients.push(made)
     return made
 }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Synchronization
 public import TrebuchetCluster
 
@@ -24,12 +25,20 @@ public final class ClusterMembership: Sendable {
     ///   - engine: the same for all nodes. The server does not close it.
     ///   - settings: the same for all nodes.
     /// - Throws: `invalid` for such a name, and for settings that do not fit each other.
-    public init(
+    public convenience init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings()
+    ) throws(ClusterEngineError) {
+        try self.init(of: name, at: engine, settings: settings) { MonotonicClock.nowWithSleep }
+    }
+
+    /// - Parameter clock: nanoseconds, never less than before.
+    package init(
+        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings,
+        clock: @escaping @Sendable () -> UInt64
     ) throws(ClusterEngineError) {
         node = try ClusterNode(name: name)
         self.engine = engine
-        let member = try ClusterMember(node, at: engine, settings: settings, listener: watch)
+        let member = try ClusterMember(node, at: engine, settings: settings, listener: watch, clock: clock)
         self.member = member
         store = EngineStore(engine) { member.lease(of: $0) }
     }

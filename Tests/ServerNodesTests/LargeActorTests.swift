@@ -1,0 +1,95 @@
+import Deltas
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Actors of a cluster whose states are larger than an entry of their engine.
+@Suite(.timeLimit(.minutes(1))) struct LargeActorTests {
+    @Test("a state may grow beyond what an engine takes at once, and its next owner has all of it")
+    func grows() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let client = try await nodes[0].client()
+            let shelf = try client.resolve(Shelf.self, id: #require(nodes[1].names("shelves").first))
+            let other = try client.resolve(Shelf.self, id: #require(nodes[0].names("shelves").first))
+            for number in 1...60 { #expect(try await shelf.put(50_000) == number) }
+            // All of it in one write.
+            #expect(try await other.put(900_000, times: 3) == 3)
+            try await nodes[1].kill()
+            #expect(try await shelf.put(1) == 61)
+            #expect(try await shelf.bytes() == 60 * 50_000 + 1)
+            await nodes[0].server.shutdown()
+        }
+    }
+
+    @Test("of what is written in parts nothing counts until the last of them is there", arguments: [0, 1, 2])
+    func parts(missing: Int) async throws {
+        let engine = MemoryEngine()
+        let name = "shelves/x"
+        let node = try ClusterNode(name: "a")
+        let slot = ClusterSlot(of: name)
+        guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(60)) else {
+            return
+        }
+        let store = EngineStore(engine) { _ in lease }
+        let key = StateKey("n", "k", partition: name)
+        try await store.write([.put([1], key)])
+        // Its owner dies at that part.
+        let entry = PartitionEntry.bytes(of: [.put([UInt8](repeating: 2, count: 1_200_000), key)])
+        let parts = EntryParts.split(entry)
+        #expect(parts.count == 3)
+        let reading = try await engine.read(ClusterLog(name), after: nil)
+        var top = try #require(reading.entries.last?.position.offset)
+        for part in parts.prefix(missing) {
+            #expect(
+                try await engine.append(LogAppend(part, expectedTop: top), to: ClusterLog(name), under: lease)
+                    == .accepted(top + 1))
+            top += 1
+        }
+        let next = EngineStore(engine) { _ in lease }
+        #expect(try await next.get(key) == [1])
+        try await next.put([UInt8](repeating: 3, count: 1_200_000), key)
+        #expect(try await EngineStore(engine) { _ in lease }.get(key) == [UInt8](repeating: 3, count: 1_200_000))
+    }
+
+    @Test("parts make what was split, in their order alone")
+    func splitting() {
+        let entry = [UInt8]((0..<1_600_000).map { UInt8(truncatingIfNeeded: $0 % 251) })
+        let parts = EntryParts.split([1] + entry)
+        #expect(parts.allSatisfy { $0.count <= EntryParts.partBytes + 9 } && parts.count == 4)
+        var gathering = EntryParts()
+        #expect(parts.dropLast().allSatisfy { gathering.take($0) == nil })
+        #expect(gathering.take(parts[3]) == [1] + entry)
+        // A whole one between, one left out, one twice, and the end of another.
+        for wrong in [[0, 1, 3], [0, 1, 1, 2, 3], [1, 2, 3], [3]] {
+            gathering = EntryParts()
+            #expect(wrong.allSatisfy { gathering.take(parts[$0]) == nil }, "\(wrong)")
+        }
+        gathering = EntryParts()
+        #expect(
+            gathering.take(parts[0]) == nil && gathering.take([1, 2]) == [1, 2] && gathering.take(parts[1]) == nil)
+        #expect(EntryParts.split([1, 2]) == [[1, 2]])
+    }
+}
+
+/// Grows.
+@Trebuchet
+distributed actor Shelf {
+    struct Box: Codable, Sendable, Identifiable {
+        var id: Int
+        var contents: String
+    }
+
+    @StreamedState(persisted: true) var boxes: KeyedCollection<Box> = []
+
+    distributed func put(_ bytes: Int) -> Int { put(bytes, times: 1) }
+    distributed func put(_ bytes: Int, times: Int) -> Int {
+        for _ in 0..<times {
+            boxes.append(Box(id: boxes.count, contents: String(repeating: "x", count: bytes)))
+        }
+        return boxes.count
+    }
+    distributed func bytes() -> Int { boxes.reduce(0) { $0 + $1.contents.utf8.count } }
+}

@@ -1,0 +1,195 @@
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetActors
+import TrebuchetCluster
+
+/// One course drawn from a seed: nodes come, go, die and lose the way to their engine while clients call and observe. The engine's time, by
+/// which leases go, stands still but when the course turns it on. What everybody was told is compared with what is there in the end.
+final class Schedule: Sendable {
+    private struct Place {
+        let node: Node
+        let way: FaultyEngine
+    }
+
+    private static let clients = 5
+    private static let callsPerClient = 16
+
+    private let seed: UInt64
+    private let clock = ManualEngineClock()
+    private let engine: MemoryEngine
+    private let places = Mutex<[Place]>([])
+    private let born = Mutex(0)
+    /// How often each fault came.
+    let faults = Mutex<[String: Int]>([:])
+    private let book = RollBook()
+
+    init(seed: UInt64) {
+        self.seed = seed
+        engine = MemoryEngine(clock: clock)
+    }
+
+    private static var settings: ClusterMemberSettings {
+        var settings = ClusterMemberSettings()
+        settings.roundInterval = .milliseconds(5)
+        settings.handoversAtOnce = 256
+        settings.handoverTimeout = .milliseconds(500)
+        return settings
+    }
+
+    /// Gives what does not fit.
+    func run() async throws -> [String] {
+        var random = RandomSource(seed: seed)
+        for _ in 0..<3 { try await start() }
+        for _ in 0..<12 { await pass(200) }
+        let clients = try await connect()
+        let observers = try clients.enumerated().flatMap { number, client in
+            try RollBook.names.filter { _ in Int.random(in: 0..<2, using: &random) == 0 }.map {
+                RollObserver(try client.resolve(Roll.self, id: $0), $0, "client \(number)", book)
+            }
+        }
+        let reading = observers.map { observer in Task { await observer.run() } }
+        let isOver = Flag()
+        let calling = Task { [seed] in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, client) in clients.enumerated() {
+                    let random = RandomSource(seed: seed &* 1_000 &+ UInt64(number))
+                    group.addTask { try await self.call(client, first: (number + 1) * 1_000, random) }
+                }
+                try await group.waitForAll()
+            }
+            isOver.set()
+        }
+        for _ in 0..<12 where !isOver.isSet {
+            try await change(&random)
+            for _ in 0..<Int.random(in: 1...8, using: &random) { await pass(Int.random(in: 50...400, using: &random)) }
+            let ended = book.ended
+            _ = await eventually(within: .milliseconds(50)) { isOver.isSet || book.ended > ended + 4 }
+        }
+        heal()
+        let end = await eventually {
+            await pass(200)
+            return isOver.isSet
+        }
+        if !end { book.found("calls do not end") }
+        try await calling.value
+        try await compare(clients[0], observers)
+        for client in clients { await client.close() }
+        for task in reading { await task.value }
+        for place in places.withLock({ $0 }) { await place.node.end() }
+        return book.findings
+    }
+
+    // MARK: Time, and what happens in it
+
+    private func start() async throws {
+        let name = born.withLock { born in
+            born += 1
+            return "n\(born)"
+        }
+        let way = FaultyEngine(engine)
+        let node = try Node(name, engine, through: way, settings: Self.settings, clock: clock)
+        try await node.start()
+        places.withLock { $0.append(Place(node: node, way: way)) }
+    }
+
+    /// Time passes, and each node makes a round in it.
+    private func pass(_ milliseconds: Int) async {
+        let places = places.withLock { $0 }
+        let rounds = places.map(\.way.roundCount)
+        clock.advance(by: .milliseconds(milliseconds))
+        _ = await eventually(within: .seconds(2)) { zip(places, rounds).allSatisfy { $0.way.roundCount > $1 } }
+    }
+
+    private func heal() { for place in places.withLock({ $0 }) { place.way.set { $0 = .init() } } }
+
+    private func change(_ random: inout RandomSource) async throws {
+        let places = places.withLock { $0 }
+        guard let place = places.randomElement(using: &random) else { return }
+        let deeds = [
+            "kill", "kill", "stop", "start", "away", "hanging writes", "failing writes", "lost answers",
+            "lost messages",
+            "held messages", "healed", "healed",
+        ]
+        guard let deed = deeds.randomElement(using: &random) else { return }
+        switch deed {
+        case "kill":
+            self.places.withLock { $0.removeAll { $0.node === place.node } }
+            await place.node.server.cut()
+            try await start()
+        case "stop":
+            place.way.set { $0 = .init() }
+            let isDown = Flag()
+            let stopping = Task {
+                await place.node.server.shutdown(drain: .seconds(2))
+                isDown.set()
+            }
+            while !isDown.isSet {
+                await pass(100)
+                _ = await eventually(within: .milliseconds(20)) { isDown.isSet }
+            }
+            await stopping.value
+            self.places.withLock { $0.removeAll { $0.node === place.node } }
+            try await start()
+        case "start":
+            guard places.count < 4 else { return }
+            try await start()
+        case "away": place.way.set { $0.isAway = true }
+        case "hanging writes": place.way.set { $0.hangsAppends = true }
+        case "failing writes": place.way.set { $0.failsAppends = true }
+        case "lost answers": place.way.set { $0.losesAnswers = true }
+        case "lost messages": place.way.set { $0.losesMessages = true }
+        case "held messages": place.way.set { $0.holdsMessages = true }
+        default: heal()
+        }
+        faults.withLock { $0[deed, default: 0] += 1 }
+    }
+
+    // MARK: Clients
+
+    private func connect() async throws -> [TrebuchetClient] {
+        var options = TrebuchetClient.Options()
+        options.reconnect.initialDelay = .milliseconds(5)
+        options.reconnect.maximumDelay = .milliseconds(50)
+        options.reconnect.retriesFirstConnection = true
+        options.callTimeout = .seconds(40)
+        var clients: [TrebuchetClient] = []
+        for _ in 0..<Self.clients {
+            let transport = RovingTransport { self.places.withLock { $0.map(\.node) } }
+            let client = TrebuchetClient(transport: transport, options: options)
+            try await client.connect()
+            clients.append(client)
+        }
+        return clients
+    }
+
+    private func call(_ client: TrebuchetClient, first: Int, _ source: RandomSource) async throws {
+        var random = source
+        for number in 0..<Self.callsPerClient {
+            guard let name = RollBook.names.randomElement(using: &random) else { return }
+            let roll = try client.resolve(Roll.self, id: name)
+            await book.note(first + number, on: name) { try await roll.sign(first + number) }
+        }
+    }
+
+    private func compare(_ client: TrebuchetClient, _ observers: [RollObserver]) async throws {
+        var rolls: [String: [Int]] = [:]
+        for name in RollBook.names {
+            let roll = try client.resolve(Roll.self, id: name)
+            // One more, so that each observer has something to come to.
+            _ = try await roll.sign(0)
+            rolls[name] = try await roll.read()
+        }
+        book.compare(with: rolls)
+        for observer in observers {
+            let end = rolls[observer.name]
+            let came = await eventually {
+                if observer.last != end { await pass(200) }
+                return observer.last == end
+            }
+            if !came { book.found("\(observer.who) has \(observer.last) of \(observer.name), which has \(end ?? [])") }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// Courses drawn from seeds. `TREBUCHET_SEED=17` runs that one, `TREBUCHET_LONG_TESTS=1` two hundred.
+@Suite(.timeLimit(.minutes(15)), .serialized) struct ScheduleTests {
+    static var seeds: [UInt64] {
+        let environment = ProcessInfo.processInfo.environment
+        if let seed = environment["TREBUCHET_SEED"].flatMap(UInt64.init) { return [seed] }
+        return Array(1...(environment["TREBUCHET_LONG_TESTS"] == "1" ? 200 : 5))
+    }
+
+    @Test(
+        "nothing acknowledged is lost, no @Idempotent call done twice, and no version goes back, whatever becomes of nodes and engine",
+        arguments: seeds)
+    func course(seed: UInt64) async throws {
+        let schedule = Schedule(seed: seed)
+        let findings = try await schedule.run()
+        #expect(findings.isEmpty, "seed \(seed)")
+        #expect(schedule.faults.withLock { !$0.isEmpty })
+    }
+}
