@@ -127,7 +127,10 @@ let package = Package(
         // Floor 6
         library(
             "TrebuchetStore",
-            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Platform", "CSQLite", "CZlib"]),
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "Relays", "Platform",
+                "CSQLite", "CZlib",
+            ]),
         // What many nodes share, at a Redis server.
         library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         // What a backend needs, made of actors.
@@ -190,7 +193,7 @@ let package = Package(
         test(
             "TrebuchetRedisTests",
             [
-                "TrebuchetRedis", "TrebuchetCluster", "Networking", "Transports", "Bytes", "Platform",
+                "TrebuchetRedis", "TrebuchetCluster", "TrebuchetStore", "Networking", "Transports", "Bytes", "Platform",
                 "TestCertificates", "DocumentedDefaults", "TestSupport",
             ]),
         test(
@@ -254,8 +257,8 @@ let package = Package(
         test(
             "TrebuchetStoreTests",
             [
-                "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "CSQLite",
-                "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut",
+                "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
+                "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut",
             ]),
         test(
             "TrebuchetServicesTests",

@@ -126,7 +126,7 @@ class Cluster:
         self.nodes = {
             name: Process(name, [
                 options.trebuchet, "serve", "--host", "127.0.0.1", "--port", str(port), "--cluster", self.url,
-                "--node", name, "--trusted-proxies", "127.0.0.1", "--static", os.path.join(HERE, "public"),
+                "--node", name, "--node-address", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1", "--static", os.path.join(HERE, "public"),
             ], port, folder)
             for name, port in zip(NODES, nodes)
         }

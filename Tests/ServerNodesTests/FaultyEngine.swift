@@ -21,12 +21,15 @@ final class FaultyEngine: ClusterEngine {
     private let engine: MemoryEngine
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
+    private let sent = Mutex(0)
 
     init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
         self.faults = Mutex(faults)
     }
 
+    /// Messages that were taken.
+    var messageCount: Int { sent.withLock { $0 } }
     /// How often a member has looked who lives.
     var roundCount: Int { rounds.withLock { $0 } }
 
@@ -101,6 +104,7 @@ final class FaultyEngine: ClusterEngine {
     func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
+        if !message.isEmpty { sent.withLock { $0 += 1 } }
         return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
     }
     func close() async { await engine.close() }

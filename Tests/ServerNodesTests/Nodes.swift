@@ -19,12 +19,16 @@ final class Node: Sendable {
     /// - Parameters:
     ///   - way: through which it uses the engine.
     ///   - clock: what its leases go by.
+    ///   - isReached: whether other nodes reach it directly.
     init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
-        clock: ManualEngineClock? = nil
+        clock: ManualEngineClock? = nil, isReached: Bool = false
     ) throws {
-        membership = try ClusterMembership(of: name, at: way ?? engine, settings: settings) {
+        membership = try ClusterMembership(
+            of: name, at: way ?? engine, settings: settings,
+            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil
+        ) {
             clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep
         }
         member = membership.member
@@ -102,9 +106,12 @@ final class Node: Sendable {
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
-    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
+    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), areReached: Bool = false,
+    _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine, through: way, access: access, limits: limits) }
+    let nodes = try names.map {
+        try Node($0, engine, through: way, access: access, limits: limits, isReached: areReached)
+    }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)

@@ -7,7 +7,7 @@ import TrebuchetActors
 /// What nodes write for each other and for their engine.
 @Suite struct RelayMessageTests {
     private static let message = RelayMessage(
-        from: "a#0123", number: 7,
+        from: "a#0123", number: 7, RelayMessage.Epochs(sender: 3, receiver: 4),
         [
             RelayFrame(.open, line: 1, Array("{}".utf8)), RelayFrame(.toClient, line: .max, [1, 2, 3]),
             RelayFrame(.leaving, line: 0),
@@ -16,7 +16,7 @@ import TrebuchetActors
     @Test("a message is read as it was written")
     func roundTrip() {
         #expect(RelayMessage(Self.message.bytes) == Self.message)
-        #expect(RelayMessage(RelayMessage(from: "", number: 0, []).bytes)?.frames == [])
+        #expect(RelayMessage(RelayMessage(from: "", number: 0, .init(sender: 1, receiver: 0), []).bytes)?.frames == [])
     }
 
     @Test("what is cut off anywhere, or has another version or kind, is none")
@@ -26,8 +26,11 @@ import TrebuchetActors
             ends.append(ends[index] + Self.message.frames[index].byteCount)
         }
         for count in bytes.indices where !ends.contains(count) { #expect(RelayMessage(Array(bytes[..<count])) == nil) }
-        #expect(RelayMessage([2] + bytes.dropFirst()) == nil)
-        #expect(RelayMessage(RelayMessage(from: "a", number: 1, []).bytes + [99]) == nil)
+        #expect(RelayMessage([1] + bytes.dropFirst()) == nil)
+        let epochs = RelayMessage.Epochs(sender: 2, receiver: 0)
+        #expect(RelayMessage(RelayMessage(from: "a", number: 1, epochs, []).bytes + [99]) == nil)
+        // Each node has an epoch with each other one.
+        #expect(RelayMessage(RelayMessage(from: "a", number: 1, .init(sender: 0, receiver: 2), []).bytes) == nil)
     }
 
     private func writes(_ items: [PartitionEntry.Item]) -> [StateWrite] {

@@ -1,3 +1,4 @@
+import Foundation
 import Platform
 import Synchronization
 import TestSupport
@@ -14,6 +15,7 @@ final class Schedule: Sendable {
         let way: FaultyEngine
     }
 
+    private static let isTold = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
     private static let clients = 5
     private static let callsPerClient = 16
 
@@ -76,6 +78,7 @@ final class Schedule: Sendable {
         if !end { book.found("calls do not end") }
         try await calling.value
         try await compare(clients[0], observers)
+        for observer in observers { observer.isClosed.set() }
         for client in clients { await client.close() }
         for task in reading { await task.value }
         for place in places.withLock({ $0 }) { await place.node.end() }
@@ -85,12 +88,13 @@ final class Schedule: Sendable {
     // MARK: Time, and what happens in it
 
     private func start() async throws {
-        let name = born.withLock { born in
+        let number = born.withLock { born in
             born += 1
-            return "n\(born)"
+            return born
         }
         let way = FaultyEngine(engine)
-        let node = try Node(name, engine, through: way, settings: Self.settings, clock: clock)
+        let node = try Node(
+            "n\(number)", engine, through: way, settings: Self.settings, clock: clock, isReached: number % 2 == 0)
         try await node.start()
         places.withLock { $0.append(Place(node: node, way: way)) }
     }
@@ -145,6 +149,9 @@ final class Schedule: Sendable {
         default: heal()
         }
         faults.withLock { $0[deed, default: 0] += 1 }
+        if Self.isTold {
+            print("\(deed) \(place.node.member.node.name) at \(clock.milliseconds), \(book.ended) calls ended")
+        }
     }
 
     // MARK: Clients
@@ -185,11 +192,15 @@ final class Schedule: Sendable {
         book.compare(with: rolls)
         for observer in observers {
             let end = rolls[observer.name]
-            let came = await eventually {
+            let came = await eventually(within: .seconds(10)) {
                 if observer.last != end { await pass(200) }
                 return observer.last == end
             }
-            if !came { book.found("\(observer.who) has \(observer.last) of \(observer.name), which has \(end ?? [])") }
+            if !came {
+                book.found(
+                    "\(observer.who) has \(observer.last) of \(observer.name), which has \(end ?? [])"
+                )
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ enum FolderPlan {
         "Trebuchet": [
             ["Limits"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"], ["Server/Shares"],
             ["Server/ClientActors"],
-            ["Server/Nodes"],
+            ["Server/DirectLinks"], ["Server/Nodes"],
             ["Server/Actors"], ["Server/Answers"], ["Server/Calls"], ["Server/Connections"], ["Server/Links"],
             ["Server"],
         ],

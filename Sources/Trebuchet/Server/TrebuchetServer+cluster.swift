@@ -26,7 +26,8 @@ extension TrebuchetServer {
     package static func stop(_ node: ClusterNode, at engine: any ClusterEngine) async throws(ClusterEngineError) -> Bool
     {
         let sender = try ClusterNode(name: "operator")
-        let message = RelayMessage(from: sender.description, number: 1, [RelayFrame(.stop, line: 0)])
+        let message = RelayMessage(
+            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0), [RelayFrame(.stop, line: 0)])
         return try await engine.send(message.bytes, to: node)
     }
 
@@ -43,7 +44,9 @@ extension TrebuchetServer {
                 shard.stateWriter?.didGiveUp = { [weak self] name in Task { await self?.giveUp(name) } }
             }
         }
-        try await nodes.start { [weak self] slot, inOrder in await self?.release(slot, inOrder: inOrder) }
+        try await nodes.start(on: ReactorGroup(shards.map(\.reactor))) { [weak self] slot, inOrder in
+            await self?.release(slot, inOrder: inOrder)
+        }
     }
 
     /// Lets an actor go whose changes its log takes no more. Who calls or observes it next has it made anew, here or elsewhere, of what is kept.

@@ -79,11 +79,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     // MARK: Changes, and what shows them
 
     func didChange() {
+        guard !isElsewhere else { return }
         hasChanged = true
         queue()
     }
 
-    func didRefuse(_ error: TrebuchetError) { refusal = error }
+    func didRefuse(_ error: TrebuchetError) { if !isElsewhere { refusal = error } }
 
     var isAtRest: Bool { !hasChanged && !isWriting }
 
@@ -151,6 +152,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time. Nil for what
     ///   was captured with the changes: after a failure it is dropped, and comes with those of the next write.
     func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
+        if isElsewhere { return }
         if hasChanged {
             next.append(Update(show: update, isWanted: isWanted))
         } else if isWriting {
@@ -343,8 +345,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     private func giveUpForGood() {
         (isRetired, isGivenUp) = (true, true)
-        for log in logs { log.source?.persist(by: nil) }
-        for log in events { log.source?.stopKeeping() }
+        letGo()
         hasChanged = false
         let held = next
         next = Held()
@@ -352,6 +353,16 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
         answers = []
         answer(held, outOfReach)
+    }
+
+    /// Whether another node may show what it has: from then on nothing is shown here. A call that still runs may change it all the same,
+    /// and its versions would have the numbers of those that are made there.
+    private var isElsewhere: Bool { isGivenUp || isRetired && ownership != nil }
+
+    private func letGo() {
+        guard !isElsewhere else { return }
+        for log in logs { log.source?.persist(by: nil) }
+        for log in events { log.source?.stopKeeping() }
     }
 
     package func loss(_ error: TrebuchetError) -> String {
@@ -368,8 +379,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             }
             let wasRetired = isRetired
             isRetired = true
-            for log in logs { log.source?.persist(by: nil) }
-            for log in events { log.source?.stopKeeping() }
+            letGo()
             done(wasRetired ? nil : error)
         }
     }

@@ -118,7 +118,9 @@ enum ClusterCommand {
     /// What a server is to be a node of; nil for one that is none.
     static func membership(_ arguments: ParsedArguments) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
-            guard arguments.string("--node") == nil else { throw UsageError("--node goes with --cluster") }
+            for option in ["--node", "--node-address"] where arguments.string(option) != nil {
+                throw UsageError("\(option) goes with --cluster")
+            }
             return nil
         }
         guard arguments.string("--data") == nil else {
@@ -127,13 +129,24 @@ enum ClusterCommand {
         guard let name = arguments.string("--node") else {
             throw UsageError("--cluster needs --node NAME, unlike that of other nodes")
         }
+        let address = try arguments.string("--node-address").map(nodeAddress)
         let engine = try engine(arguments)
         for warning in try await engine.check() { Console.error("trebuchet serve: warning: \(LogLine.of(warning))") }
         do {
-            return (try ClusterMembership(of: name, at: engine), engine)
+            return (try ClusterMembership(of: name, at: engine, address: address), engine)
         } catch {
             throw UsageError("--node: \(error.message)")
         }
+    }
+
+    private static func nodeAddress(_ text: String) throws(UsageError) -> NodeAddress {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        // An address of IPv6 stands in brackets, as in a URL.
+        let host = parts.dropLast().joined(separator: ":").trimmingPrefix("[")
+        guard parts.count == 2 || text.hasPrefix("["), let port = parts.last.flatMap({ UInt16($0) }), !host.isEmpty,
+            host.hasSuffix("]") == text.hasPrefix("[")
+        else { throw UsageError("--node-address: '\(text)' is not HOST:PORT") }
+        return NodeAddress(host: host.hasSuffix("]") ? String(host.dropLast()) : String(host), port: Int(port))
     }
 
     private struct UnownedSlots: Error, CustomStringConvertible {

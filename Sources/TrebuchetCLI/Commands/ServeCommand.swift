@@ -43,6 +43,10 @@ enum ServeCommand {
             ),
             OptionSpec("--node", "NAME", "what this node is called, unlike others; goes with --cluster"),
             OptionSpec(
+                "--node-address", "HOST:PORT",
+                "where other nodes reach this one directly, in a network of their own; without it all goes through the engine"
+            ),
+            OptionSpec(
                 "--show-errors", nil,
                 "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),

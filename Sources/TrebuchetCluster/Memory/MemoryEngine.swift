@@ -209,6 +209,38 @@ public final class MemoryEngine: ClusterEngine {
         _ = try? change { contents, _ in (contents.slots, contents.logs) = (MemorySlots(), [:]) }
     }
 
+    // MARK: For an engine that keeps logs elsewhere
+
+    package enum Refusal {
+        case fenced(UInt64)
+        case leaseOver
+    }
+
+    /// Why a write under a lease is to be refused now; nil when it is not.
+    package func refusal(of lease: SlotLease) throws(ClusterEngineError) -> Refusal? {
+        try attempt { (contents, now) throws(ClusterEngineError) in
+            switch try contents.slots.refusal(of: lease, now: now) {
+            case .fenced(let fence): .fenced(fence)
+            case .leaseOver: .leaseOver
+            case nil: nil
+            }
+        }
+    }
+
+    package func fence(of slot: ClusterSlot) throws(ClusterEngineError) -> UInt64 {
+        try change { contents, _ in contents.slots.fence(of: slot) }
+    }
+
+    /// That of an earlier process.
+    package func restore(fence: UInt64, of slot: ClusterSlot) throws(ClusterEngineError) {
+        try change { contents, _ in contents.slots.restore(fence, of: slot) }
+    }
+
+    /// Tells those who watch a log of an entry.
+    package func publish(_ entry: ClusterLogEntry, in log: ClusterLog) throws(ClusterEngineError) {
+        try change { contents, _ in Self.tell(contents.watchers[log], .appended(entry), &contents.news) }
+    }
+
     // MARK: What happens
 
     private static func tell<Event: Sendable>(

@@ -68,6 +68,11 @@ struct MemorySlots {
         return slots[lease.slot]!.until > now ? nil : .leaseOver
     }
 
+    func fence(of slot: ClusterSlot) -> UInt64 { slots[slot]?.fence ?? 0 }
+
+    /// That of an earlier process: nobody owns the slot.
+    mutating func restore(_ fence: UInt64, of slot: ClusterSlot) { slots[slot] = Slot(fence: fence) }
+
     enum Refusal {
         case fenced(UInt64)
         case leaseOver

@@ -48,7 +48,7 @@ extension ClusterMember {
     private func announce() async {
         let now = clock()
         await asking { () async throws(ClusterEngineError) in
-            try await engine.announce(node, info: info, lasting: settings.leaseDuration)
+            try await engine.announce(node, info: state.withLock { $0.info }, lasting: settings.leaseDuration)
             state.withLock { $0.announcedAt = now }
         }
     }
@@ -77,8 +77,9 @@ extension ClusterMember {
 
     /// Looks who lives, and plans anew when that are others; false when that is not known.
     private func look() async -> Bool {
-        let nodes = await asking { () async throws(ClusterEngineError) in try await engine.nodes().map(\.node) }
-        guard let nodes else { return false }
+        let live = await asking { () async throws(ClusterEngineError) in try await engine.nodes() }
+        guard let live else { return false }
+        let nodes = live.map(\.node)
         let isOther: Bool? = state.withLock { state in
             // It counts as gone, and is not: it says first that it lives.
             guard state.isDraining || nodes.contains(node) else {
@@ -86,6 +87,7 @@ extension ClusterMember {
                 return nil
             }
             defer { state.live = nodes }
+            state.infos = Dictionary(uniqueKeysWithValues: live.map { ($0.node, $0.info) })
             return state.live != nodes
         }
         if isOther == true {

@@ -12,6 +12,9 @@ public final class ClusterMember: Sendable {
         var book: LeaseBook
         var plan = SlotPlan([])
         var live: [ClusterNode] = []
+        /// What those say of themselves.
+        var infos: [ClusterNode: [UInt8]] = [:]
+        var info: [UInt8]
         /// What the engine failed with last; nil when it has answered since.
         var trouble: ClusterEngineError?
         var announcedAt: UInt64?
@@ -43,7 +46,6 @@ public final class ClusterMember: Sendable {
     /// How long it owns slots, and how many it gives away at once.
     public let settings: ClusterMemberSettings
     let engine: any ClusterEngine
-    let info: [UInt8]
     let span: UInt64
     let clock: @Sendable () -> UInt64
     let state: Mutex<State>
@@ -71,12 +73,11 @@ public final class ClusterMember: Sendable {
         try settings.check()
         self.node = node
         self.engine = engine
-        self.info = info
         self.settings = settings
         self.listener = listener
         self.clock = clock
         span = (settings.leaseDuration - settings.leaseMargin).nanoseconds
-        state = Mutex(State(book: LeaseBook(span: span)))
+        state = Mutex(State(book: LeaseBook(span: span), info: info))
     }
 
     // MARK: What is owned
@@ -101,6 +102,19 @@ public final class ClusterMember: Sendable {
 
     /// The nodes that lived when it looked last, in the order of their names.
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
+
+    /// What a node said of itself when it was seen living last; of this one, what it says.
+    package func info(of node: ClusterNode) -> [UInt8]? {
+        state.withLock { node == self.node ? $0.info : $0.infos[node] }
+    }
+
+    /// What other nodes are to know of this one from its next announcement on.
+    package func tell(_ info: [UInt8]) {
+        state.withLock { state in
+            state.info = info
+            state.announcedAt = nil
+        }
+    }
 
     // MARK: Its life
 

@@ -8,11 +8,14 @@ struct MoveCheck {
         case ofServer
     }
 
+    /// Whether a call of which nothing is kept may be made once more, at another owner of the game.
+    let mayRunAgain: Bool
     private var life = 0
     private var number = 0
     private var ended: Set<Int> = []
     /// The `@Idempotent` calls that events told of.
     private(set) var calls: Set<Int> = []
+    private var callsOfLife: Set<Int> = []
     /// Whether a stream has begun of which nothing has come yet.
     private var isFirst = true
     private var overflow: Overflow?
@@ -22,6 +25,8 @@ struct MoveCheck {
     private(set) var overflowsOfNewLives = 0
     private(set) var overflowsOfReaders = 0
     private(set) var overflowsOfConnections = 0
+
+    init(mayRunAgain: Bool) { self.mayRunAgain = mayRunAgain }
 
     /// The stream ended with `overflow`, and another one is begun.
     mutating func overflowed(_ kind: Overflow) {
@@ -34,7 +39,11 @@ struct MoveCheck {
             count += 1
             bytes += move.padding.utf8.count
         }
-        if move.call > 0, !calls.insert(move.call).inserted { return "call \(move.call) has sent two events" }
+        if move.life != life { callsOfLife = [] }
+        let isFirstTime = calls.insert(move.call).inserted || mayRunAgain
+        if move.call > 0, !callsOfLife.insert(move.call).inserted || !isFirstTime {
+            return "call \(move.call) has sent two events"
+        }
         if move.life != life {
             let before = life
             ended.insert(before)

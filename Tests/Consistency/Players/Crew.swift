@@ -36,11 +36,11 @@ struct Crew: Sendable {
             watchers.append(
                 Watcher(
                     name: "witness \(first)", number: number, game: game, gate: Gate(), whereabouts: whereabouts,
-                    sent: sent))
+                    sent: sent, isOfNodes: ports.count > 1))
         }
         for player in players {
             try await player.connect()
-            watchers.append(player.watcher(sent))
+            watchers.append(player.watcher(sent, isOfNodes: ports.count > 1))
         }
         let readers = watchers.map { watcher in Task { await watcher.run() } }
         let cutting = Task { await cut(players) }

@@ -65,9 +65,10 @@ final class Player: Sendable {
 
     func connect() async throws { try await client.connect() }
 
-    func watcher(_ sent: SentBytes) -> Watcher {
+    func watcher(_ sent: SentBytes, isOfNodes: Bool) -> Watcher {
         Watcher(
-            name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent)
+            name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent,
+            isOfNodes: isOfNodes)
     }
 
     /// Makes its calls, two at a time, and looks in on the other game meanwhile.

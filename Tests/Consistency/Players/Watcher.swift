@@ -9,6 +9,8 @@ struct Watcher: Sendable {
     let gate: Gate
     let whereabouts: Whereabouts
     let sent: SentBytes
+    /// Whether the game is on one of several nodes.
+    let isOfNodes: Bool
 
     /// Returns when all readers have seen the end.
     func run() async -> Totals {
@@ -116,7 +118,7 @@ struct Watcher: Sendable {
 
     /// Gives the calls that events told of, too.
     private func readMoves() async -> (Totals, Set<Int>) {
-        var check = MoveCheck()
+        var check = MoveCheck(mayRunAgain: isOfNodes)
         var isOver = false
         while !isOver {
             note("moves", "waits after \(check.description)")

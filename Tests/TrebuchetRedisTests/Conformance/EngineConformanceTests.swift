@@ -20,13 +20,12 @@ struct EngineConformanceTests {
         }
     }
 
-    @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
-    func random(_ seed: UInt64) async throws {
+    @Test("any course goes with others as in memory", arguments: [EngineKind.redis, .sqlite], 0..<4 as Range<UInt64>)
+    func random(_ kind: EngineKind, _ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
         (limits.entriesPerLog, limits.repliesPerLog, limits.readBytes) = (12, 3, 20)
-        let players = try [EngineKind.memory, .redis].map {
-            try EnginePlayer(EngineRig($0, limits: limits).one, log: "é\u{0}{x}")
-        }
+        let rigs = try [EngineKind.memory, kind].map { try EngineRig($0, limits: limits) }
+        let players = try rigs.map { try EnginePlayer($0.one, log: "é\u{0}{x}") }
         var course = RandomCourse(seed: seed)
         for number in 0..<300 {
             let step = course.next()
@@ -37,6 +36,7 @@ struct EngineConformanceTests {
             }
             course.note(outcomes[0], of: step)
         }
+        extendLifetime(rigs)
         // Enough of it came to something.
         #expect(course.top > 20)
     }
@@ -151,7 +151,9 @@ struct EngineConformanceTests {
         (limits.payloadBytes, limits.snapshotBytes, limits.infoBytes, limits.nameBytes, limits.callIDBytes) = (
             4, 5, 2, 8, 3
         )
-        let engine = try EngineRig(kind, limits: limits).one
+        let rig = try EngineRig(kind, limits: limits)
+        let engine = rig.one
+        defer { extendLifetime(rig) }
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("12345678")
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: EngineRig.long) else {

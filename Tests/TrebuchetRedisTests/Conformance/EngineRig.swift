@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import TrebuchetCluster
+import TrebuchetStore
 
 @testable import TrebuchetRedis
 
@@ -9,6 +10,7 @@ import TrebuchetCluster
 enum EngineKind: CaseIterable, Sendable {
     case memory
     case redis
+    case sqlite
 }
 
 /// One engine for one test, as two nodes have it.
@@ -21,21 +23,34 @@ final class EngineRig: Sendable {
     let other: any ClusterEngine
     private let clock: ManualEngineClock?
     private let server: RedisServer?
+    /// Of a store's file.
+    private let folder: URL?
 
     init(_ kind: EngineKind, limits: ClusterEngineLimits = ClusterEngineLimits()) throws {
         switch kind {
         case .memory:
             let clock = ManualEngineClock()
             let engine = MemoryEngine(limits: limits, clock: clock)
-            (one, other, self.clock, server) = (engine, engine, clock, nil)
+            (one, other, self.clock, server, folder) = (engine, engine, clock, nil, nil)
         case .redis:
             let server = try #require(SharedRedisServer.current)
             let prefix = "test-\(UUID())"
             one = try RedisEngine(url: server.url, prefix: prefix, limits: limits)
             other = try RedisEngine(url: server.url, prefix: prefix, limits: limits)
-            (clock, self.server) = (nil, server)
+            (clock, self.server, folder) = (nil, server, nil)
+        case .sqlite:
+            let folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-engine-\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            var options = SQLiteStore.Options()
+            options.durability = .processEnd
+            let store = try SQLiteStore(path: folder.appending(path: "cluster.db").path, options: options)
+            let clock = ManualEngineClock()
+            let engine = SQLiteEngine(over: store, limits: limits, clock: clock)
+            (one, other, self.clock, server, self.folder) = (engine, engine, clock, nil, folder)
         }
     }
+
+    deinit { if let folder { try? FileManager.default.removeItem(at: folder) } }
 
     /// Returns when a short lease has run out.
     func passLease(of slot: ClusterSlot) async throws {
@@ -52,6 +67,7 @@ final class EngineRig: Sendable {
     /// Whoever listens may have missed something, of whichever test.
     func breakSubscriptions() async throws {
         (one as? MemoryEngine)?.breakSubscriptions()
+        (one as? SQLiteEngine)?.breakSubscriptions()
         try await server?.cli("CLIENT", "KILL", "TYPE", "pubsub")
     }
 }

@@ -70,6 +70,11 @@ export class RoundCheck {
 }
 
 export class MoveCheck {
+    /** @param mayRunAgain whether a call of which nothing is kept may be made once more, at another owner of the game */
+    constructor(mayRunAgain) {
+        this.mayRunAgain = mayRunAgain
+    }
+
     life = 0
     number = 0
     ended = new Set()
@@ -91,6 +96,7 @@ export class MoveCheck {
         this.count++
         this.bytes += move.padding.length
         if (move.call > 0) {
+            if (this.mayRunAgain && move.life !== life) this.calls.clear()
             if (this.calls.has(move.call)) return `call ${move.call} has sent two events`
             this.calls.add(move.call)
         }

@@ -88,7 +88,7 @@ async function watch(name, number, game) {
         })
 
     const readMoves = async () => {
-        const check = new MoveCheck()
+        const check = new MoveCheck(direct.includes(","))
         whereabouts.set(`${name}, moves`, () => `after ${check.number} of ${check.life}`)
         for (let isOver = false; !isOver; ) {
             try {

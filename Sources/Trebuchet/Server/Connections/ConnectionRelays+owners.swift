@@ -33,6 +33,7 @@ extension ConnectionRelays: OwnerLineUser {
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             if let relayed = line.take(named: streamID) {
+                if isPassing(message) { return askAgain(relayed) }
                 if let call = underWay(relayed) { connection.withdraw(call) }
                 connection.passOn(bytes)
                 return didEnd(relayed)
@@ -48,6 +49,7 @@ extension ConnectionRelays: OwnerLineUser {
 
     private func answer(_ relayed: RelayedCall, _ message: borrowing Message) {
         guard let call = underWay(relayed) else { return }
+        if relayed.isResumption, isPassing(message) { return askAgain(relayed) }
         connection.withdraw(call)
         connection.passOn(message, as: relayed.callID)
         didEnd(relayed)
@@ -90,6 +92,7 @@ extension ConnectionRelays: OwnerLineUser {
     /// A stream cannot go on. Its client knows it by the name that it had, and has asked for nothing.
     private func fail(_ stream: RelayedStream, _ message: borrowing Message) {
         guard stream.isWanted else { return }
+        if isPassing(message) { return resumeLater(stream) }
         resuming[stream.streamID] = nil
         let envelope = message.envelope
         connection.failStream(
@@ -98,6 +101,23 @@ extension ConnectionRelays: OwnerLineUser {
                 .init(ErrorCode(rawValue: message.text(envelope.pointee.errorCode))),
                 message.text(envelope.pointee.errorMessage),
                 retryAfter: envelope.pointee.retryAfterMilliseconds.map { .milliseconds($0) }))
+    }
+
+    /// Whether an owner could not go on with a stream just now, which is no reason for a stream to end that its client has.
+    private func isPassing(_ message: borrowing Message) -> Bool {
+        ErrorCode(rawValue: message.text(message.envelope.pointee.errorCode)) == TrebuchetError.Code.unavailable.wire
+    }
+
+    /// The client's question where a stream goes on is asked again, until its time is over.
+    private func askAgain(_ relayed: RelayedCall) {
+        guard underWay(relayed) != nil else { return }
+        relayed.line = nil
+        shard.reactor.schedule(after: Self.pause) { [weak self] in
+            guard let self, self.isOpen else { return }
+            let traffic = self.traffic(of: relayed.slot)
+            traffic.calls.didComeBack(relayed, relayed.order)
+            self.proceed(traffic)
+        }
     }
 
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine) {

@@ -13,6 +13,8 @@ final class ConnectionRelays {
     /// So long calls wait for those before them that are at an owner which does not own their slot any more: as long as that waits for
     /// what runs when it gives the slot away.
     static let longestReturn = Duration.seconds(3)
+    /// So long after an owner could not go on with a stream it is asked again.
+    static let pause = Duration.milliseconds(500)
 
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
     let connection: ServerConnection
@@ -88,6 +90,16 @@ final class ConnectionRelays {
     func resume(_ stream: RelayedStream) {
         if let excess { return connection.failStream(stream.streamID, excess) }
         proceed(wait(for: stream))
+    }
+
+    /// The same in a moment: its owner could not load the actor, say.
+    func resumeLater(_ stream: RelayedStream) {
+        stream.line = nil
+        resuming[stream.streamID] = stream
+        shard.reactor.schedule(after: Self.pause) { [weak self] in
+            guard let self, self.isOpen, stream.isWanted, self.resuming[stream.streamID] === stream else { return }
+            self.resume(stream)
+        }
     }
 
     /// The call that it is to its connection; nil when nobody waits for it any more.

@@ -110,6 +110,25 @@ extension ServerConnection {
         return true
     }
 
+    /// Whether a stream that its client has is taken up again in a moment: its actor could not be loaded, as the engine of the cluster was away.
+    func goesOnLater(_ request: StreamRequest, _ call: RunningCall, _ error: any Error) -> Bool {
+        guard upstream == nil, !isDraining, shard.parts.nodes != nil,
+            (error as? TrebuchetError)?.code == .unavailable
+        else { return false }
+        if let streamID = request.name.knownAs, let seen = request.seen, let relays {
+            withdraw(call)
+            relays.resumeLater(
+                RelayedStream(request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence))
+            return true
+        }
+        guard request.seen != nil else { return false }
+        // Until the time of the call is over.
+        shard.reactor.schedule(after: ConnectionRelays.pause) { [weak self] in
+            if let self, !call.isAnswered, self.isOpen { self.wait(for: request.name.actor, request, call) }
+        }
+        return true
+    }
+
     /// Streams of actors that live here no more go on at their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for (streamID, placed) in placed where actors.contains(ActorName(placed.actor)) {

@@ -142,7 +142,7 @@ extension ServerConnection {
     }
 
     /// As a call under way: it counts, has a deadline and can be cancelled.
-    private func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
+    func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
         call.stream = request.name
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
@@ -151,6 +151,7 @@ extension ServerConnection {
             switch outcome {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.goesElsewhere(request) { return self.withdraw(call) }
+                if self.goesOnLater(request, call, error) { return }
                 self.finish(call, .failure(error))
             case .success(let record):
                 self.withdraw(call)

@@ -19,25 +19,30 @@ public final class ClusterMembership: Sendable {
     let engine: any ClusterEngine
     let watch = SlotWatch()
     let store: EngineStore
+    let address: NodeAddress?
 
     /// - Parameters:
     ///   - name: unlike that of other nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
     ///   - engine: the same for all nodes. The server does not close it.
     ///   - settings: the same for all nodes.
+    ///   - address: where the other nodes reach this one directly. Without it, and where it cannot be reached, what they send goes through
+    ///     the engine.
     /// - Throws: `invalid` for such a name, and for settings that do not fit each other.
     public convenience init(
-        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings()
+        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings(),
+        address: NodeAddress? = nil
     ) throws(ClusterEngineError) {
-        try self.init(of: name, at: engine, settings: settings) { MonotonicClock.nowWithSleep }
+        try self.init(of: name, at: engine, settings: settings, address: address) { MonotonicClock.nowWithSleep }
     }
 
     /// - Parameter clock: nanoseconds, never less than before.
     package init(
-        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings,
+        of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings, address: NodeAddress? = nil,
         clock: @escaping @Sendable () -> UInt64
     ) throws(ClusterEngineError) {
         node = try ClusterNode(name: name)
         self.engine = engine
+        self.address = address
         let member = try ClusterMember(node, at: engine, settings: settings, listener: watch, clock: clock)
         self.member = member
         store = EngineStore(engine) { member.lease(of: $0) }

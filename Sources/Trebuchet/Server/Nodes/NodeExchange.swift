@@ -16,10 +16,11 @@ protocol RelayEnd: AnyObject, Sendable {
     func lineDidOverflow(received: UInt64)
 }
 
-/// What this node sends to others and gets from them, through their engine.
+/// What this node sends to others and gets from them.
 ///
 /// What waits for one node goes in one message when the one before has gone, so order is kept and many share the way. An
-/// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do.
+/// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do. The other node is
+/// told, and does the same (`RelayMessage.Epochs`).
 final class NodeExchange: Sendable {
     /// Bytes that may wait for one node. Beyond it those lines end for which the most waits, until a quarter of it is free.
     static let mostWaiting = 256 << 20
@@ -30,80 +31,15 @@ final class NodeExchange: Sendable {
 
     private static let mostAbsences = 3
 
-    private struct Line: Hashable {
-        let node: ClusterNode
-        let number: UInt64
-        /// Whether this node has opened it.
-        let isOwn: Bool
-    }
-
-    private struct Waiting {
-        let frame: RelayFrame
-        /// Set for a frame whose leaving is waited for.
-        let departure: Departure?
-
-        func line(to node: ClusterNode) -> Line { Line(node: node, number: frame.line, isOwn: !frame.kind.isBack) }
-    }
-
-    private struct Peer {
-        var waiting: [Waiting] = []
-        var waitingBytes = 0
-        var isSending = false
-        var sent: UInt64 = 0
-        var received: UInt64 = 0
-        var isLeaving = false
-        /// How often in a row it was not among those that live.
-        var absences = 0
-        /// Whether the node is known to be gone while something is on the way to it, of which it is not known yet whether it arrives.
-        var isGone = false
-    }
-
-    private struct State {
-        var peers: [ClusterNode: Peer] = [:]
-        var ends: [Line: any RelayEnd] = [:]
-        /// Messages that were taken of lines of this node's own.
-        var handed: [UInt64: UInt64] = [:]
-        var lines: UInt64 = 0
-        var inbox: (any ClusterSubscription)?
-        var isClosed = false
-        /// Whether this node is being stopped.
-        var isLeaving = false
-
-        /// Ends those lines to a node for which the most waits, until no more waits than that.
-        mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
-            guard var peer = peers[node] else { return [] }
-            var weights: [Line: (bytes: Int, messages: UInt64)] = [:]
-            for waiting in peer.waiting {
-                let weight = weights[waiting.line(to: node)] ?? (0, 0)
-                weights[waiting.line(to: node)] = (
-                    weight.bytes + waiting.frame.byteCount, weight.messages + (waiting.frame.kind == .toOwner ? 1 : 0)
-                )
-            }
-            var overflown: [Overflown] = []
-            var gone: Set<Line> = []
-            for (line, weight) in weights.sorted(by: { $0.value.bytes > $1.value.bytes })
-            where peer.waitingBytes > limit {
-                gone.insert(line)
-                peer.waitingBytes -= weight.bytes
-                let sent = line.isOwn ? handed.removeValue(forKey: line.number) ?? 0 : 0
-                if let end = ends.removeValue(forKey: line) {
-                    overflown.append((end, sent - min(sent, weight.messages)))
-                }
-            }
-            peer.waiting.removeAll { gone.contains($0.line(to: node)) }
-            peers[node] = peer
-            return overflown
-        }
-    }
-
-    private typealias Overflown = (end: any RelayEnd, received: UInt64)
+    private typealias Overflown = ExchangeState.Overflown
+    private typealias Line = ExchangeState.Line
 
     private let engine: any ClusterEngine
     private let mostWaiting: Int
     let node: ClusterNode
     /// True from when an operator has asked for its end.
     let stopRequests = StateRelay(false)
-    private let state = Mutex(State())
+    private let state = Mutex(ExchangeState())
     /// Makes the end of a line that another node opens; nil when it cannot.
     private let open: @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
     /// Told of nodes to which something was lost.
@@ -139,7 +75,7 @@ final class NodeExchange: Sendable {
     func mute() {
         let inbox = state.withLock { state in
             state.isClosed = true
-            for node in Array(state.peers.keys) { state.peers[node]?.waiting = [] }
+            for node in Array(state.peers.keys) { state.peers[node]?.clear() }
             defer { state.inbox = nil }
             return state.inbox
         }
@@ -203,13 +139,12 @@ final class NodeExchange: Sendable {
                 return true
             }
             guard !frames.isEmpty else { return (false, []) }
-            var peer = state.peers[node] ?? Peer()
-            peer.waiting += frames.map { Waiting(frame: $0, departure: departure) }
-            peer.waitingBytes += frames.reduce(0) { $0 + $1.byteCount }
-            let begins = !peer.isSending
-            peer.isSending = true
-            state.peers[node] = peer
-            return (begins, peer.waitingBytes > mostWaiting ? state.shed(node, to: mostWaiting / 4 * 3) : [])
+            state.know(node)
+            let begins = state.peers[node]?.add(frames, departure) == true
+            return (
+                begins,
+                state.peers[node]?.waitingBytes ?? 0 > mostWaiting ? state.shed(node, to: mostWaiting / 4 * 3) : []
+            )
         }
         for (end, received) in overflown { end.reactor.execute { end.lineDidOverflow(received: received) } }
         guard begins else { return }
@@ -220,40 +155,36 @@ final class NodeExchange: Sendable {
         while let (message, departures) = next(for: node) {
             defer { withExtendedLifetime(departures) {} }
             do throws(ClusterEngineError) {
-                let isThere = try await engine.send(message.bytes, to: node)
+                let isThere = try await deliver(message, to: node)
                 let isGone = state.withLock { state in
                     defer { state.peers[node]?.isGone = false }
                     return state.peers[node]?.isGone == true
                 }
-                if !isThere || isGone { lose(node, undelivered: isThere ? [] : message.frames) }
+                if !isThere || isGone {
+                    end(node, because: .lost, isThere ? [] : message.frames)
+                } else {
+                    state.withLock { $0.peers[node]?.didTell(message.epochs) }
+                }
             } catch {
-                lose(node, undelivered: error.code == .unknownOutcome ? [] : message.frames)
+                end(node, because: .lost, error.code == .unknownOutcome ? [] : message.frames)
             }
         }
     }
 
+    /// Directly, or through the engine.
+    private func deliver(_ message: RelayMessage, to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        let bytes = message.bytes
+        if let direct = state.withLock({ $0.direct }), await direct.send(bytes, number: message.number, to: node) {
+            return true
+        }
+        return try await engine.send(bytes, to: node)
+    }
+
     private func next(for node: ClusterNode) -> (RelayMessage, [Departure])? {
         state.withLock { state in
-            guard var peer = state.peers[node], !peer.waiting.isEmpty else {
-                state.peers[node]?.isSending = false
-                return nil
-            }
-            var count = 0
-            var bytes = 0
-            while count < peer.waiting.count,
-                count == 0 || bytes + peer.waiting[count].frame.byteCount <= Self.messageBytes
-            {
-                bytes += peer.waiting[count].frame.byteCount
-                count += 1
-            }
-            peer.sent += 1
-            let message = RelayMessage(
-                from: self.node.description, number: peer.sent, peer.waiting[..<count].map(\.frame))
-            let departures = peer.waiting[..<count].compactMap(\.departure)
-            peer.waiting.removeFirst(count)
-            peer.waitingBytes -= bytes
-            state.peers[node] = peer
-            return (message, departures)
+            guard let (number, epochs, waiting) = state.peers[node]?.next(Self.messageBytes) else { return nil }
+            let message = RelayMessage(from: self.node.description, number: number, epochs, waiting.map(\.frame))
+            return (message, waiting.compactMap(\.departure))
         }
     }
 
@@ -269,21 +200,38 @@ final class NodeExchange: Sendable {
         }
     }
 
+    /// A message that has come over a direct link; false when it is none of that node's.
+    func receive(_ bytes: [UInt8], from node: ClusterNode) -> Bool {
+        guard let message = RelayMessage(bytes), message.sender == node.description else { return false }
+        receive(message, from: node)
+        return true
+    }
+
+    /// The number of the last message of a node's whose frames were handed on.
+    func handled(from node: ClusterNode) -> UInt64 { state.withLock { $0.peers[node]?.handled ?? 0 } }
+
+    /// Sends over these links from now on, where there is one.
+    func use(_ links: DirectLinks) { state.withLock { $0.direct = links } }
+
     private func receive(_ message: RelayMessage, from sender: ClusterNode) {
-        let hasGap: Bool? = state.withLock { state in
-            guard !state.isClosed else { return nil }
-            var peer = state.peers[sender] ?? Peer()
-            defer {
-                peer.received = message.number
-                state.peers[sender] = peer
+        // What comes next may come on another way, once this counts as handled: its frames are before those of that in each queue then.
+        defer {
+            state.withLock {
+                if $0.peers[sender]?.theirs == message.epochs.sender { $0.peers[sender]?.handled = message.number }
             }
-            // The first that comes may be a later one, when those before were lost: nothing was built on them here.
-            return peer.received != 0 && message.number != peer.received + 1
         }
-        guard let hasGap else { return }
-        if hasGap { lose(sender) }
+        let arrival: NodePeer.Arrival? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.know(sender)
+            return state.peers[sender]?.take(message.number, message.epochs)
+        }
+        guard let arrival else { return }
+        var frames = message.frames
+        if arrival.endsLines { end(sender, because: .itLost) }
+        if arrival.hasGap { lose(sender) }
+        if arrival.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
         var batches: [(reactor: Reactor, work: [(any RelayEnd, RelayFrame)])] = []
-        for frame in message.frames {
+        for frame in frames {
             switch frame.kind {
             case .leaving:
                 state.withLock { $0.peers[sender]?.isLeaving = true }
@@ -330,8 +278,28 @@ final class NodeExchange: Sendable {
 
     /// A node is gone, or something between the two was lost: no line to it goes on.
     ///
+    func lose(_ node: ClusterNode) {
+        end(node, because: .lost)
+        tell(node)
+    }
+
+    /// Tells a node of this one's epoch, if it does not know it; again in the next round when that fails.
+    private func tell(_ node: ClusterNode) {
+        let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginTelling() ?? false }
+        if begins { Task { await self.sendAll(to: node) } }
+    }
+
+    private enum Reason {
+        /// This node has lost something.
+        case lost
+        /// The other one says that it has.
+        case itLost
+    }
+
+    /// No line between the two goes on. What could not be sent is told of in the next round, or with what is sent then.
+    ///
     /// - Parameter undelivered: what has surely not arrived, beside what waits.
-    func lose(_ node: ClusterNode, undelivered: [RelayFrame] = []) {
+    private func end(_ node: ClusterNode, because reason: Reason, _ undelivered: [RelayFrame] = []) {
         let (ends, waiting, handed) = state.withLock { state in
             let lines = state.ends.keys.filter { $0.node == node }
             defer {
@@ -340,9 +308,11 @@ final class NodeExchange: Sendable {
                     if line.isOwn { state.handed[line.number] = nil }
                 }
             }
-            let waiting = state.peers[node]?.waiting ?? []
-            state.peers[node]?.waiting = []
-            state.peers[node]?.waitingBytes = 0
+            let waiting = state.peers[node]?.clear() ?? []
+            if reason == .lost, state.peers[node] != nil {
+                let epoch = state.nextEpoch(isFirst: false)
+                state.peers[node]?.begin(epoch)
+            }
             return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, waiting, state.handed)
         }
         var counts: [UInt64: UInt64] = [:]
@@ -377,9 +347,11 @@ final class NodeExchange: Sendable {
                 return true
             }
             if isSending { continue }
-            lose(node)
+            end(node, because: .lost)
             state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
         }
+        // What was to tell others of a loss may have been lost itself.
+        for node in living { tell(node) }
     }
 
     private static func `break`(_ ends: [any RelayEnd]) {

@@ -57,24 +57,34 @@ struct RelayFrame: Equatable, Sendable {
 
 /// A message between two nodes: who has sent it, which it is of those between the two, and its frames.
 ///
-/// One byte of version, one with the length of the sender's name, the name, the number in eight bytes, then for each frame its kind
-/// in one byte, its line in eight, the length of its payload in four, and the payload. Numbers begin with their lowest byte.
+/// One byte of version, one with the length of the sender's name, the name, the three numbers in eight bytes each, then for each frame its
+/// kind in one byte, its line in eight, the length of its payload in four, and the payload. Numbers begin with their lowest byte.
 struct RelayMessage: Equatable, Sendable {
     /// Of what is sent; another one is not understood.
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
 
     let sender: String
     /// One more with each: where one is missing, something was lost.
     let number: UInt64
+    /// The sender's count of what it has lost with this node, and this node's as the sender knows it; 0 where it knows none.
+    let epochs: Epochs
     var frames: [RelayFrame]
 
-    init(from sender: String, number: UInt64, _ frames: [RelayFrame]) {
+    /// When a node loses something that is for another one, or comes from it, all lines between the two are over, and an epoch begins, of
+    /// which it tells the other. What was sent without knowing of it belongs to those lines.
+    struct Epochs: Equatable, Sendable {
+        let sender: UInt64
+        let receiver: UInt64
+    }
+
+    init(from sender: String, number: UInt64, _ epochs: Epochs, _ frames: [RelayFrame]) {
         self.sender = sender
         self.number = number
+        self.epochs = epochs
         self.frames = frames
     }
 
-    static func headBytes(sender: String) -> Int { 10 + sender.utf8.count }
+    static func headBytes(sender: String) -> Int { 26 + sender.utf8.count }
 
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
@@ -82,7 +92,7 @@ struct RelayMessage: Equatable, Sendable {
         bytes.append(Self.version)
         bytes.append(UInt8(truncatingIfNeeded: sender.utf8.count))
         bytes += sender.utf8
-        ByteParts.append(number, to: &bytes)
+        for number in [number, epochs.sender, epochs.receiver] { ByteParts.append(number, to: &bytes) }
         for frame in frames {
             bytes.append(frame.kind.rawValue)
             ByteParts.append(frame.line, to: &bytes)
@@ -100,8 +110,11 @@ struct RelayMessage: Equatable, Sendable {
         }
         sender = String(decoding: rest.prefix(Int(length)), as: UTF8.self)
         rest = rest.dropFirst(Int(length))
-        guard let number = ByteParts.number(UInt64.self, &rest) else { return nil }
+        guard let number = ByteParts.number(UInt64.self, &rest), let own = ByteParts.number(UInt64.self, &rest),
+            let other = ByteParts.number(UInt64.self, &rest), own > 0
+        else { return nil }
         self.number = number
+        epochs = Epochs(sender: own, receiver: other)
         frames = []
         while let first = rest.popFirst() {
             guard let kind = RelayFrame.Kind(rawValue: first), let line = ByteParts.number(UInt64.self, &rest),

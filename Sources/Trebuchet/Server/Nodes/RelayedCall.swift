@@ -40,6 +40,9 @@ final class RelayedCall {
         slot = ClusterSlot(of: message.actorName)
     }
 
+    /// Whether its client goes on with a stream that it has.
+    var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
+
     /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
     /// goes as a repeat.
     func goesAgain() -> Bool {

@@ -13,6 +13,10 @@ final class ServerNodes: Sendable {
     private let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
+    /// Where others reach it directly, and the links to those.
+    private let address: NodeAddress?
+    private let key = DirectSecrets.randomBytes(NodeAnnouncement.keyBytes)
+    private let direct = Mutex<(entrance: DirectEntrance, links: DirectLinks)?>(nil)
 
     /// - Parameter open: makes the end of a line that another node opens.
     init(
@@ -20,6 +24,7 @@ final class ServerNodes: Sendable {
         open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
     ) {
         self.log = log
+        address = membership.address
         (node, member, watch) = (membership.node, membership.member, membership.watch)
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
@@ -33,8 +38,18 @@ final class ServerNodes: Sendable {
     /// Takes part from now on.
     ///
     /// - Parameter release: lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
-    func start(release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void) async throws {
+    func start(
+        on reactors: ReactorGroup, release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
+    ) async throws {
         watch.release(by: release)
+        if let address {
+            let entrance = try DirectEntrance(at: address, self, on: reactors)
+            let links = DirectLinks(self, on: reactors, log: log)
+            direct.withLock { $0 = (entrance, links) }
+            let reached = NodeAddress(host: address.host, port: entrance.port)
+            member.tell(NodeAnnouncement(reached, key: key).bytes)
+            exchange.use(links)
+        }
         try await exchange.start()
         running.withLock { running in
             running.append(Task { await self.run() })
@@ -61,6 +76,7 @@ final class ServerNodes: Sendable {
             { log(line) }
             // A node that cannot see who lives does not see itself either.
             guard living.contains(node) else { continue }
+            direct.withLock { $0?.links }?.keep(living)
             await exchange.lose(allBut: living)
         }
     }
@@ -78,5 +94,27 @@ final class ServerNodes: Sendable {
     func end() {
         for task in running.withLock({ $0 }) { task.cancel() }
         exchange.close()
+        closeLinks()
     }
+
+    /// For tests: as if the network had cut them.
+    func cutLinks() { direct.withLock { $0?.links }?.cut() }
+
+    private func closeLinks() {
+        let direct = direct.withLock { direct in
+            defer { direct = nil }
+            return direct
+        }
+        direct?.links.close()
+        if let entrance = direct?.entrance { Task { await entrance.close() } }
+    }
+}
+
+extension ServerNodes: DirectPeers {
+    func announcement(of node: ClusterNode) -> NodeAnnouncement? {
+        member.info(of: node).flatMap { NodeAnnouncement($0) }
+    }
+    func handled(from node: ClusterNode) -> UInt64 { exchange.handled(from: node) }
+    func receive(_ message: [UInt8], from node: ClusterNode) -> Bool { exchange.receive(message, from: node) }
+    func mayHaveLost(_ node: ClusterNode) { exchange.lose(node) }
 }

@@ -1,0 +1,185 @@
+internal import Networking
+internal import TrebuchetCluster
+internal import WebSockets
+
+/// A link to another node, over which this one sends it messages.
+///
+/// A message goes over it when all before it have been handled there or are on this link: so they stay in order, though those before
+/// the first one went through the engine.
+///
+/// `@unchecked Sendable`: its state is touched on its reactor alone.
+final class DirectLink: WebSocketHandler, @unchecked Sendable {
+    typealias Answer = @Sendable (Bool) -> Void
+
+    private enum Phase {
+        /// Nothing is known of who is there.
+        case greeting
+        case proving(DirectSecrets)
+        case open(outgoing: DirectSeal, incoming: DirectSeal)
+        case over
+    }
+
+    /// What was not said to have arrived, in bytes, beyond which nothing more is sent.
+    private static let window = 8 << 20
+    /// Where a message before was on another way, it is asked at most so often whether it has arrived.
+    private static let askInterval: UInt64 = 20_000_000
+
+    let node: ClusterNode
+    let reactor: Reactor
+    private let peers: any DirectPeers
+    private let nonce = DirectSecrets.randomBytes(DirectMessage.nonceBytes)
+    private var phase = Phase.greeting
+    private var socket: WebSocket?
+    /// The number of the last message that was handled there.
+    private var received: UInt64 = 0
+    /// Of the last that went over this link; nil before the first.
+    private var sent: UInt64?
+    /// Those that are on the way: their numbers and sizes.
+    private var underWay: [(number: UInt64, bytes: Int)] = []
+    private var underWayBytes = 0
+    private var askedAt: UInt64 = 0
+    /// One message waits, for room or for what was asked.
+    private var waiting: (number: UInt64, bytes: [UInt8], isAsking: Bool, answer: Answer)?
+    private let didEnd: @Sendable (DirectLink, _ reason: String) -> Void
+    private let didOpen: @Sendable () -> Void
+
+    init(
+        to node: ClusterNode, _ peers: any DirectPeers, on reactor: Reactor, didOpen: @escaping @Sendable () -> Void,
+        didEnd: @escaping @Sendable (DirectLink, _ reason: String) -> Void
+    ) {
+        (self.node, self.peers, self.reactor, self.didOpen, self.didEnd) = (node, peers, reactor, didOpen, didEnd)
+    }
+
+    /// Connects. What fails is told by `didEnd`.
+    func connect(to address: NodeAddress) async {
+        do {
+            let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+            _ = try await WebSocketClient.connect(
+                to: "ws://\(host):\(address.port)/", subprotocols: [DirectMessage.subprotocol],
+                limits: DirectEntrance.limits, reactors: ReactorGroup([reactor])
+            ) { [self] socket in
+                self.socket = socket
+                return self
+            }
+        } catch {
+            let reason = "\(error)"
+            reactor.execute { self.end(reason) }
+        }
+    }
+
+    func cut() { reactor.execute { self.end("cut") } }
+
+    /// What was sent leaves before.
+    func close() { reactor.execute { self.end("closed", inOrder: true) } }
+
+    // MARK: Sending; on the reactor
+
+    /// Whether the message is on its way over this link; false when it is to go another way.
+    func send(_ bytes: [UInt8], number: UInt64, _ answer: @escaping Answer) {
+        guard case .open = phase, waiting == nil else { return answer(false) }
+        if received &+ 1 == number || sent.map({ $0 &+ 1 == number }) == true {
+            guard underWayBytes < Self.window else {
+                waiting = (number, bytes, false, answer)
+                return
+            }
+            return put(bytes, number, answer)
+        }
+        guard reactor.now &- askedAt > Self.askInterval else { return answer(false) }
+        askedAt = reactor.now
+        waiting = (number, bytes, true, answer)
+        write([])
+    }
+
+    private func put(_ bytes: [UInt8], _ number: UInt64, _ answer: Answer) {
+        sent = number
+        underWay.append((number, bytes.count))
+        underWayBytes += bytes.count
+        write(bytes)
+        answer(true)
+    }
+
+    private func write(_ payload: [UInt8]) {
+        guard case .open(var outgoing, let incoming) = phase else { return }
+        let message = outgoing.seal(payload)
+        phase = .open(outgoing: outgoing, incoming: incoming)
+        socket?.send(binary: message.bytes)
+    }
+
+    // MARK: What comes
+
+    func webSocketDidOpen(_ socket: WebSocket) {
+        guard case .greeting = phase else { return socket.close() }
+        let hello = DirectMessage.hello(from: peers.node.description, to: node.description, nonce: nonce)
+        socket.send(binary: hello.bytes)
+        _ = reactor.schedule(after: DirectEntrance.patience, for: self) { link in
+            switch link.phase {
+            case .greeting, .proving: link.end("did not prove who it is")
+            case .open, .over: break
+            }
+        }
+    }
+
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        guard let message = DirectMessage(Array(UnsafeRawBufferPointer(message))) else {
+            return end("sent no message of a node")
+        }
+        switch (phase, message) {
+        case (.greeting, .challenge(let other, let proof)):
+            guard let theirs = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
+                return end("is not known to live")
+            }
+            let secrets = DirectSecrets(
+                sender: peers.node.description, receiver: node.description, nonces: (nonce, other),
+                keys: (own.key, theirs.key))
+            guard Digest.areEqual(proof, secrets.proofOfReceiver) else { return end("is not that node") }
+            phase = .proving(secrets)
+            socket.send(binary: DirectMessage.proof(secrets.proofOfSender).bytes)
+        case (.proving(let secrets), .sealed):
+            let seals = secrets.seals
+            phase = .open(outgoing: seals.ofSender, incoming: seals.ofReceiver)
+            if take(message) { didOpen() }
+        case (.open, .sealed): _ = take(message)
+        default: end("spoke out of turn")
+        }
+    }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        end(reason.isEmpty ? "the connection was lost" : reason)
+    }
+
+    /// How many messages have arrived.
+    private func take(_ message: DirectMessage) -> Bool {
+        guard case .open(let outgoing, var incoming) = phase, let payload = incoming.open(message),
+            let count = DirectCount(payload)
+        else {
+            end("sent what is not sealed by that node")
+            return false
+        }
+        phase = .open(outgoing: outgoing, incoming: incoming)
+        received = count.received
+        while let first = underWay.first, first.number <= received {
+            underWay.removeFirst()
+            underWayBytes -= first.bytes
+        }
+        guard let next = waiting, next.isAsking || underWayBytes < Self.window else { return true }
+        waiting = nil
+        if next.isAsking, received &+ 1 != next.number {
+            next.answer(false)
+        } else {
+            put(next.bytes, next.number, next.answer)
+        }
+        return true
+    }
+
+    private func end(_ reason: String, inOrder: Bool = false) {
+        if case .over = phase { return }
+        phase = .over
+        // Of these it is not known whether they have arrived.
+        if !underWay.isEmpty { peers.mayHaveLost(node) }
+        waiting?.answer(false)
+        waiting = nil
+        if inOrder { socket?.close(code: .goingAway) } else { socket?.abort() }
+        socket = nil
+        didEnd(self, reason)
+    }
+}

@@ -1,0 +1,120 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import TrebuchetCluster
+
+/// A node's links to those of the other nodes that can be reached directly. What does not go over one goes through the engine.
+final class DirectLinks: Sendable {
+    private struct Peer {
+        var link: DirectLink?
+        var isOpen = false
+        /// Not before this it is tried again.
+        var nextTry: UInt64 = 0
+        /// Whether the log knows that it cannot be reached.
+        var isTold = false
+    }
+
+    private struct State {
+        var peers: [ClusterNode: Peer] = [:]
+        var isClosed = false
+    }
+
+    private static let retryInterval = Duration.seconds(1)
+
+    private let peers: any DirectPeers
+    private let reactors: ReactorGroup
+    private let log: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(_ peers: any DirectPeers, on reactors: ReactorGroup, log: @escaping @Sendable (String) -> Void) {
+        (self.peers, self.reactors, self.log) = (peers, reactors, log)
+    }
+
+    /// Whether a message is on its way to a node, as the one of that number between the two; false when it is to go another way.
+    func send(_ bytes: [UInt8], number: UInt64, to node: ClusterNode) async -> Bool {
+        guard let link = link(to: node) else { return false }
+        return await withCheckedContinuation { continuation in
+            link.reactor.execute { link.send(bytes, number: number) { continuation.resume(returning: $0) } }
+        }
+    }
+
+    /// Those that live no more are let go of.
+    func keep(_ living: [ClusterNode]) {
+        let living = Set(living)
+        let gone = state.withLock { state in
+            let gone = state.peers.filter { !living.contains($0.key) }
+            for node in gone.keys { state.peers[node] = nil }
+            return gone.values.compactMap(\.link)
+        }
+        for link in gone { link.close() }
+    }
+
+    /// Ends those there are, at once; others are made in their place.
+    func cut() {
+        for link in state.withLock({ $0.peers.values.compactMap(\.link) }) { link.cut() }
+    }
+
+    func close() {
+        let links = state.withLock { state in
+            state.isClosed = true
+            defer { state.peers = [:] }
+            return state.peers.values.compactMap(\.link)
+        }
+        for link in links { link.close() }
+    }
+
+    /// One that is open; begins to make it when there is none.
+    private func link(to node: ClusterNode) -> DirectLink? {
+        let now = MonotonicClock.now
+        let known: (link: DirectLink?, isTrying: Bool) = state.withLock { state in
+            guard !state.isClosed else { return (nil, false) }
+            var peer = state.peers[node] ?? Peer()
+            if peer.link != nil || now < peer.nextTry { return (peer.isOpen ? peer.link : nil, false) }
+            peer.nextTry = now &+ Self.retryInterval.nanoseconds
+            state.peers[node] = peer
+            return (nil, true)
+        }
+        guard known.isTrying, let address = peers.announcement(of: node)?.address,
+            let reactor = reactors.reactors.randomElement()
+        else { return known.link }
+        let link = DirectLink(to: node, peers, on: reactor) { [weak self] in
+            self?.didOpen(node, address)
+        } didEnd: { [weak self] link, reason in
+            self?.didEnd(link, address, reason)
+        }
+        let isKept = state.withLock { state in
+            guard !state.isClosed, state.peers[node] != nil else { return false }
+            state.peers[node]?.link = link
+            return true
+        }
+        if isKept { Task { await link.connect(to: address) } }
+        return nil
+    }
+
+    private func didOpen(_ node: ClusterNode, _ address: NodeAddress) {
+        let isNews = state.withLock { state in
+            guard var peer = state.peers[node] else { return false }
+            let isNews = peer.isTold
+            (peer.isOpen, peer.isTold) = (true, false)
+            state.peers[node] = peer
+            return isNews
+        }
+        if isNews { log("node \(node.name) is reached at \(address.host):\(address.port) again") }
+    }
+
+    private func didEnd(_ link: DirectLink, _ address: NodeAddress, _ reason: String) {
+        let isNews = state.withLock { state in
+            guard var peer = state.peers[link.node], peer.link === link else { return false }
+            (peer.link, peer.isOpen) = (nil, false)
+            let isNews = !peer.isTold
+            peer.isTold = true
+            state.peers[link.node] = peer
+            return isNews
+        }
+        if isNews {
+            log(
+                "node \(link.node.name) is not reached at \(address.host):\(address.port): \(reason); "
+                    + "what is sent there goes through the engine")
+        }
+    }
+}

@@ -1,0 +1,377 @@
+internal import Glibc
+internal import Platform
+internal import Relays
+internal import Synchronization
+package import Trebuchet
+public import TrebuchetCluster
+
+/// An engine within one process that keeps fences and logs in a store: a cluster of one node, for a service that is to have many some
+/// day, and for development.
+///
+///     let store = try SQLiteStore(path: "cluster.db")
+///     let server = TrebuchetServer(
+///         transport: .webSocket(port: 8080), cluster: try ClusterMembership(of: "one", at: SQLiteEngine(store)))
+///
+/// Who lives and who owns what goes with the process, as leases do that nobody renews; fences and logs stay. What it answers is kept as the
+/// store promises (`SQLiteStore.Durability`). Several nodes of one process may share it.
+public final class SQLiteEngine: ClusterEngine {
+    /// What it keeps and takes.
+    public let limits: ClusterEngineLimits
+    private let store: any StateStore
+    /// Nodes, slots, and who listens.
+    private let live: MemoryEngine
+    /// One for each slot: whoever owns it goes on owning it while something of it is written.
+    private let turns = ClusterSlot.all.map { _ in AsyncBinarySemaphore() }
+    private let loading = AsyncBinarySemaphore()
+    private let hasLoaded = Atomic(false)
+    private let now: @Sendable () -> UInt64
+
+    /// - Parameter store: for this engine alone, which does not close it.
+    public convenience init(_ store: SQLiteStore, limits: ClusterEngineLimits = ClusterEngineLimits()) {
+        self.init(over: store, limits: limits)
+    }
+
+    /// - Parameter clock: what leases and replies go by; the machine's unless given.
+    package init(
+        over store: any StateStore, limits: ClusterEngineLimits = ClusterEngineLimits(),
+        clock: ManualEngineClock? = nil
+    ) {
+        (self.store, self.limits) = (store, limits)
+        live = MemoryEngine(limits: limits, clock: clock)
+        // Replies outlive the process, and with it the monotonic clock.
+        now = { clock?.milliseconds ?? Self.timeOfDay }
+    }
+
+    /// Milliseconds since 1970.
+    private static var timeOfDay: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+    }
+
+    /// For tests: as after a connection to an engine was lost.
+    package func breakSubscriptions() { live.breakSubscriptions() }
+
+    // MARK: Nodes
+
+    /// A node lives for so long from now; again before that is over.
+    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+        try await live.announce(node, info: info, lasting: lasting)
+    }
+
+    /// The node is forgotten at once.
+    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) { try await live.withdraw(node) }
+
+    /// The nodes that live now, in the order of their names.
+    public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try await live.nodes() }
+
+    // MARK: Slots
+
+    /// Takes a slot that nobody owns, or whose lease is over.
+    public func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+    ) async throws(ClusterEngineError) -> SlotClaim {
+        try await inTurn(slot) { () async throws(ClusterEngineError) in
+            let fence = try live.fence(of: slot)
+            let claim = try await live.acquire(slot, for: node, lasting: lasting)
+            guard case .acquired(let lease) = claim, lease.fence > fence else { return claim }
+            do throws(ClusterEngineError) {
+                try await write([.put(StoredClusterLog.bytes(lease.fence), Self.fence(slot))])
+            } catch {
+                // Nobody owns it under a fence that could come again.
+                _ = try await live.release(lease)
+                throw error
+            }
+            return claim
+        }
+    }
+
+    /// Lets a lease last so long from now; false when it is lost.
+    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+        try await inTurn(lease.slot) { () async throws(ClusterEngineError) in
+            try await live.renew(lease, lasting: lasting)
+        }
+    }
+
+    /// Gives a slot back; false when its lease is lost.
+    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+        try await inTurn(lease.slot) { () async throws(ClusterEngineError) in try await live.release(lease) }
+    }
+
+    /// Who owns the slot now.
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+        try await load()
+        return try await live.holder(of: slot)
+    }
+
+    private static func fence(_ slot: ClusterSlot) -> StateKey { StateKey(StoredClusterLog.fences, "\(slot.number)") }
+
+    /// Takes over the fences that are kept. Once.
+    private func load() async throws(ClusterEngineError) {
+        if hasLoaded.load(ordering: .acquiring) { return }
+        await loading.wait()
+        do throws(ClusterEngineError) {
+            if !hasLoaded.load(ordering: .acquiring) {
+                for slot in ClusterSlot.all {
+                    if let bytes = try await get(Self.fence(slot)) {
+                        try live.restore(fence: StoredClusterLog.number(bytes), of: slot)
+                    }
+                }
+                hasLoaded.store(true, ordering: .releasing)
+            }
+        } catch {
+            await loading.signal()
+            throw error
+        }
+        await loading.signal()
+    }
+
+    /// Runs `body` while nobody else does anything with the slot or its logs.
+    private func inTurn<Result>(
+        _ slot: ClusterSlot, _ body: () async throws(ClusterEngineError) -> Result
+    ) async throws(ClusterEngineError) -> Result {
+        try await load()
+        let turn = turns[Int(slot.number)]
+        await turn.wait()
+        let outcome: Swift.Result<Result, ClusterEngineError>
+        do throws(ClusterEngineError) {
+            outcome = .success(try await body())
+        } catch {
+            outcome = .failure(error)
+        }
+        await turn.signal()
+        return try outcome.get()
+    }
+
+    // MARK: Logs
+
+    /// Compares, records, appends and publishes in one step.
+    public func append(
+        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> AppendOutcome {
+        try limits.check(change, log, lease)
+        return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
+            switch try live.refusal(of: lease) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            var head = try await head(of: log)
+            if let call = change.call, let reply = try await reply(call.id, log, head) { return .repeated(reply) }
+            guard change.expectedTop == head.top.offset else { return .topDiffers(head.top.offset) }
+            var writes: [StateWrite] = []
+            var entry: ClusterLogEntry?
+            if let payload = change.payload {
+                guard head.top.offset + 1 - head.first < UInt64(limits.entriesPerLog) else { return .full }
+                head.top = LogPosition(fence: lease.fence, offset: head.top.offset + 1)
+                entry = ClusterLogEntry(head.top, payload)
+                writes.append(
+                    .put(StoredClusterLog.bytes(lease.fence) + payload, StoredClusterLog.key(log, head.top.offset)))
+            }
+            if let call = change.call { writes += try await record(call, log, &head) }
+            try await write(writes + [.put(head.bytes, StateKey(StoredClusterLog.heads, log.id))])
+            if let entry { try live.publish(entry, in: log) }
+            return .accepted(head.top.offset)
+        }
+    }
+
+    /// Keeps a snapshot, and forgets entries that it makes needless.
+    public func store(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(snapshot: snapshot, log, lease)
+        return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
+            switch try live.refusal(of: lease) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            var head = try await head(of: log)
+            guard offset >= head.snapshot?.offset ?? 0, let fence = try await fence(at: offset, of: log, head) else {
+                return .misplaced
+            }
+            head.snapshot = LogPosition(fence: fence, offset: offset)
+            try await write([
+                .put(snapshot, StateKey(StoredClusterLog.snapshots, log.id)),
+                .put(head.bytes, StateKey(StoredClusterLog.heads, log.id)),
+            ])
+            // A part at a time: what is left when the process ends goes with the next snapshot.
+            let kept = UInt64(max(0, keepingLast))
+            let last = offset > kept ? offset - kept : 0
+            while head.first <= last {
+                let end = min(last, head.first + 499)
+                let deletions = (head.first...end).map { StateWrite.delete(StoredClusterLog.key(log, $0)) }
+                head.first = end + 1
+                try await write(deletions + [.put(head.bytes, StateKey(StoredClusterLog.heads, log.id))])
+            }
+            return .stored
+        }
+    }
+
+    /// What a reader lacks.
+    public func read(
+        _ log: ClusterLog, after position: LogPosition?, limit: Int
+    ) async throws(ClusterEngineError) -> LogReading {
+        try limits.check(log)
+        return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
+            let head = try await head(of: log)
+            if let position, try await fence(at: position.offset, of: log, head) == position.fence,
+                position.offset + 1 >= head.first
+            {
+                return LogReading(
+                    .resumed, try await entries(behind: position.offset, limit, log, head), top: head.top)
+            }
+            guard let snapshot = head.snapshot else {
+                return LogReading(.start, try await entries(behind: 0, limit, log, head), top: head.top)
+            }
+            guard let bytes = try await get(StateKey(StoredClusterLog.snapshots, log.id)) else { throw damaged(log) }
+            return LogReading(
+                .snapshot(ClusterLogSnapshot(snapshot, bytes)),
+                try await entries(behind: snapshot.offset, limit, log, head), top: head.top)
+        }
+    }
+
+    /// The reply that was recorded with a call.
+    public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
+        try limits.check(log)
+        try limits.check(callID: callID)
+        return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
+            try await reply(callID, log, try await head(of: log))
+        }
+    }
+
+    /// Listens to what is appended to a log.
+    public func watch(
+        _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.watch(log, receive) }
+
+    // MARK: Messages
+
+    /// Listens to what is sent to a node.
+    public func listen(
+        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.listen(as: node, receive) }
+
+    /// Calls those who listen at the node; false when nobody does.
+    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        try await live.send(message, to: node)
+    }
+
+    /// Ends all subscriptions, and all that is asked from now on. The store stays open.
+    public func close() async { await live.close() }
+
+    // MARK: What is kept of a log; in its turn
+
+    private func head(of log: ClusterLog) async throws(ClusterEngineError) -> StoredClusterLog {
+        guard let bytes = try await get(StateKey(StoredClusterLog.heads, log.id)) else { return StoredClusterLog() }
+        guard let head = StoredClusterLog(bytes) else { throw damaged(log) }
+        return head
+    }
+
+    /// The fence with which an entry was written; nil when that is not known (any more).
+    private func fence(
+        at offset: UInt64, of log: ClusterLog, _ head: StoredClusterLog
+    ) async throws(ClusterEngineError) -> UInt64? {
+        if offset == head.top.offset { return head.top.fence }
+        if let snapshot = head.snapshot, snapshot.offset == offset { return snapshot.fence }
+        if offset == 0 { return 0 }
+        guard offset >= head.first, offset < head.top.offset else { return nil }
+        guard let bytes = try await get(StoredClusterLog.key(log, offset)) else { throw damaged(log) }
+        return StoredClusterLog.number(bytes)
+    }
+
+    private func entries(
+        behind offset: UInt64, _ limit: Int, _ log: ClusterLog, _ head: StoredClusterLog
+    ) async throws(ClusterEngineError) -> [ClusterLogEntry] {
+        var taken: [ClusterLogEntry] = []
+        var left = limits.readBytes
+        var next = max(offset + 1, head.first)
+        while next <= head.top.offset {
+            // Few at a time: each may be as large as all of them may be.
+            let end = min(head.top.offset, next + 15)
+            let keys = (next...end).map { StoredClusterLog.key(log, $0) }
+            let values = try await get(keys)
+            for (number, key) in zip(next...end, keys) {
+                guard let value = values[key], value.count >= 8 else { throw damaged(log) }
+                left -= value.count - 8
+                guard taken.isEmpty || taken.count < max(1, limit) && left >= 0 else { return taken }
+                let position = LogPosition(fence: StoredClusterLog.number(value), offset: number)
+                taken.append(ClusterLogEntry(position, Array(value[8...])))
+            }
+            next = end + 1
+        }
+        return taken
+    }
+
+    private func reply(
+        _ call: String, _ log: ClusterLog, _ head: StoredClusterLog
+    ) async throws(ClusterEngineError) -> [UInt8]? {
+        guard head.repliesUntil > now() else { return nil }
+        return try await get(StateKey(StoredClusterLog.replies(of: log), call)).map { Array($0.dropFirst(8)) }
+    }
+
+    /// The oldest reply goes when there are too many, and all when their time is over.
+    private func record(
+        _ call: LogAppend.Call, _ log: ClusterLog, _ head: inout StoredClusterLog
+    ) async throws(ClusterEngineError) -> [StateWrite] {
+        var writes: [StateWrite] = []
+        let namespace = StoredClusterLog.replies(of: log)
+        let isOver = head.repliesUntil <= now()
+        if isOver || head.replies >= UInt64(limits.repliesPerLog) {
+            // In the order of their names: what they are called says nothing of when they came.
+            var kept: [(key: StateKey, number: UInt64)] = []
+            var last: String?
+            while true {
+                let page = try await list(namespace, after: last)
+                kept += page.map { ($0.key, StoredClusterLog.number($0.value)) }
+                guard page.count == Self.page else { break }
+                last = page.last?.key.name
+            }
+            kept.sort { $0.number < $1.number }
+            let count = isOver ? kept.count : kept.count + 1 - limits.repliesPerLog
+            writes += kept.prefix(max(0, count)).map { .delete($0.key) }
+        }
+        head.replies += 1
+        head.repliesUntil = now() + UInt64(limits.replyLifetime.milliseconds)
+        writes.append(.put(StoredClusterLog.bytes(head.replies) + call.reply, StateKey(namespace, call.id)))
+        return writes
+    }
+
+    private func damaged(_ log: ClusterLog) -> ClusterEngineError {
+        ClusterEngineError(.damaged, "what the store has of log '\(log.id)' is not what was written")
+    }
+
+    // MARK: The store
+
+    private static let page = 100
+
+    private func get(_ key: StateKey) async throws(ClusterEngineError) -> [UInt8]? { try await get([key])[key] }
+
+    private func get(_ keys: [StateKey]) async throws(ClusterEngineError) -> [StateKey: [UInt8]] {
+        do throws(StateStoreError) { return try await store.get(keys) } catch { throw Self.failure(error) }
+    }
+
+    private func list(_ namespace: String, after: String?) async throws(ClusterEngineError) -> [StateEntry] {
+        do throws(StateStoreError) {
+            return try await store.list(namespace, prefix: "", after: after, limit: Self.page)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    /// A store that throws has done nothing of it.
+    private func write(_ writes: [StateWrite]) async throws(ClusterEngineError) {
+        do throws(StateStoreError) { try await store.write(writes) } catch { throw Self.failure(error) }
+    }
+
+    private static func failure(_ error: StateStoreError) -> ClusterEngineError {
+        let code: ClusterEngineError.Code =
+            switch error.code {
+            case .closed: .closed
+            case .damaged: .damaged
+            case .tooLarge: .tooLarge
+            default: .failed
+            }
+        return ClusterEngineError(code, error.message)
+    }
+}

@@ -1,0 +1,193 @@
+import Networking
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+import WebSockets
+
+@testable import Trebuchet
+
+/// Nodes that reach each other without their engine.
+@Suite(.timeLimit(.minutes(1))) struct DirectLinkTests {
+    @Test("what nodes send each other goes over links between them, as soon as there are any")
+    func direct() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: way, areReached: true) { nodes in
+            let client = try await nodes[0].client()
+            let tally = try client.resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
+            var counts = await tally.observeCount().makeAsyncIterator()
+            #expect(await counts.next() == 0)
+            // The first ones go through the engine.
+            #expect(
+                await eventually {
+                    let before = way.messageCount
+                    _ = try? await tally.add(1)
+                    return way.messageCount == before
+                })
+            let before = way.messageCount
+            let last = try await tally.add(1)
+            for _ in 0..<100 { _ = try await tally.add(1) }
+            while let count = await counts.next(), count < last + 100 {}
+            #expect(way.messageCount == before)
+        }
+    }
+
+    @Test(
+        "links that end take nothing with them that was not on the way: calls go on through the engine, in their order")
+    func ending() async throws {
+        let engine = MemoryEngine()
+        try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
+            let client = try await nodes[0].client()
+            let tally = try client.resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
+            let isOver = Flag()
+            let cutting = Task {
+                while !isOver.isSet {
+                    for node in nodes { node.server.parts.nodes?.cutLinks() }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            var known = 0
+            for number in 1...400 {
+                do {
+                    #expect(try await tally.follow(number))
+                    known += 1
+                } catch let error as TrebuchetError where error.code == .unknownOutcome {
+                    // It was on the way.
+                }
+            }
+            isOver.set()
+            try await cutting.value
+            #expect(known > 300)
+        }
+    }
+
+    @Test("nodes die under load, and each @Idempotent call is answered, and was done once")
+    func underLoad() async throws {
+        let engine = MemoryEngine()
+        try await withNodes(["a", "b", "c"], engine: engine, areReached: true) { nodes in
+            let client = try await nodes[0].client()
+            let tallies = try (0..<12).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
+            let isOver = Flag()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for tally in tallies {
+                    group.addTask {
+                        var last = try await tally.addOnce(1)
+                        var counts = await tally.observeCount().makeAsyncIterator()
+                        #expect(await counts.next() == last)
+                        while !isOver.isSet {
+                            last += 1
+                            #expect(try await tally.addOnce(1) == last)
+                            #expect(await counts.next() == last)
+                        }
+                    }
+                }
+                let (first, second, third) = (nodes[0], nodes[1], nodes[2])
+                group.addTask {
+                    #expect(await eventually { second.server.actorCount > 0 && third.server.actorCount > 0 })
+                    try await second.kill()
+                    #expect(await eventually { first.server.actorCount + third.server.actorCount == 12 })
+                    await third.server.shutdown()
+                    #expect(await eventually { first.server.actorCount == 12 })
+                    isOver.set()
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("who has not the key of a node is told nothing and heard by nobody, and nodes go on")
+    func strangers() async throws {
+        let engine = MemoryEngine()
+        try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
+            let (a, b) = (nodes[0].member.node, nodes[1].member.node)
+            let announced = try #require(try await engine.nodes().first { $0.node == b })
+            let address = try #require(NodeAnnouncement(announced.info)).address
+            let nonce = [UInt8](repeating: 7, count: DirectMessage.nonceBytes)
+            let hello = DirectMessage.hello(from: a.description, to: b.description, nonce: nonce).bytes
+            let forged: [[[UInt8]]] = [
+                [[]], [[9, 9]], [Array(hello.dropLast())],
+                [DirectMessage.hello(from: a.description, to: a.description, nonce: nonce).bytes],
+                [DirectMessage.hello(from: "x#\(a.incarnation)", to: b.description, nonce: nonce).bytes],
+                [hello, hello],
+                [hello, DirectMessage.proof([UInt8](repeating: 0, count: DirectMessage.proofBytes)).bytes],
+                [DirectMessage.sealed([1], seal: [UInt8](repeating: 0, count: DirectMessage.sealBytes)).bytes],
+                [DirectMessage.proof([UInt8](repeating: 0, count: DirectMessage.proofBytes)).bytes],
+            ]
+            for messages in forged {
+                let end = try await Forger.speak(messages, to: address)
+                #expect(end == .policyViolation, "\(messages)")
+            }
+            let tally = try await nodes[0].client().resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
+            #expect(try await tally.add(1) == 1)
+        }
+    }
+
+    @Test("messages are read as they were written; what is none is none")
+    func messages() {
+        let bytes = (0..<32).map { UInt8($0) }
+        let all: [DirectMessage] = [
+            .hello(from: "a", to: "b", nonce: bytes), .challenge(nonce: bytes, proof: bytes), .proof(bytes),
+            .sealed([], seal: Array(bytes.prefix(16))), .sealed([1, 2], seal: Array(bytes.prefix(16))),
+        ]
+        for message in all { #expect(DirectMessage(message.bytes) == message) }
+        for message in all.dropLast(2) { #expect(DirectMessage(Array(message.bytes.dropLast())) == nil) }
+        #expect(DirectMessage([]) == nil && DirectMessage([0]) == nil && DirectMessage([4, 1]) == nil)
+        #expect(DirectCount([1, 2]) == nil && DirectCount(DirectCount(received: 7).bytes)?.received == 7)
+        let announcement = NodeAnnouncement(NodeAddress(host: "::1", port: 7), key: bytes)
+        #expect(NodeAnnouncement(announcement.bytes) == announcement)
+        #expect(NodeAnnouncement([]) == nil && NodeAnnouncement(Array(announcement.bytes.dropLast())) == nil)
+    }
+
+    @Test("a sealed message is good once, in its place, unchanged, and in its direction")
+    func seals() {
+        let bytes = (0..<32).map { UInt8($0) }
+        func seals(_ sender: String = "a", _ key: UInt8 = 1) -> (ofSender: DirectSeal, ofReceiver: DirectSeal) {
+            let keys = ([UInt8](repeating: key, count: 32), [UInt8](repeating: 2, count: 32))
+            return DirectSecrets(sender: sender, receiver: "b", nonces: (bytes, bytes), keys: keys).seals
+        }
+        func open(_ messages: [DirectMessage], with seal: DirectSeal = seals().ofSender) -> [[UInt8]?] {
+            var seal = seal
+            return messages.map { seal.open($0) }
+        }
+        var sealing = seals().ofSender
+        let (first, second) = (sealing.seal([1]), sealing.seal([2]))
+        #expect(open([first, second]) == [[1], [2]])
+        #expect(open([second]) == [nil])
+        #expect(open([first, first]) == [[1], nil])
+        for other in [seals("x").ofSender, seals("a", 3).ofSender, seals().ofReceiver] {
+            #expect(open([first], with: other) == [nil])
+        }
+        guard case .sealed(_, let seal) = first else { return }
+        #expect(open([.sealed([3], seal: seal)]) == [nil])
+    }
+}
+
+/// Says something at a node's entrance.
+///
+/// `@unchecked Sendable`: its state is touched on its socket's reactor alone.
+private final class Forger: WebSocketHandler, @unchecked Sendable {
+    private let messages: [[UInt8]]
+    private let end: CheckedContinuation<WebSocketCloseCode, Never>
+
+    private init(_ messages: [[UInt8]], _ end: CheckedContinuation<WebSocketCloseCode, Never>) {
+        (self.messages, self.end) = (messages, end)
+    }
+
+    /// How the other end closes the connection.
+    static func speak(_ messages: [[UInt8]], to address: NodeAddress) async throws -> WebSocketCloseCode {
+        await withCheckedContinuation { end in
+            Task {
+                try await WebSocketClient.connect(
+                    to: "ws://\(address.host):\(address.port)/", subprotocols: [DirectMessage.subprotocol]
+                ) { _ in Forger(messages, end) }
+            }
+        }
+    }
+
+    func webSocketDidOpen(_ socket: WebSocket) { for message in messages { socket.send(binary: message) } }
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        end.resume(returning: code)
+    }
+}
