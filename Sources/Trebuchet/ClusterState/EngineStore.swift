@@ -97,6 +97,10 @@ final class EngineStore: PartitionedStore {
 
     func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
 
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
+        try await contents(of: actor).values(in: namespace)
+    }
+
     // MARK: One actor
 
     /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.

@@ -20,6 +20,12 @@ struct PartitionContents {
     /// What a key has. Of a call that was let go of nobody knows any more what it was answered: something that is no answer.
     func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (gone.contains(key) ? [] : nil) }
 
+    func values(in namespace: String) -> [String: [UInt8]] {
+        var found: [String: [UInt8]] = [:]
+        for (key, value) in values where key.namespace.utf8.elementsEqual(namespace.utf8) { found[key.name] = value }
+        return found
+    }
+
     var hasLogs: Bool { !logs.isEmpty }
 
     /// A log in the life that it is in.

@@ -43,6 +43,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private let ownership: UInt64?
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
+    /// Set for an actor that notes what its next owner is to know.
+    var notes: ActorNotes?
     private var next = Held()
     private var current = Held()
     /// Whether a state has changed since the last write began, or that write has failed.
@@ -226,10 +228,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             fail(held, .internal, describe(error))
             return nil
         }
+        if let notes { writes += notes.changes() }
         hasChanged = false
         isWriting = true
         current = next
         next = Held()
+        if notes?.hasMore == true { didChange() }
         for log in logs { writer.copyIfOutweighed(log, of: self) }
         return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
     }
@@ -283,6 +287,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
         for (call, _) in answers { writer.forget(call.key, call) }
         for log in logs { log.didWrite() }
+        notes?.didWrite()
         if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }
@@ -305,6 +310,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private func writeAgain() {
         for log in logs { log.writeAgain() }
         for log in events { log.writeAgain() }
+        notes?.writeAgain()
     }
 
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {

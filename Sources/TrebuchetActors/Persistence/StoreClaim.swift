@@ -78,6 +78,9 @@ package final class StoreClaim: Sendable {
 package protocol PartitionedStore: StateStore {
     /// What an actor is owned under now, another number each time that it comes to this node; 0 when it is not this node's.
     func ownership(of actor: String) -> UInt64
+
+    /// The values that an actor has in a namespace, by their names.
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]]
 }
 
 /// A store in front of another one, which is what servers share.

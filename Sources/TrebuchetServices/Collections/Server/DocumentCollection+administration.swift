@@ -9,7 +9,7 @@ extension DocumentCollection {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        table.limits = host.rules.limits(of: name, host.limits)
+        table.limits = host.limits(of: name)
         let outcome = body(&table, host.clock.now())
         showExpired()
         watchForExpiry()
