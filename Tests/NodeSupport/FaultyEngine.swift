@@ -74,6 +74,12 @@ package final class FaultyEngine: ClusterEngine {
         try check(\.failsSnapshots)
         return try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
     }
+    package func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try check(\.failsAppends)
+        return try await engine.remove(log, at: offset, under: lease)
+    }
     package func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {

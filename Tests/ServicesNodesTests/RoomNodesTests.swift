@@ -156,6 +156,25 @@ import TrebuchetCluster
         }
     }
 
+    @Test("what somebody may have in a room counts over the clients of all nodes, and is told from what others have")
+    func shares() async throws {
+        var limits = RoomLimits()
+        limits.membersPerPrincipal = 1
+        try await withServices(["a", "b"], rooms: limits) { nodes in
+            func join(_ node: ServiceNode, as name: String) async throws {
+                let room = try await App(node, as: name).client.resolve(Room.self, id: "rooms/chat-\(nodes[1].room)")
+                _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            }
+            try await join(nodes[0], as: "ada")
+            await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[1], as: "ada") }
+            try await join(nodes[0], as: "bob")
+            // Also those that a room has from another node.
+            try await nodes[1].node.kill()
+            await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[0], as: "bob") }
+            try await join(nodes[0], as: "carl")
+        }
+    }
+
     @Test("nothing is left of a room that all have left, and the next of its name begins anew")
     func over() async throws {
         let engine = MemoryEngine()
@@ -170,10 +189,9 @@ import TrebuchetCluster
                 try await actor.leave(token: nil)
                 #expect(await eventually { nodes[1].rooms.roomCount == 0 })
             }
-            let store = try #require(nodes[1].node.server.clusterStore)
             #expect(
                 await eventually {
-                    (try? await store.values(of: "rooms/chat-\(room)", in: Room.notesNamespace))?.isEmpty == true
+                    (try? await engine.read(ClusterLog("rooms/chat-\(room)"), after: nil).top) == .start
                 })
         }
     }

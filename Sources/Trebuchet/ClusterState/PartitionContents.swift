@@ -26,6 +26,9 @@ struct PartitionContents {
         return found
     }
 
+    /// Whether nothing would be lost without it. What is known of calls that are gone is for repeats that come late.
+    var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
+
     var hasLogs: Bool { !logs.isEmpty }
 
     /// A log in the life that it is in.
@@ -119,6 +122,8 @@ struct PartitionContents {
 struct GoneCalls {
     private var connections: [ByteText: (number: UInt64, noted: Int)] = [:]
     private var count = 0
+
+    var isEmpty: Bool { connections.isEmpty }
 
     mutating func add(_ key: StateKey) {
         guard let (connection, number) = CallNamespace.call(key) else { return }

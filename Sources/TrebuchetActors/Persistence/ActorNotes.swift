@@ -12,6 +12,8 @@ package final class ActorNotes: @unchecked Sendable {
     /// What is to be written, by names in the order in which they were noted; nil deletes.
     private var noted: [String: [UInt8]?] = [:]
     private var order: [String] = []
+    /// Whether nothing of it is to be kept.
+    private(set) var isOver = false
     private var writing: [String: [UInt8]?] = [:]
     private var writingOrder: [String] = []
 
@@ -25,9 +27,13 @@ package final class ActorNotes: @unchecked Sendable {
     ///
     /// - Parameter value: at most 256 KiB.
     package func note(_ value: [UInt8]?, as name: String) {
+        guard !isOver else { return }
         if noted.updateValue(value, forKey: name) == nil { order.append(name) }
         states?.didChange()
     }
+
+    /// Nothing is kept of the actor any more, once what was noted is written.
+    package func end() { isOver = true }
 
     /// Runs `body` when what was noted is written, or will never be by this owner.
     package func show(_ body: @escaping () -> Void) {

@@ -340,6 +340,15 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
+    /// When it has retired: of an actor that is over nothing stays.
+    package func removeIfOver() async {
+        guard let ownership, let partitions = writer.partitions,
+            await home.reactor.perform({ self.notes?.isOver == true && !self.isGivenUp })
+        else { return }
+        // What fails leaves a few bytes there.
+        try? await partitions.remove(name, ownedUnder: ownership)
+    }
+
     /// What it has not written is never written by it: another node may own what lives here. Who waits is told.
     package func abandon() { home.reactor.run { self.giveUpForGood() } }
 

@@ -24,8 +24,9 @@ public final class CollectionHost: QueryHost, Sendable {
     public let limits: CollectionLimits
     let clock: CollectionClock
     let store: any StateStore
-    /// Whether collections live on one node of several each.
-    let isPlaced: Bool
+    /// Those that other nodes own, where collections live on one node of several each.
+    let others: OtherCollections?
+    var isPlaced: Bool { others != nil }
     weak let server: TrebuchetServer?
     private let principalRates: SharedBuckets<ByteText>
     private let hostRates: SharedBuckets<CallerHost>
@@ -41,7 +42,7 @@ public final class CollectionHost: QueryHost, Sendable {
         self.server = server
         let shared = placement == .cluster ? server.clusterStore : nil
         self.store = shared ?? store
-        isPlaced = shared != nil
+        others = shared.map { OtherCollections($0) }
         self.limits = limits
         self.clock = clock
         principalRates = SharedBuckets(limits.writesPerPrincipal)

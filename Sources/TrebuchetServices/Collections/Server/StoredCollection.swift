@@ -42,7 +42,11 @@ final class StoredCollection: Sendable {
     static func namespace(_ collection: String) -> String { "collection.\(collection)" }
 
     private var namespace: String { Self.namespace(name) }
-    private var key: StateKey { StateKey(namespace, Self.log, partition: ownership?.actor) }
+    private var key: StateKey { Self.logKey(name, partition: ownership?.actor) }
+
+    static func logKey(_ collection: String, partition: String?) -> StateKey {
+        StateKey(namespace(collection), log, partition: partition)
+    }
     private var countKey: StateKey {
         let key = DocumentCount.key(namespace)
         return StateKey(key.namespace, key.name, partition: ownership?.actor)
@@ -110,9 +114,9 @@ final class StoredCollection: Sendable {
         var place = LogPlace(
             epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)
-        place.clientBytes = try await read(log.snapshot.bytes, log.snapshot.number, into: &contents)
+        place.clientBytes = try await Self.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &contents)
         for (index, entry) in log.entries.enumerated() {
-            _ = try await read(entry.bytes, entry.number, into: &contents)
+            try await Self.read(entry.bytes, entry.number, of: key, into: &contents)
             place.entryBytes += entry.bytes.count
             if index % Self.entriesAtOnce == Self.entriesAtOnce - 1 { await Task.yield() }
         }
@@ -122,12 +126,13 @@ final class StoredCollection: Sendable {
     }
 
     /// - Returns: bytes that are about clients.
-    private func read(
-        _ bytes: [UInt8], _ number: UInt64, into contents: inout CollectionContents
+    @discardableResult
+    static func read(
+        _ bytes: [UInt8], _ number: UInt64, of key: StateKey, into contents: inout CollectionContents
     ) async throws -> Int {
         var reader = StoredLinesReader(bytes)
         do {
-            while try reader.read(Self.linesAtOnce, into: &contents) { await Task.yield() }
+            while try reader.read(linesAtOnce, into: &contents) { await Task.yield() }
         } catch {
             throw Unreadable(key: key, reason: "\(number): \(error)")
         }

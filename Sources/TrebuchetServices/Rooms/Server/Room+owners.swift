@@ -108,11 +108,13 @@ extension Room: NotingActor, PlacedPart {
         guard let notes, noting.isBegun else { return }
         notes.note(nil, as: KeptRoom.head)
         for event in history.events { notes.note(nil, as: KeptRoom.event(event.number)) }
+        notes.end()
     }
 
     /// Another node has the room.
     func didMove() {
         isClosed = true
+        notes = nil
         timer?.cancel()
         for handler in closeHandlers.values { handler.cancel() }
         closeHandlers = [:]
