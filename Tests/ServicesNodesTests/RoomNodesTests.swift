@@ -161,8 +161,9 @@ import TrebuchetCluster
         var limits = RoomLimits()
         limits.membersPerPrincipal = 1
         try await withServices(["a", "b"], rooms: limits) { nodes in
-            func join(_ node: ServiceNode, as name: String) async throws {
-                let room = try await App(node, as: name).client.resolve(Room.self, id: "rooms/chat-\(nodes[1].room)")
+            let name = "rooms/chat-\(nodes[1].room)"
+            func join(_ node: ServiceNode, as principal: String) async throws {
+                let room = try await App(node, as: principal).client.resolve(Room.self, id: name)
                 _ = try await room.join(presence: nil, token: nil, attempt: nil)
             }
             try await join(nodes[0], as: "ada")
