@@ -129,6 +129,8 @@ import TrebuchetCluster
 
             #expect(seenByBob.all.prefix { $0 == ["Ada"] }.count == seenByBob.all.filter { $0.count == 1 }.count)
             #expect(seenByAda.all.allSatisfy { $0.first == "Bob" }, "\(seenByAda.all)")
+            // Nor does it look like a failure.
+            #expect(seenByAda.errors + seenByBob.errors == [])
             #expect(carl.wrappedValue.peersList.map(\.id) == before.members.map(\.id))
             #expect(carl.wrappedValue.peersList.map(\.principal) == ["ada", nil])
             #expect(bobs.wrappedValue.events.map(\.data.number) == Array(1...10))
@@ -200,15 +202,19 @@ import TrebuchetCluster
 
 /// The names that a value has shown, as they changed.
 final class Sightings: Sendable {
-    private let names = Mutex<[[String]]>([])
+    private let seen = Mutex<(names: [[String]], errors: [String])>(([], []))
 
-    var all: [[String]] { names.withLock { $0 } }
+    var all: [[String]] { seen.withLock { $0.names } }
+    var errors: [String] { seen.withLock { $0.errors } }
 
     func watch(_ presence: Shared<RoomPresence<ChatPresence>>) -> Task<Void, Never> {
         Task {
             for await value in presence.updates {
                 let now = value.peersList.map(\.data.name)
-                names.withLock { if $0.last != now { $0.append(now) } }
+                seen.withLock { seen in
+                    if seen.names.last != now { seen.names.append(now) }
+                    if let error = value.error { seen.errors.append("\(error)") }
+                }
             }
         }
     }

@@ -9,6 +9,7 @@ extension DocumentCollection {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
+        if table.isBatchFull { try await written(for: nil) }
         table.limits = host.limits(of: name)
         let outcome = body(&table, host.clock.now())
         showExpired()
