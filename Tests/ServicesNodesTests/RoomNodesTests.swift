@@ -178,6 +178,26 @@ import TrebuchetCluster
         }
     }
 
+    @Test("an event is kept for the next owner as it came, whatever JSON it has")
+    func events() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let room = nodes[1].room
+            let app = try await App(nodes[0])
+            let actor = try app.client.resolve(Room.self, id: "rooms/chat-\(room)")
+            let ticket = try await actor.join(presence: nil, token: nil, attempt: nil)
+            let payloads = try [#"{"a":1,"a":2}"#, "1e999", #"{"é":"\u0000"}"#].map {
+                try EncodedJSON(json: Array($0.utf8))
+            }
+            for payload in payloads { try await actor.publish(topic: "x", payload: payload) }
+            try await nodes[1].node.kill()
+            let again = try await actor.join(presence: nil, token: ticket.token, attempt: nil)
+            #expect(again.stay == ticket.stay)
+            #expect(again.events == EventPosition(epoch: ticket.events.epoch, last: 3))
+            let kept = try await actor.history(topic: nil, after: nil, limit: nil)
+            #expect(kept.map(\.payload) == payloads && kept.map(\.number) == [1, 2, 3])
+        }
+    }
+
     @Test("nothing is left of a room that all have left, and the next of its name begins anew")
     func over() async throws {
         let engine = MemoryEngine()

@@ -187,7 +187,10 @@ enum ServeCommand {
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
-            file.map { "state: persisted in \($0.path)" }
+            file.map {
+                "state: persisted in \($0.path)"
+                    + (cluster == nil ? "" : ", but collections, kept at the cluster's engine")
+            }
                 ?? cluster.map { _ in
                     "state: of counters/NAME, rooms and collections kept at the cluster's engine; all else in memory"
                 }

@@ -1,4 +1,5 @@
 internal import Trebuchet
+internal import TrebuchetWire
 
 /// What a room notes of itself for its next owner, where it lives on one node of several: under `head` what it is, and under names of
 /// their own each stay, what each shows, and each event that it remembers.
@@ -32,13 +33,12 @@ struct KeptRoom {
 
     init(_ noted: [String: [UInt8]]) throws {
         for (name, bytes) in noted {
-            let value = try JSONValue(json: bytes)
             let parts = name.split(separator: ".", maxSplits: 1)
             switch (parts.first, parts.last.map(String.init)) {
-            case ("head", _): head = try value.decode(Head.self)
-            case ("stay", let id?): stays.append((id, try value.decode(Stay.self)))
-            case ("shown", let id?): shown[id] = value
-            case ("event", _): events.append(try value.decode(RoomEvent.self))
+            case ("head", _): head = try JSONValue(json: bytes).decode(Head.self)
+            case ("stay", let id?): stays.append((id, try JSONValue(json: bytes).decode(Stay.self)))
+            case ("shown", let id?): shown[id] = try JSONValue(json: bytes)
+            case ("event", _): events.append(try RoomEvent(json: bytes))
             default: break
             }
         }
@@ -47,4 +47,6 @@ struct KeptRoom {
     }
 
     static func bytes(_ value: some Encodable) -> [UInt8]? { try? JSONValue(encoding: value).json }
+    /// As it came: of a payload it is known that it is JSON, and nothing more.
+    static func bytes(_ event: RoomEvent) -> [UInt8]? { try? event.json() }
 }
