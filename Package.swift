@@ -128,7 +128,8 @@ let package = Package(
         library(
             "TrebuchetStore",
             [
-                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "Relays", "Platform",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "Relays",
+                "Platform",
                 "CSQLite", "CZlib",
             ]),
         // What many nodes share, at a Redis server.
@@ -200,7 +201,14 @@ let package = Package(
             "ServerNodesTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
-                "Platform", "TestSupport", "WebSockets", "Networking", "Deltas",
+                "Platform", "TestSupport", "NodeSupport", "WebSockets", "Networking", "Deltas",
+            ]),
+        test(
+            "ServicesNodesTests",
+            [
+                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
+                "Transports",
+                "SharedState", "Platform", "TestSupport", "NodeSupport",
             ]),
         test("RelaysTests", ["Relays", "Platform"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
@@ -300,6 +308,11 @@ let package = Package(
             path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
         test(
             "BrowserTests", ["TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb", "TestSupport"]),
+        // Nodes of a cluster, for tests of servers and of services over them.
+        .target(
+            name: "NodeSupport",
+            dependencies: ["Trebuchet", "TrebuchetCluster", "Transports", "Platform", "TestSupport"],
+            path: "Tests/NodeSupport", swiftSettings: settings),
         // What tests of all floors need.
         .target(
             name: "TestSupport", dependencies: ["Relays", "Platform"], path: "Tests/TestSupport",

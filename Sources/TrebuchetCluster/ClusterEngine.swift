@@ -56,6 +56,12 @@ public protocol ClusterEngine: Sendable {
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome
 
+    /// Forgets a log whose newest entry is the one at `offset`, with the replies that were recorded with it; else the outcome is
+    /// `misplaced`. What is appended then has offset 1 again: nobody may read on from a position of before.
+    func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome
+
     /// What a reader lacks who has all up to `position`: entries, or a snapshot and entries behind it where it has been somewhere else.
     ///
     /// - Parameters:

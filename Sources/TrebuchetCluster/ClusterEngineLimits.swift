@@ -67,7 +67,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         return lasting.milliseconds
     }
 
-    private func check(_ log: ClusterLog, _ lease: SlotLease) throws(ClusterEngineError) {
+    package func check(_ log: ClusterLog, _ lease: SlotLease) throws(ClusterEngineError) {
         try check(log)
         guard log.slot == lease.slot else {
             throw ClusterEngineError(.invalid, "the log lies in \(log.slot), and the lease is for \(lease.slot)")

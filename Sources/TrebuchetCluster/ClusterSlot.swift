@@ -16,11 +16,20 @@ public struct ClusterSlot: Hashable, Sendable, Comparable, CustomStringConvertib
         self.number = number
     }
 
-    /// The slot of a name, by its bytes; the same in every process and version.
+    /// The slot of a name, by its bytes; the same in every process and version. Of a name with braces what stands between the first `{`
+    /// and the next `}` counts alone, unless that is nothing: names that have that in common are in one slot.
     public init(of name: String) {
         var digest = StableDigest()
-        digest.combine(name)
+        digest.combine(Self.tag(of: name).map { String($0) } ?? name)
         number = Int((digest.value ^ (digest.value >> 32)) % UInt64(Self.count))
+    }
+
+    private static func tag(of name: String) -> Substring? {
+        let bytes = name.utf8
+        guard let open = bytes.firstIndex(of: UInt8(ascii: "{")) else { return nil }
+        let start = bytes.index(after: open)
+        guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "}")), end > start else { return nil }
+        return name[start..<end]
     }
 
     private init(unchecked number: Int) { self.number = number }

@@ -208,6 +208,36 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
+    /// Forgets a log whose newest entry is the one at `offset`.
+    public func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(log, lease)
+        return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
+            switch try live.refusal(of: lease) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            let head = try await head(of: log)
+            guard offset == head.top.offset else { return .misplaced }
+            let replies = try await replies(of: log).map { StateWrite.delete($0.key) }
+            try await write(
+                replies + [
+                    .delete(StateKey(StoredClusterLog.snapshots, log.id)),
+                    .delete(StateKey(StoredClusterLog.heads, log.id)),
+                ])
+            // Without a head these are nothing any more.
+            var next = head.first
+            while next <= head.top.offset {
+                let end = min(head.top.offset, next + 499)
+                try await write((next...end).map { .delete(StoredClusterLog.key(log, $0)) })
+                next = end + 1
+            }
+            return .stored
+        }
+    }
+
     /// What a reader lacks.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
@@ -318,16 +348,7 @@ public final class SQLiteEngine: ClusterEngine {
         let namespace = StoredClusterLog.replies(of: log)
         let isOver = head.repliesUntil <= now()
         if isOver || head.replies >= UInt64(limits.repliesPerLog) {
-            // In the order of their names: what they are called says nothing of when they came.
-            var kept: [(key: StateKey, number: UInt64)] = []
-            var last: String?
-            while true {
-                let page = try await list(namespace, after: last)
-                kept += page.map { ($0.key, StoredClusterLog.number($0.value)) }
-                guard page.count == Self.page else { break }
-                last = page.last?.key.name
-            }
-            kept.sort { $0.number < $1.number }
+            let kept = try await replies(of: log)
             let count = isOver ? kept.count : kept.count + 1 - limits.repliesPerLog
             writes += kept.prefix(max(0, count)).map { .delete($0.key) }
         }
@@ -335,6 +356,19 @@ public final class SQLiteEngine: ClusterEngine {
         head.repliesUntil = now() + UInt64(limits.replyLifetime.milliseconds)
         writes.append(.put(StoredClusterLog.bytes(head.replies) + call.reply, StateKey(namespace, call.id)))
         return writes
+    }
+
+    /// In the order in which they came.
+    private func replies(of log: ClusterLog) async throws(ClusterEngineError) -> [(key: StateKey, number: UInt64)] {
+        var found: [(key: StateKey, number: UInt64)] = []
+        var last: String?
+        while true {
+            // In the order of their names, which say nothing of when they came.
+            let page = try await list(StoredClusterLog.replies(of: log), after: last)
+            found += page.map { ($0.key, StoredClusterLog.number($0.value)) }
+            guard page.count == Self.page else { return found.sorted { $0.number < $1.number } }
+            last = page.last?.key.name
+        }
     }
 
     private func damaged(_ log: ClusterLog) -> ClusterEngineError {

@@ -1,3 +1,4 @@
+import NodeSupport
 import Testing
 import TrebuchetActors
 import TrebuchetCluster

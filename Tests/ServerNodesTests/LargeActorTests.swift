@@ -1,3 +1,4 @@
+import NodeSupport
 import Deltas
 import TestSupport
 import Testing

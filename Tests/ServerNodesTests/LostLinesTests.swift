@@ -1,3 +1,4 @@
+import NodeSupport
 import Networking
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import NodeSupport
 import TestSupport
 import Testing
 import Trebuchet

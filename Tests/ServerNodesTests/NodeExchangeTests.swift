@@ -1,4 +1,5 @@
 import Networking
+import NodeSupport
 import Synchronization
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Networking
+import NodeSupport
 import TestSupport
 import Testing
 import TrebuchetActors

@@ -1,3 +1,4 @@
+import NodeSupport
 import Platform
 import Synchronization
 import TestSupport

@@ -1,3 +1,4 @@
+import NodeSupport
 import Platform
 import Synchronization
 import TestSupport
@@ -7,100 +8,29 @@ import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
 
-/// A server that is one of several nodes of this process.
-final class Node: Sendable {
-    let server: TrebuchetServer
-    let member: ClusterMember
-    private let engine: MemoryEngine
-    private let clients = Mutex<[TrebuchetClient]>([])
-    let membership: ClusterMembership
-    let address = Mutex<SocketAddress?>(nil)
-
-    /// - Parameters:
-    ///   - way: through which it uses the engine.
-    ///   - clock: what its leases go by.
-    ///   - isReached: whether other nodes reach it directly.
-    init(
+extension Node {
+    /// One with the actors of these tests.
+    convenience init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false
     ) throws {
-        membership = try ClusterMembership(
-            of: name, at: way ?? engine, settings: settings,
-            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil
-        ) {
-            clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep
+        try self.init(
+            name, engine, through: way, access: access, limits: limits, settings: settings, clock: clock,
+            isReached: isReached
+        ) { server in
+            let system = server.actorSystem
+            server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+            server.expose(Roll.self, as: "rolls/*", placement: .cluster) { _ in Roll(actorSystem: system) }
+            server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
+            server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
         }
-        member = membership.member
-        self.engine = engine
-        server = TrebuchetServer(
-            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
-            cluster: membership, log: { _ in })
-        let system = server.actorSystem
-        server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
-        server.expose(Roll.self, as: "rolls/*", placement: .cluster) { _ in Roll(actorSystem: system) }
-        server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
-        server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
     }
 
-    /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
-    static var settings: ClusterMemberSettings {
-        var settings = ClusterMemberSettings()
-        settings.leaseDuration = .seconds(20)
-        settings.leaseMargin = .seconds(2)
-        settings.roundInterval = .milliseconds(50)
-        settings.handoversAtOnce = 256
-        return settings
-    }
-
-    func start() async throws {
-        let found = try await server.start()
-        address.withLock { $0 = found }
-    }
-
-    func textClient() async throws -> TextClient { try await TextClient(#require(address.withLock { $0 })) }
+    func textClient() async throws -> TextClient { try await TextClient(address) }
 
     /// Names of actors that it owns.
-    func names(_ count: Int) -> [String] {
-        let own = (0...).lazy.map { "tallies/\($0)" }.filter { self.member.lease(of: ClusterSlot(of: $0)) != nil }
-        return Array(own.prefix(count))
-    }
-
-    func client(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
-        let address = try #require(address.withLock { $0 })
-        let client = TrebuchetClient(
-            transport: .webSocket(host: address.host, port: address.port), options: options)
-        clients.withLock { $0.append(client) }
-        try await client.connect()
-        return client
-    }
-
-    /// A client that knows all of them.
-    static func client(of nodes: [Node]) async throws -> TrebuchetClient {
-        let addresses = try nodes.map { try #require($0.address.withLock { $0 }) }
-        let client = TrebuchetClient(transports: addresses.map { .webSocket(host: $0.host, port: $0.port) })
-        nodes[0].clients.withLock { $0.append(client) }
-        try await client.connect()
-        return client
-    }
-
-    func owns(_ name: String) -> Bool { member.lease(of: ClusterSlot(of: name)) != nil }
-
-    /// Names that it owns.
-    func names(_ prefix: String, _ count: Int = 1) -> [String] {
-        Array((0...).lazy.map { "\(prefix)/\($0)" }.filter { self.owns($0) }.prefix(count))
-    }
-
-    /// As if its process had been killed, and the time of its leases had passed.
-    func kill() async throws {
-        await server.cut()
-        try engine.expire(member.node)
-    }
-
-    func end() async {
-        for client in clients.withLock({ $0 }) { await client.close() }
-        await server.cut()
-    }
+    func names(_ count: Int) -> [String] { names("tallies", count) }
 }
 
 /// Runs `body` with nodes that own all slots, each its part.
@@ -112,25 +42,11 @@ func withNodes(
     let nodes = try names.map {
         try Node($0, engine, through: way, access: access, limits: limits, isReached: areReached)
     }
-    do {
-        for node in nodes { try await node.start() }
-        await ownAll(nodes)
-        try await body(nodes)
-    } catch {
-        for node in nodes { await node.end() }
-        throw error
-    }
-    for node in nodes { await node.end() }
+    try await Node.with(nodes) { try await body(nodes) }
 }
 
 /// Waits until nodes own all slots, each about its part: none moves any more.
-func ownAll(_ nodes: [Node]) async {
-    #expect(
-        await eventually {
-            nodes.allSatisfy { $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 }
-                && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
-        })
-}
+func ownAll(_ nodes: [Node]) async { #expect(await Node.ownAll(nodes)) }
 
 /// Counts.
 @Trebuchet

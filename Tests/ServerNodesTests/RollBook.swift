@@ -1,3 +1,4 @@
+import NodeSupport
 import Synchronization
 import Trebuchet
 import TrebuchetActors

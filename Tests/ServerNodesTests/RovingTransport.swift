@@ -1,3 +1,4 @@
+import NodeSupport
 import Networking
 import Synchronization
 import Transports
@@ -12,7 +13,7 @@ struct RovingTransport: LoopTransport {
     var loop: any EventLoop { ReactorGroup.client }
 
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-        guard let address = nodes().randomElement()?.address.withLock({ $0 }) else {
+        guard let address = try nodes().randomElement()?.address else {
             throw TransportError(.system, "there is no node")
         }
         try await TrebuchetTransport.webSocket(host: address.host, port: address.port).open(request, receiver)

@@ -1,3 +1,4 @@
+import NodeSupport
 import Foundation
 import Platform
 import Synchronization

@@ -1,3 +1,4 @@
+import NodeSupport
 import Foundation
 import Synchronization
 import Testing

@@ -16,6 +16,7 @@ enum FloorPlan {
         "Outbound": 4, "TrebuchetClient": 4,
         "Trebuchet": 5, "TrebuchetURLSession": 5,
         "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTesting": 6,
+        "NodeSupport": 6,
         "Interop": 6, "Interop2": 6,
         "Commands": 7, "ServicesClient": 7, "PowerCuts": 7,
         "Benchmarks": 8, "ServicesClientTool": 8, "Fuzz": 8, "Mutate": 8, "PowerCut": 8,

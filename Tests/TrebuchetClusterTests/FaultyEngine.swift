@@ -153,6 +153,12 @@ final class FaultyEngine: ClusterEngine {
         try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
     }
 
+    func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try await engine.remove(log, at: offset, under: lease)
+    }
+
     func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading { try await engine.read(log, after: position, limit: limit) }

@@ -31,6 +31,19 @@ struct ClusterNamesTests {
         #expect(ClusterSlot(1_024) == nil && ClusterSlot(-1) == nil && ClusterSlot(1_023)?.description == "s1023")
     }
 
+    @Test("of a name with braces what is between the first of them counts alone")
+    func tags() {
+        let slot = ClusterSlot(of: "collections/todos")
+        for name in [
+            "views/{collections/todos}/1", "{collections/todos}", "a}{collections/todos}{b}", "{collections/todos}}",
+        ] {
+            #expect(ClusterSlot(of: name) == slot, "\(name)")
+        }
+        #expect(ClusterSlot(of: "{é}") == ClusterSlot(of: "é"))
+        // These have none.
+        #expect(["{}", "{a", "a}", "}{"].map { ClusterSlot(of: $0).number } == [344, 316, 14, 988])
+    }
+
     @Test("names of logs are the same when their bytes are")
     func logs() {
         #expect(ClusterLog("é") != ClusterLog("e\u{301}"))

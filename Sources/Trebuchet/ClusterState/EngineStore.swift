@@ -97,6 +97,67 @@ final class EngineStore: PartitionedStore {
 
     func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
 
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
+        try await contents(of: actor).values(in: namespace)
+    }
+
+    func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
+        guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
+        let partition = Partition(actor)
+        if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
+        let (contents, place, _) = try await read(partition)
+        return PartitionLook(.whole(contents.log(key)), PartitionSeen(fence: place.fence, offset: place.offset))
+    }
+
+    /// Nil where what came since is more than entries behind what was there: then all of it is looked at.
+    private func news(
+        of key: StateKey, in partition: Partition, after seen: PartitionSeen
+    ) async throws(StateStoreError) -> PartitionLook? {
+        var place = LogPosition(fence: seen.fence, offset: seen.offset)
+        var found: [LogEntry] = []
+        while true {
+            let reading: LogReading
+            do throws(ClusterEngineError) {
+                reading = try await engine.read(partition.log, after: place)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+            guard reading.beginning == .resumed else { return nil }
+            for entry in reading.entries {
+                for item in try Self.items(entry.payload, partition) {
+                    guard case .write(let write) = item, write.key == key else { continue }
+                    switch write.operation {
+                    case .append(let entry): found.append(entry)
+                    // A snapshot says what is there already.
+                    case .snapshot, .snapshotPart: break
+                    default: return nil
+                    }
+                }
+                place = entry.position
+            }
+            guard !reading.isComplete else {
+                return PartitionLook(.entries(found), PartitionSeen(fence: place.fence, offset: place.offset))
+            }
+        }
+    }
+
+    func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
+        try await with(actor) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
+            let (contents, place, _) = try await read(partition)
+            // What is just being folded belongs to the log that there is.
+            guard contents.isEmpty, !partition.isFolding else { return }
+            // Positions of before mean nothing any more.
+            partition.forget(all: true)
+            guard place != .start else { return }
+            do throws(ClusterEngineError) {
+                _ = try await engine.remove(partition.log, at: place.offset, under: lease)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+        }
+    }
+
     // MARK: One actor
 
     /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.

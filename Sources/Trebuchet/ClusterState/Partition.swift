@@ -71,14 +71,19 @@ final class Partition: Sendable {
     /// Or this node has written it, and may go on.
     var isNeeded: Bool { state.withLock { $0.users > 0 || $0.isFolding || $0.hasWritten } }
 
+    var isFolding: Bool { state.withLock { $0.isFolding } }
+
     func enter() { state.withLock { $0.users += 1 } }
     func leave() { state.withLock { $0.users -= 1 } }
 
     /// Where the log is it has to read anew.
-    func forget() {
+    ///
+    /// - Parameter all: also where it was: it begins anew.
+    func forget(all: Bool = false) {
         state.withLock { state in
             state.place = nil
             state.contents = nil
+            if all { (state.seen, state.size, state.hasWritten) = (nil, PartitionSize(), false) }
         }
     }
 

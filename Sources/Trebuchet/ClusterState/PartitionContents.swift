@@ -20,6 +20,15 @@ struct PartitionContents {
     /// What a key has. Of a call that was let go of nobody knows any more what it was answered: something that is no answer.
     func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (gone.contains(key) ? [] : nil) }
 
+    func values(in namespace: String) -> [String: [UInt8]] {
+        var found: [String: [UInt8]] = [:]
+        for (key, value) in values where key.namespace.utf8.elementsEqual(namespace.utf8) { found[key.name] = value }
+        return found
+    }
+
+    /// Whether nothing would be lost without it. What is known of calls that are gone is for repeats that come late.
+    var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
+
     var hasLogs: Bool { !logs.isEmpty }
 
     /// A log in the life that it is in.
@@ -113,6 +122,8 @@ struct PartitionContents {
 struct GoneCalls {
     private var connections: [ByteText: (number: UInt64, noted: Int)] = [:]
     private var count = 0
+
+    var isEmpty: Bool { connections.isEmpty }
 
     mutating func add(_ key: StateKey) {
         guard let (connection, number) = CallNamespace.call(key) else { return }

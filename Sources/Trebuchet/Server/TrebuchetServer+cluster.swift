@@ -69,7 +69,7 @@ extension TrebuchetServer {
         await release(directory.placed(in: slot).records, inOrder: inOrder)
     }
 
-    private func release(_ records: [ActorRecord], inOrder: Bool) async {
+    func release(_ records: [ActorRecord], inOrder: Bool) async {
         guard !records.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }
@@ -79,6 +79,8 @@ extension TrebuchetServer {
         // With the last reference to an actor its streams end.
         extendLifetime(records)
     }
+
+    private static func move(_ part: some PlacedPart) async { await part.whenLocal { $0.didMove() } }
 
     private func release(_ record: ActorRecord, inOrder: Bool) async {
         let reactor = (record.home?.serverShard ?? shards[0]).reactor
@@ -107,6 +109,7 @@ extension TrebuchetServer {
                     if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
                     (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
                 }
+                if let part = record.actor as? any PlacedPart { await Self.move(part) }
                 record.giveBackStake()
                 done.resume()
             }

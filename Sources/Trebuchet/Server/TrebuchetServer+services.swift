@@ -16,6 +16,23 @@ extension TrebuchetServer {
         try claim.take()
     }
 
+    /// Where actors are kept that live on one node of several; nil at a server that is none.
+    package var clusterStore: (any PartitionedStore)? { parts.nodes?.store }
+
+    /// Whether an actor of that name is to be here: at a server that is no node all are.
+    package func owns(_ name: String) -> Bool { parts.nodes?.owns(name) ?? true }
+
+    /// Lets actors go that another node may own, as far as they are these. Who calls or observes them next has them made anew, here or
+    /// elsewhere, of what is kept.
+    package func giveUp(_ actors: [(name: String, actor: any DistributedActor)]) async {
+        let records = actors.compactMap { name, actor in
+            directory.record(ActorName(name)).flatMap {
+                $0.actor.map { ObjectIdentifier($0) } == ObjectIdentifier(actor) ? $0 : nil
+            }
+        }
+        await release(records, inOrder: false)
+    }
+
     /// A line for the server's log.
     package func log(_ line: String) { parts.log(line) }
 
@@ -30,4 +47,10 @@ extension TrebuchetServer {
         if let actor = parts.directory.record(ActorName(name))?.actor as? A { return actor }
         return try await parts.directory.activate(ActorName(name), for: nil)?.value.actor as? A
     }
+}
+
+/// A part of a service that lives on one node of several.
+package protocol PlacedPart: DistributedActor where ActorSystem == TrebuchetActorSystem {
+    /// It is here no more: another node owns it, or is about to. Nobody calls or observes it here any more.
+    func didMove()
 }

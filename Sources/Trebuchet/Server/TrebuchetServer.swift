@@ -212,6 +212,7 @@ public final class TrebuchetServer: Sendable {
         _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) where A.ActorSystem == TrebuchetActorSystem {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
+        let isPlaced = placement == .cluster && parts.nodes != nil
         directory.insert(
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
@@ -219,9 +220,9 @@ public final class TrebuchetServer: Sendable {
                 make: { [weak actorSystem, locals] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-                    return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
+                    return try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isPlaced: isPlaced)
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
-                isPlaced: placement == .cluster && parts.nodes != nil))
+                isPlaced: isPlaced))
     }
 
     /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.

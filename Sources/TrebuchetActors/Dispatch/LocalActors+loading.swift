@@ -30,11 +30,16 @@ extension LocalActors {
     }
 
     /// The record of an actor that is to be exposed, when its persisted states have been loaded.
+    ///
+    /// - Parameter isPlaced: whether it lives on one node of several, and so may have notes of an owner before.
     package func loadedRecord<A: DistributedActor>(
-        of actor: A, name: String, in system: TrebuchetActorSystem
+        of actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool = false
     ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
         if mustLoad(A.self), persistedStates(of: actor.id) == nil, let actor = actor as? any TrebuchetActor {
             try await load(actor, name: name, in: system)
+        }
+        if isPlaced, keepsStates, let actor = actor as? any NotingActor, persistedStates(of: actor.id) == nil {
+            try await goOn(actor, name: name, in: system)
         }
         return record(of: actor, name: name, holding: true, in: system)
     }

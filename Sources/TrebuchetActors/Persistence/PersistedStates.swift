@@ -43,6 +43,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private let ownership: UInt64?
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
+    /// Set for an actor that notes what its next owner is to know.
+    var notes: ActorNotes?
     private var next = Held()
     private var current = Held()
     /// Whether a state has changed since the last write began, or that write has failed.
@@ -228,10 +230,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             fail(held, .internal, describe(error))
             return nil
         }
+        if let notes { writes += notes.changes() }
         hasChanged = false
         isWriting = true
         current = next
         next = Held()
+        if notes?.hasMore == true { didChange() }
         for log in logs { writer.copyIfOutweighed(log, of: self) }
         return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
     }
@@ -285,6 +289,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
         for (call, _) in answers { writer.forget(call.key, call) }
         for log in logs { log.didWrite() }
+        notes?.didWrite()
         if logs.contains(where: \.hasSlices) { writeSlices() }
         // Before the answers: a caller sees what it has changed before its call returns.
         for update in held.updates { update.show() }
@@ -307,6 +312,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private func writeAgain() {
         for log in logs { log.writeAgain() }
         for log in events { log.writeAgain() }
+        notes?.writeAgain()
     }
 
     private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
@@ -334,6 +340,15 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
                 self.retire { continuation.resume(returning: $0) }
             }
         }
+    }
+
+    /// When it has retired: of an actor that is over nothing stays.
+    package func removeIfOver() async {
+        guard let ownership, let partitions = writer.partitions,
+            await home.reactor.perform({ self.notes?.isOver == true && !self.isGivenUp })
+        else { return }
+        // What fails leaves a few bytes there.
+        try? await partitions.remove(name, ownedUnder: ownership)
     }
 
     /// What it has not written is never written by it: another node may own what lives here. Who waits is told.

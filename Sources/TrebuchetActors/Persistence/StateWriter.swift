@@ -26,7 +26,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
     /// Set where what each actor writes is a write of its own.
-    private let partitions: (any PartitionedStore)?
+    let partitions: (any PartitionedStore)?
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
     /// Those whose changes are being written.

@@ -78,6 +78,40 @@ package final class StoreClaim: Sendable {
 package protocol PartitionedStore: StateStore {
     /// What an actor is owned under now, another number each time that it comes to this node; 0 when it is not this node's.
     func ownership(of actor: String) -> UInt64
+
+    /// What a key of an actor has that another node may own, as of now.
+    ///
+    /// - Parameter seen: what was found before, so that only what has changed since comes.
+    func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook
+
+    /// Lets go of the log of an actor of which nothing is kept, if it is owned under that number.
+    func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError)
+
+    /// The values that an actor has in a namespace, by their names.
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]]
+}
+
+/// How far somebody has seen what an actor keeps.
+package struct PartitionSeen: Sendable {
+    package let fence: UInt64
+    package let offset: UInt64
+
+    package init(fence: UInt64, offset: UInt64) { (self.fence, self.offset) = (fence, offset) }
+}
+
+/// What is seen of a log of an actor.
+package struct PartitionLook: Sendable {
+    package enum Found: Sendable {
+        /// All of it; nil when there is none.
+        case whole(StoredLog?)
+        /// What came behind what had been seen.
+        case entries([LogEntry])
+    }
+
+    package let found: Found
+    package let seen: PartitionSeen
+
+    package init(_ found: Found, _ seen: PartitionSeen) { (self.found, self.seen) = (found, seen) }
 }
 
 /// A store in front of another one, which is what servers share.

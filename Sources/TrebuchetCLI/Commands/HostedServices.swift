@@ -100,12 +100,12 @@ struct HostedServices {
         }
         if names.contains(RoomHost.name) {
             rooms = RoomHost.expose(
-                on: server, rules: rules, limits: isTormented ? Torment.roomLimits : RoomLimits())
+                on: server, rules: rules, limits: isTormented ? Torment.roomLimits : RoomLimits(), placement: .cluster)
         }
         if names.contains(CollectionHost.name) {
             collections = CollectionHost.expose(
                 on: server, store: store, rules: rules,
-                limits: isTormented ? Torment.collectionLimits : CollectionLimits())
+                limits: isTormented ? Torment.collectionLimits : CollectionLimits(), placement: .cluster)
         }
     }
 

@@ -192,11 +192,18 @@ enum ServeCommand {
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
-            file.map { "state: persisted in \($0.path)" }
-                ?? cluster.map { _ in "state: of counters/NAME kept at the cluster's engine; all else in memory" }
+            file.map {
+                "state: persisted in \($0.path)"
+                    + (cluster == nil ? "" : ", but collections, kept at the cluster's engine")
+            }
+                ?? cluster.map { _ in
+                    "state: of counters/NAME, rooms and collections kept at the cluster's engine; all else in memory"
+                }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         if let node = cluster?.0.node {
-            print("cluster: node \(node.name); counters/NAME live on one node each, all else on each its own")
+            print(
+                "cluster: node \(node.name); counters/NAME, rooms and collections live on one node each, all else on each its own"
+            )
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }

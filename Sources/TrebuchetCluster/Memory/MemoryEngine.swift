@@ -121,6 +121,23 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// Forgets a log.
+    public func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(log, lease)
+        return try attempt { (contents, now) throws(ClusterEngineError) in
+            switch try contents.slots.refusal(of: lease, now: now) {
+            case .fenced(let fence): return .fenced(fence)
+            case .leaseOver: return .leaseOver
+            case nil: break
+            }
+            guard contents.logs[log]?.top.offset ?? 0 == offset else { return .misplaced }
+            contents.logs[log] = nil
+            return .stored
+        }
+    }
+
     /// What a reader lacks.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int

@@ -1,7 +1,7 @@
 /// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
 /// in another way.
 package enum EngineScripts {
-    static let all = [announce, nodes, acquire, renew, release, holder, append, store, read]
+    static let all = [announce, nodes, acquire, renew, release, holder, append, store, remove, read]
 
     /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
     private static let time = """
@@ -148,6 +148,14 @@ package enum EngineScripts {
             redis.call('HSET', KEYS[2], 'snap', ARGV[4], 'snap_at', ARGV[3], 'snap_fence', fence)
             local first = ARGV[3] - ARGV[5] + 1
             if first > 1 then redis.call('XTRIM', KEYS[3], 'MINID', text(first) .. '-0') end
+            return {'stored'}
+            """)
+
+    /// KEYS: own, meta, log, done, calls. ARGV: owner, fence, offset.
+    static let remove = RedisScript(
+        owned + """
+            if (redis.call('HGET', KEYS[2], 'top') or '0') ~= ARGV[3] then return {'misplaced'} end
+            redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5])
             return {'stored'}
             """)
 

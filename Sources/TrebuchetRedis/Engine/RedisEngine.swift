@@ -262,15 +262,33 @@ public final class RedisEngine: ClusterEngine {
             [keys.owner(of: lease.slot), keys.part(.meta, of: log), keys.part(.log, of: log)],
             Self.words(lease) + [.text(String(offset)), .bytes(snapshot), .integer(Int64(max(0, keepingLast)))],
             confirmation)
-        try Self.checkFence(answer, lease)
+        return try Self.outcome(answer, log, lease)
+    }
+
+    /// Forgets a log.
+    public func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try limits.check(log, lease)
+        let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let answer = try await run(
+            EngineScripts.remove, [keys.owner(of: lease.slot)] + parts,
+            Self.words(lease) + [.text(String(offset))], confirmation)
+        return try Self.outcome(answer, log, lease)
+    }
+
+    private static func outcome(
+        _ answer: RESPValue, _ log: ClusterLog, _ lease: SlotLease
+    ) throws(ClusterEngineError) -> SnapshotOutcome {
+        try checkFence(answer, lease)
         let words = answer.elements ?? []
-        switch Self.refusal(words) {
+        switch refusal(words) {
         case .fenced(let fence): return .fenced(fence)
         case .leaseOver: return .leaseOver
         case nil: break
         }
         if words.first?.isText("stored") == true { return .stored }
-        guard words.first?.isText("misplaced") == true else { throw Self.damaged("log '\(log)'") }
+        guard words.first?.isText("misplaced") == true else { throw damaged("log '\(log)'") }
         return .misplaced
     }
 

@@ -62,6 +62,11 @@ public struct CollectionLimits: Sendable {
     static let deepest = JSONValue.deepest
     static let longestLifetime = Duration.seconds(100 * 366 * 86_400)
 
+    /// What a collection that is kept at the engine of a cluster has at most, whatever the limits are: an engine keeps 16 MiB of one.
+    static let placedBytes = 8 << 20
+    static let placedDocuments = 10_000
+    static let placedClients = 2_000
+
     /// Writes that are sent at once, and that are remembered of each client.
     static let mutationsPerCall = 32
     static let longestName = 128

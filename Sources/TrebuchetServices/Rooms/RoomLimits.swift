@@ -49,6 +49,11 @@ public struct RoomLimits: Sendable {
     /// What a member counts beside what it shows.
     static let memberOverhead = 256
 
+    /// Bytes of a presence or an event that a room notes for its next owner, where it has one.
+    static let mostNoted = 512 << 10
+    /// How long what a member shows is not noted: what its next owner shows is at most so much older, until the client has joined there.
+    static let notingInterval = Duration.seconds(1)
+
     /// All limits at their defaults.
     public init() {}
 }

@@ -10,7 +10,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
         (self.description, self.limits, self.steps) = (description, limits, steps)
     }
 
-    static let all = slots + losses + appends + calls + readings
+    static let all = slots + losses + appends + calls + readings + removals
 
     private static func at(_ fence: UInt64, _ offset: UInt64) -> LogPosition {
         LogPosition(fence: fence, offset: offset)
@@ -215,5 +215,20 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(nil, "start 1:1=1234567 top 1:4 …"), .read(at(1, 1), "resumed 1:2=123 1:3=12 top 1:4 …"),
                 .read(at(1, 3), "resumed 1:4=1 top 1:4"),
             ]),
+    ]
+
+    private static let removals = [
+        EngineScenario(
+            "a log that its owner removes is as one that never was, unless it has got more",
+            [
+                .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", call: "c", reply: "ok", "accepted 1"),
+                .store("a", fence: 1, at: 1, "x", "stored"), .append("a", fence: 1, top: 1, "y", "accepted 2"),
+                .remove("a", fence: 1, at: 1, "misplaced"), .remove("b", fence: 1, at: 2, "fenced 1"),
+                .read(.start, "snapshot 1:1=x 1:2=y top 1:2"),
+                .remove("a", fence: 1, at: 2, "stored"), .read(nil, "start top 0:0"), .reply("c", "none"),
+                .remove("a", fence: 1, at: 2, "misplaced"),
+                .append("a", fence: 1, top: 0, "z", "accepted 1"), .read(nil, "start 1:1=z top 1:1"),
+                .release("a", fence: 1, "true"), .remove("a", fence: 1, at: 1, "fenced 1"),
+            ])
     ]
 }

@@ -16,6 +16,8 @@ enum EngineStep: Sendable {
     case append(Character, fence: UInt64, top: UInt64, String?, call: String? = nil, reply: String = "", String)
     /// `stored`, `misplaced`, `fenced 2`, `lease over`.
     case store(Character, fence: UInt64, at: UInt64, String, keeping: Int = 0, String)
+    /// The same.
+    case remove(Character, fence: UInt64, at: UInt64, String)
     /// `resumed 1:2=x top 1:2`, `snapshot 1:1=all 1:2=x top 1:2`, `start top 0:0`.
     case read(LogPosition?, limit: Int = 100, String)
     /// `ok`, `none`.
@@ -26,7 +28,7 @@ enum EngineStep: Sendable {
         switch self {
         case .acquire(_, _, let expected), .renew(_, _, _, let expected), .release(_, _, let expected),
             .holder(let expected), .append(_, _, _, _, _, _, let expected), .store(_, _, _, _, _, let expected),
-            .read(_, _, let expected), .reply(_, let expected):
+            .remove(_, _, _, let expected), .read(_, _, let expected), .reply(_, let expected):
             expected
         case .pass: ""
         }
@@ -80,12 +82,9 @@ struct EnginePlayer {
         case .store(let node, let fence, let offset, let bytes, let keeping, let expected):
             let outcome = try await engine.store(
                 Array(bytes.utf8), at: offset, of: log, under: lease(node, fence), keepingLast: keeping)
-            switch outcome {
-            case .stored: return ("stored", expected)
-            case .misplaced: return ("misplaced", expected)
-            case .fenced(let fence): return ("fenced \(fence)", expected)
-            case .leaseOver: return ("lease over", expected)
-            }
+            return (words(outcome), expected)
+        case .remove(let node, let fence, let offset, let expected):
+            return (words(try await engine.remove(log, at: offset, under: lease(node, fence))), expected)
         case .read(let position, let limit, let expected):
             return (words(try await engine.read(log, after: position, limit: limit)), expected)
         case .reply(let call, let expected):
@@ -103,6 +102,15 @@ struct EnginePlayer {
     private func name(_ holder: SlotHolder) -> String {
         #expect(holder.remaining > .zero)
         return "\(holder.lease.owner.name) \(holder.lease.fence)"
+    }
+
+    private func words(_ outcome: SnapshotOutcome) -> String {
+        switch outcome {
+        case .stored: "stored"
+        case .misplaced: "misplaced"
+        case .fenced(let fence): "fenced \(fence)"
+        case .leaseOver: "lease over"
+        }
     }
 
     private func words(_ outcome: AppendOutcome) -> String {
@@ -142,6 +150,7 @@ struct RandomCourse {
     mutating func note(_ outcome: String, of step: EngineStep) {
         let last = outcome.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
         if outcome.hasPrefix("accepted ") { top = last }
+        if case .remove = step, outcome == "stored" { top = 0 }
         if case .acquire(let node, _, _) = step, outcome.hasPrefix("acquired ") { (owner, fence) = (node, last) }
     }
 
@@ -157,7 +166,10 @@ struct RandomCourse {
         case 2: return Bool.random(using: &random) ? .release(node, fence: fence, "") : .holder("")
         case 3, 4:
             return .store(node, fence: fence, at: near, "s\(near)", keeping: Int.random(in: 0...4, using: &random), "")
-        case 5: return .reply(call, "")
+        case 5:
+            // Seldom: what is told of a log is told of its positions.
+            return Int.random(in: 0..<32, using: &random) == 0
+                ? .remove(node, fence: fence, at: near, "") : .reply(call, "")
         case 6, 7:
             let offset = top &- min(top, UInt64.random(in: 0...14, using: &random))
             return .read(

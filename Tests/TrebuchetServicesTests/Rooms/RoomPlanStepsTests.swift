@@ -105,6 +105,22 @@ import Trebuchet
     }
 
     @Test(
+        "a room that has moved to another node is joined there at once, and is no error; when it goes on so, later each time"
+    )
+    func moved() {
+        var plan = joinedPlan()
+        #expect(plan.moved(RoomError.notJoined) == nil)
+        #expect(plan.error == nil && plan.next(hasEvents: true) == .join(presence: quiet, token: "t"))
+        plan.joined(ticket, showing: quiet)
+        #expect(plan.moved(RoomError.notJoined) == .milliseconds(100))
+        #expect(plan.error as? RoomError == .notJoined && plan.next(hasEvents: true) == .wait)
+        plan.retry()
+        plan.joined(ticket, showing: quiet)
+        plan.heard()
+        #expect(plan.moved(RoomError.notJoined) == nil && plan.error == nil)
+    }
+
+    @Test(
         "what belongs to another connection is done again at once, the first time",
         arguments: [
             (RoomError.notJoined, "t"), (.roomClosed, nil), (.unknownToken, nil), (.notYours, nil),

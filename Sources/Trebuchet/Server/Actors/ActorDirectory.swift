@@ -47,6 +47,9 @@ final class ActorDirectory: ActorHost, Sendable {
     func insert(_ record: ActorRecord) {
         let name = ActorName(record.name)
         contents.withLock { contents in
+            if contents.hasPlaced, contents.pattern(for: name)?.isPlaced == true {
+                record.slot = ClusterSlot(of: record.name).number
+            }
             contents.records[name] = record
             contents.loading[name] = nil
         }

@@ -85,6 +85,7 @@ extension ServerShard {
             }
             if let persisted = record.persisted, let actor = record.actor {
                 if let error = await persisted.retire(isUnused: isUnused) { parts.log(persisted.loss(error)) }
+                await persisted.removeIfOver()
                 (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
             }
             record.giveBackStake()

@@ -10,6 +10,8 @@ final class ServerNodes: Sendable {
     let member: ClusterMember
     let directory: SlotDirectory
     let exchange: NodeExchange
+    /// What actors of the cluster persist.
+    let store: EngineStore
     private let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
@@ -25,7 +27,7 @@ final class ServerNodes: Sendable {
     ) {
         self.log = log
         address = membership.address
-        (node, member, watch) = (membership.node, membership.member, membership.watch)
+        (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }

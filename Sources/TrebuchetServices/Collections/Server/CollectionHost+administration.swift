@@ -102,7 +102,14 @@ extension CollectionHost {
         var found: [LinkTarget: Document] = [:]
         for (name, targets) in Dictionary(grouping: targets, by: \.collection) where CollectionLimits.isName(name) {
             do {
-                let documents = try await withCollection(name) { try $0.documents(targets.map(\.id)) }
+                let ids = targets.map(\.id)
+                let actor = "\(Self.name)/\(name)"
+                let documents =
+                    if let others, server?.owns(actor) == false {
+                        try await others.documents(ids, of: name, actor: actor)
+                    } else {
+                        try await withCollection(name) { try $0.documents(ids) }
+                    }
                 for target in targets { found[target] = documents[target.id] }
             } catch let error as CollectionError {
                 throw error

@@ -1,6 +1,8 @@
+internal import Distributed
 internal import Platform
 internal import Synchronization
 public import Trebuchet
+internal import TrebuchetActors
 
 /// Hosts the collections of a server, each under `collections/<name>`, loaded when somebody first uses it.
 public final class CollectionHost: QueryHost, Sendable {
@@ -22,6 +24,9 @@ public final class CollectionHost: QueryHost, Sendable {
     public let limits: CollectionLimits
     let clock: CollectionClock
     let store: any StateStore
+    /// Those that other nodes own, where collections live on one node of several each.
+    let others: OtherCollections?
+    var isPlaced: Bool { others != nil }
     weak let server: TrebuchetServer?
     private let principalRates: SharedBuckets<ByteText>
     private let hostRates: SharedBuckets<CallerHost>
@@ -32,10 +37,12 @@ public final class CollectionHost: QueryHost, Sendable {
 
     private init(
         _ server: TrebuchetServer, _ store: any StateStore, _ rules: any CollectionRules, _ limits: CollectionLimits,
-        _ clock: CollectionClock
+        _ clock: CollectionClock, _ placement: ActorPlacement
     ) {
         self.server = server
-        self.store = store
+        let shared = placement == .cluster ? server.clusterStore : nil
+        self.store = shared ?? store
+        others = shared.map { OtherCollections($0) }
         self.limits = limits
         self.clock = clock
         principalRates = SharedBuckets(limits.writesPerPrincipal)
@@ -52,21 +59,33 @@ public final class CollectionHost: QueryHost, Sendable {
     ///   - store: where documents are kept. Nothing else may write to the namespaces that begin with `collection.`; while another
     ///     server of this process hosts collections in it, calls fail with `CollectionError.storeFailed`.
     ///   - rules: who may do what. Default: everybody reads and creates, only the creator updates and deletes.
+    ///   - placement: whether each server has collections of its own, the default, or one node of a cluster has each for all. Then
+    ///     documents are kept at the engine and not in `store`, all nodes expose the same, and `limits` count at each node.
     @discardableResult
     public static func expose(
         on server: TrebuchetServer, store: any StateStore = MemoryStore(),
-        rules: any CollectionRules = CreatorRules(), limits: CollectionLimits = CollectionLimits()
+        rules: any CollectionRules = CreatorRules(), limits: CollectionLimits = CollectionLimits(),
+        placement: ActorPlacement = .node
     ) -> CollectionHost {
-        expose(on: server, store: store, rules: rules, limits: limits, clock: CollectionClock())
+        expose(
+            on: server, store: store, rules: rules, limits: limits, clock: CollectionClock(), placement: placement)
     }
 
     static func expose(
         on server: TrebuchetServer, store: any StateStore, rules: any CollectionRules, limits: CollectionLimits,
-        clock: CollectionClock
+        clock: CollectionClock, placement: ActorPlacement = .node
     ) -> CollectionHost {
-        let host = CollectionHost(server, store, rules, limits, clock)
+        let host = CollectionHost(server, store, rules, limits, clock, placement)
         let system = server.actorSystem
-        server.expose(DocumentCollection.self, as: "\(name)/*") { try await host.makeCollection($0, in: system) }
+        server.expose(DocumentCollection.self, as: "\(name)/*", placement: placement) {
+            try await host.makeCollection($0, in: system)
+        }
+        if host.isPlaced {
+            // Those that there are, are there because their collections have them: so that other nodes know where that is.
+            server.expose(CollectionView.self, as: "\(CollectionView.prefix)*", placement: placement) { _ in
+                throw TrebuchetError(.actorNotFound, "the query is not open any more; open it again")
+            }
+        }
         return host
     }
 
@@ -82,6 +101,16 @@ public final class CollectionHost: QueryHost, Sendable {
 
     /// Those of now.
     var rules: any CollectionRules { contents.withLock { $0.rules } }
+
+    /// What a collection may grow to: no more than an engine keeps of one, where it is kept there.
+    func limits(of collection: String) -> CollectionLimits {
+        var limits = rules.limits(of: collection, limits)
+        guard isPlaced else { return limits }
+        limits.collectionBytes = min(limits.collectionBytes, CollectionLimits.placedBytes)
+        limits.documentsPerCollection = min(limits.documentsPerCollection, CollectionLimits.placedDocuments)
+        limits.rememberedClients = min(limits.rememberedClients, CollectionLimits.placedClients)
+        return limits
+    }
 
     /// Who somebody is as a reader, nil where all are alike, under which rules.
     func reading(
@@ -137,10 +166,12 @@ public final class CollectionHost: QueryHost, Sendable {
         let name = collections.name(ofActor: actorName)
         guard CollectionLimits.isName(name) else { throw .invalidName }
         try await makeRoom(for: name)
-        let stored = StoredCollection(name, in: store)
+        let fence = isPlaced ? server?.clusterStore?.ownership(of: actorName) : nil
+        let stored = StoredCollection(
+            name, in: store, fence.map { StoredCollection.Ownership(actor: actorName, fence: $0) })
         do throws(CollectionError) {
             guard let server else { throw .closed }
-            let table = try await stored.load(rules.limits(of: name, limits), at: server, now: clock.now())
+            let table = try await stored.load(limits(of: name), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             collections.add(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
             // Until it is called others may have its place.
@@ -172,6 +203,23 @@ public final class CollectionHost: QueryHost, Sendable {
             }
             return nil
         }
+    }
+
+    /// A collection has gone to another node.
+    func giveBack(_ name: String) {
+        contents.withLock { $0.resting.remove(name) }
+        collections.giveBack(name)
+    }
+
+    /// Its log has been written by another owner: it is made anew, here or elsewhere, and its readers open their queries there.
+    func giveUp(_ collection: DocumentCollection, _ name: String, views: [(name: String, actor: any DistributedActor)])
+    {
+        Task { await server?.giveUp([("\(Self.name)/\(name)", collection)] + views) }
+    }
+
+    /// What the names of a collection's views begin with: where it is owned by one node, they are in its slot.
+    func viewPrefix(_ collection: String) -> String {
+        isPlaced ? "\(CollectionView.prefix){\(Self.name)/\(collection)}/" : CollectionView.prefix
     }
 
     /// Nobody uses a collection with documents any more.

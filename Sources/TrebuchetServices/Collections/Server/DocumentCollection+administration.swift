@@ -9,7 +9,8 @@ extension DocumentCollection {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        table.limits = host.rules.limits(of: name, host.limits)
+        if table.isBatchFull { try await written(for: nil) }
+        table.limits = host.limits(of: name)
         let outcome = body(&table, host.clock.now())
         showExpired()
         watchForExpiry()

@@ -79,6 +79,7 @@ extension DocumentCollection {
                 host.log.failure(
                     "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
                         + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
+                if stored.hasEnded { host.giveUp(self, name, views: queries.views) }
                 // Those that came meanwhile have built on what is not kept.
                 table.discardUnwritten()
                 failures += 1
@@ -116,7 +117,7 @@ extension DocumentCollection {
         let (name, stored, host) = (name, stored, host)
         copying = Task.detached(priority: .utility) { [weak self] in
             do {
-                try await stored.write(snapshot) { host.server?.status == .serving }
+                try await stored.write(snapshot) { !stored.hasEnded && host.server?.status == .serving }
             } catch {
                 if !(error is CancellationError) {
                     host.log.failure("collection '\(name)': a snapshot was not written: \(error)")
@@ -128,5 +129,15 @@ extension DocumentCollection {
                 collection.closeIfUnused()
             }
         }
+    }
+}
+
+extension DocumentCollection: PlacedPart {
+    /// Another node has the collection: what it has not written is not done, and who waits for that is told so.
+    func didMove() {
+        stored.end()
+        queries.closeAll()
+        takeApart()
+        host.giveBack(name)
     }
 }

@@ -58,7 +58,8 @@ distributed actor DocumentCollection: ServicePart {
         self.table = table
         self.stored = stored
         self.host = host
-        queries = OpenQueries(host: host, documents: table.documents.values)
+        queries = OpenQueries(
+            host: host, documents: table.documents.values, prefix: host.viewPrefix(name))
         revision = table.revision
         shownRevision = revision
         self.actorSystem = actorSystem
@@ -91,7 +92,7 @@ distributed actor DocumentCollection: ServicePart {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
-        table.limits = host.rules.limits(of: name, host.limits)
+        table.limits = host.limits(of: name)
         let read: [ReadMutation]
         do throws(CollectionError) {
             read = try ReadMutation.read(mutations, table.limits, at: revision) { writes in
@@ -114,10 +115,10 @@ distributed actor DocumentCollection: ServicePart {
         var slice = ScanSlice()
         let failures = self.failures
         for mutation in read {
-            if slice.isOver {
+            if slice.isOver || table.isBatchFull {
                 // Others have their turn, and commits that come meanwhile wait for this one.
                 (isLooking, isInLine) = (true, true)
-                await Task.yield()
+                if table.isBatchFull { try await written(for: visitor.connection) } else { await Task.yield() }
                 slice = ScanSlice()
                 guard self.failures == failures else {
                     throw .storeFailed("what was written just before could not be kept")
@@ -291,7 +292,7 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     func rulesChanged() {
-        table.limits = host.rules.limits(of: name, host.limits)
+        table.limits = host.limits(of: name)
         for visitor in queries.visitors { rightsChanged(of: visitor) }
     }
 
@@ -346,7 +347,10 @@ distributed actor DocumentCollection: ServicePart {
     func didDecide(_ goes: Bool) {
         isLeaving = false
         // A call that is under way for long looks after it at its end.
-        guard goes else { return }
+        if goes { takeApart() }
+    }
+
+    func takeApart() {
         isClosed = true
         timer?.cancel()
         // So many documents are not taken apart on a reactor.

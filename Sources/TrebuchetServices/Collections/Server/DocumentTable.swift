@@ -31,8 +31,14 @@ struct DocumentTable: Sendable {
         var unwritten: [(id: DocumentID, before: Unwritten?)] = []
     }
 
-    /// Documents that have expired and are deleted from the store with one batch.
+    /// Documents that have expired and are deleted from the store with one batch; and where that is one entry at an engine.
     private static let deletedAtOnce = 2_000
+    private static let deletedTogether = 500
+    /// Bytes of the documents that one mutation may write where a batch is one entry at an engine.
+    static let mostTogether = 512 << 10
+    /// Bytes after which a batch takes no more mutations there, and what each counts beside its documents.
+    private static let fullBatch = 256 << 10
+    private static let mutationOverhead = 1 << 10
 
     /// As it is in the store, without what has expired.
     private(set) var documents: DocumentMap
@@ -57,15 +63,21 @@ struct DocumentTable: Sendable {
     let secret: UInt64
     /// With what is still to be written.
     private(set) var shares = DocumentShares()
+    /// Whether a batch is one entry at an engine, which takes no larger one.
+    private let isEntry: Bool
+    /// About how many bytes are to be written with the next batch.
+    private var nextBytes = 0
 
     /// - Parameters:
     ///   - name: of the collection.
     ///   - contents: as the store has it.
     ///   - now: milliseconds since 1970. What has expired by then is not there, and is to be deleted from the store.
+    ///   - isEntry: whether what is written together is one entry at an engine.
     init(
         _ name: String = "", limits: CollectionLimits, _ contents: CollectionContents = CollectionContents(),
-        at now: Int = 0
+        at now: Int = 0, isEntry: Bool = false
     ) {
+        self.isEntry = isEntry
         self.name = name
         self.limits = limits
         documents = contents.documents
@@ -83,6 +95,8 @@ struct DocumentTable: Sendable {
     var hasUnwritten: Bool { !unwritten.isEmpty || clients.hasUnwritten || !undeleted.isEmpty }
     /// Documents that commands have changed and that are still to be written.
     var unwrittenCount: Int { unwritten.count }
+    /// Whether what waits is to be written before more is done.
+    var isBatchFull: Bool { isEntry && nextBytes >= Self.fullBatch }
     /// How many clients are remembered.
     var clientCount: Int { clients.count }
 
@@ -123,6 +137,7 @@ struct DocumentTable: Sendable {
         do throws(CollectionError) {
             for write in mutation.writes {
                 try perform(write, creator, origin, &savepoint, isThere: isThere, check: check, may: may)
+                try checkTogether(savepoint, write.command.id)
                 index += 1
             }
         } catch {
@@ -204,6 +219,19 @@ struct DocumentTable: Sendable {
         try put(after, for: id, before: before, &savepoint)
     }
 
+    /// Throws when the documents of a mutation have no room in one entry: they are written together, or not.
+    private func checkTogether(_ savepoint: Savepoint, _ id: DocumentID) throws(CollectionError) {
+        guard isEntry, savepoint.unwritten.count > 1 || nextBytes > Self.mostTogether else { return }
+        let ids = Set(savepoint.unwritten.lazy.map(\.id))
+        let bytes = ids.reduce(0) { $0 + (unwritten[$1]?.document.map(Self.size) ?? 0) }
+        guard bytes > Self.mostTogether else { return }
+        throw .documentTooLarge(id: id.text, bytes: bytes, limit: Self.mostTogether)
+    }
+
+    private static func size(_ document: Document) -> Int {
+        document.byteCount + (document.creator?.utf8.count ?? 0) + mutationOverhead / 4
+    }
+
     private mutating func checkLink(
         _ target: LinkTarget, _ isThere: (LinkTarget) -> Bool, _ may: (CollectionAction, Document) -> Bool
     ) throws(CollectionError) {
@@ -233,6 +261,7 @@ struct DocumentTable: Sendable {
         revision += 1
         shares.replace(before, with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
+        if isEntry { nextBytes += document.map(Self.size) ?? Self.mutationOverhead / 4 }
         expiries.set(document?.expiresAt, for: id)
     }
 
@@ -265,6 +294,7 @@ struct DocumentTable: Sendable {
     private mutating func remember(
         _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, isWritten: Bool
     ) {
+        if isEntry { nextBytes += Self.mutationOverhead }
         clients.remember(
             outcome, of: mutation, by: client,
             isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.rememberedClients)
@@ -316,7 +346,8 @@ struct DocumentTable: Sendable {
         undeleted += postponed
         postponed = []
         var batch = Batch(documents: unwritten, clients: clients.beginWrite(), revision: revision, time: time)
-        let deleted = undeleted.suffix(Self.deletedAtOnce)
+        nextBytes = 0
+        let deleted = undeleted.suffix(isEntry ? Self.deletedTogether : Self.deletedAtOnce)
         undeleted.removeLast(deleted.count)
         deleting = Array(deleted)
         // Some may have been created again.
@@ -355,6 +386,7 @@ struct DocumentTable: Sendable {
     /// stays away.
     mutating func discardUnwritten() {
         clients.discardUnwritten()
+        nextBytes = 0
         let discarded = unwritten
         unwritten = [:]
         postponed += deleting

@@ -18,17 +18,39 @@ final class StoredCollection: Sendable {
 
     private let store: any StateStore
     private let name: String
+    /// Set where the collection is owned by one node of several.
+    private let ownership: Ownership?
     private let place = Mutex(LogPlace())
+    private let isOver = Mutex(false)
 
-    init(_ name: String, in store: any StateStore) {
+    /// What a collection is owned under, as of when it is loaded: from then on it writes under that alone.
+    struct Ownership: Sendable {
+        let actor: String
+        let fence: UInt64
+    }
+
+    init(_ name: String, in store: any StateStore, _ ownership: Ownership? = nil) {
         self.store = store
         self.name = name
+        self.ownership = ownership
     }
+
+    /// Another node owns it: nothing is written any more.
+    func end() { isOver.withLock { $0 = true } }
+    var hasEnded: Bool { isOver.withLock { $0 } }
 
     static func namespace(_ collection: String) -> String { "collection.\(collection)" }
 
     private var namespace: String { Self.namespace(name) }
-    private var key: StateKey { StateKey(namespace, Self.log) }
+    private var key: StateKey { Self.logKey(name, partition: ownership?.actor) }
+
+    static func logKey(_ collection: String, partition: String?) -> StateKey {
+        StateKey(namespace(collection), log, partition: partition)
+    }
+    private var countKey: StateKey {
+        let key = DocumentCount.key(namespace)
+        return StateKey(key.namespace, key.name, partition: ownership?.actor)
+    }
 
     /// Whether the store has a log that the next batch goes on with.
     var isBegun: Bool { place.withLock { $0.isBegun } }
@@ -50,7 +72,8 @@ final class StoredCollection: Sendable {
     ) async throws(CollectionError) -> DocumentTable {
         do {
             try server.take(store, for: "collections")
-            return DocumentTable(name, limits: limits, try await contents(server), at: now)
+            return DocumentTable(
+                name, limits: limits, try await contents(server), at: now, isEntry: ownership != nil)
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
@@ -62,11 +85,13 @@ final class StoredCollection: Sendable {
 
     private func contents(_ server: TrebuchetServer) async throws -> CollectionContents {
         let older = OlderCollection(namespace, in: store)
-        let count = DocumentCount(try await store.get(DocumentCount.key(namespace)))
+        let count = DocumentCount(try await store.get(countKey))
         guard let log = try await store.log(key) else {
             guard count == nil else {
                 throw StateStoreError(.damaged, "the log of '\(key)' is not there")
             }
+            // An engine never had any of these.
+            guard ownership == nil else { return CollectionContents() }
             let contents = try await older.contents()
             guard !contents.isNew else { return contents }
             do {
@@ -78,7 +103,7 @@ final class StoredCollection: Sendable {
             return contents
         }
         let contents = try await read(log, documents: count?.documents)
-        await older.remove()
+        if ownership == nil { await older.remove() }
         return contents
     }
 
@@ -89,9 +114,9 @@ final class StoredCollection: Sendable {
         var place = LogPlace(
             epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)
-        place.clientBytes = try await read(log.snapshot.bytes, log.snapshot.number, into: &contents)
+        place.clientBytes = try await Self.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &contents)
         for (index, entry) in log.entries.enumerated() {
-            _ = try await read(entry.bytes, entry.number, into: &contents)
+            try await Self.read(entry.bytes, entry.number, of: key, into: &contents)
             place.entryBytes += entry.bytes.count
             if index % Self.entriesAtOnce == Self.entriesAtOnce - 1 { await Task.yield() }
         }
@@ -101,12 +126,13 @@ final class StoredCollection: Sendable {
     }
 
     /// - Returns: bytes that are about clients.
-    private func read(
-        _ bytes: [UInt8], _ number: UInt64, into contents: inout CollectionContents
+    @discardableResult
+    static func read(
+        _ bytes: [UInt8], _ number: UInt64, of key: StateKey, into contents: inout CollectionContents
     ) async throws -> Int {
         var reader = StoredLinesReader(bytes)
         do {
-            while try reader.read(Self.linesAtOnce, into: &contents) { await Task.yield() }
+            while try reader.read(linesAtOnce, into: &contents) { await Task.yield() }
         } catch {
             throw Unreadable(key: key, reason: "\(number): \(error)")
         }
@@ -116,7 +142,7 @@ final class StoredCollection: Sendable {
     /// What was stored as values becomes a log.
     private func takeOver(_ contents: CollectionContents) async throws {
         var place = LogPlace()
-        try await store.write(try await begin(contents, &place))
+        try await put(try await begin(contents, &place))
         let begun = place
         self.place.withLock { $0 = begun }
     }
@@ -139,8 +165,9 @@ final class StoredCollection: Sendable {
                 after.entryBytes += bytes.count
             }
             if after.documents != batch.documentCount { writes.append(count(batch.documentCount, &after)) }
-            try await store.write(writes)
+            try await put(writes)
         } catch {
+            guard !hasEnded else { throw .closed }
             // The store has something else than it has said: the log begins anew, with what was acknowledged.
             if (error as? StateStoreError)?.code == .conflict { place.withLock { $0.isBegun = false } }
             throw .storeFailed("\(error)")
@@ -151,6 +178,22 @@ final class StoredCollection: Sendable {
             // A snapshot may have been written meanwhile.
             (place.number, place.documents) = (after.number, after.documents)
             place.entryBytes += added
+        }
+    }
+
+    private func put(_ writes: [StateWrite]) async throws(StateStoreError) {
+        guard let ownership else { return try await store.write(writes) }
+        guard !hasEnded else { throw StateStoreError(.closed, "another node owns the collection") }
+        do throws(StateStoreError) {
+            try await store.write(
+                writes.map { write in
+                    var write = write
+                    write.ownership = ownership.fence
+                    return write
+                })
+        } catch {
+            if error.code == .conflict { end() }
+            throw error
         }
     }
 
@@ -185,7 +228,7 @@ final class StoredCollection: Sendable {
 
     private func count(_ documents: Int, _ place: inout LogPlace) -> StateWrite {
         place.documents = documents
-        return .put(DocumentCount(documents: documents).bytes, DocumentCount.key(namespace))
+        return .put(DocumentCount(documents: documents).bytes, countKey)
     }
 
     // MARK: Snapshots
@@ -219,7 +262,7 @@ final class StoredCollection: Sendable {
         do {
             let end = try await slices(snapshot.contents, &after, endsInSlice: true, while: isWanted)
             guard isWanted() else { throw CancellationError() }
-            try await store.write([end])
+            try await put([end])
         } catch {
             place.withLock { $0.mostBytes = before.byteCount + max(LogPlace.least, before.byteCount / 2) }
             throw error
@@ -254,7 +297,7 @@ final class StoredCollection: Sendable {
             var slice = try lines.next(Self.sliceBytes)
             if endsInSlice || !lines.isAtEnd {
                 guard isWanted() else { throw CancellationError() }
-                try await store.write([StateWrite(key, .snapshotPart(slice, index: parts, number: place.number))])
+                try await put([StateWrite(key, .snapshotPart(slice, index: parts, number: place.number))])
                 parts += 1
                 slice = []
             }

@@ -62,7 +62,10 @@ extension JoinedRoom {
         // A stream that began over an earlier connection went on over this one before the room was joined: it begins anew.
         let (isJoined, isOld) = contents.withLock { ($0.plan.isJoined, $0.joins != joins) }
         guard isJoined else { return }
-        if isOld { wake() } else { joinAgain(after: error) }
+        if isOld { return wake() }
+        // The room itself says no to who has not joined.
+        guard error.code == .application else { return joinAgain(after: error) }
+        if let delay = change({ $0.plan.moved(error) }) { retry(after: delay) }
     }
 
     private func joinAgain(after error: any Error) { retry(after: change { $0.plan.lost(error) }) }
@@ -72,6 +75,7 @@ extension JoinedRoom {
         change { contents in
             contents.roster = roster
             contents.rosterCount += 1
+            contents.plan.heard()
         }
     }
 
@@ -107,6 +111,7 @@ extension JoinedRoom {
         guard !Task.isCancelled else { return }
         change { contents in
             let (new, missed) = contents.cursor.advance(over: events)
+            contents.plan.heard()
             if missed > 0 { contents.arrived.append(.missed(missed)) }
             contents.arrived += new.map { .event($0) }
         }

@@ -45,6 +45,7 @@ struct RoomPlan {
     /// After a failure, until `retry()`.
     private var isHeldBack = false
     private var failures = 0
+    private var hasMoved = false
     private var didJustShow = false
 
     init(attempt: String? = nil) { self.attempt = attempt }
@@ -194,6 +195,17 @@ struct RoomPlan {
         self.error = error
         return holdBack(Self.delay(after: failures))
     }
+
+    /// The room does not know of the connection, which it has not lost: it has moved to another node. That is joined at once, the first
+    /// time since something was heard of the room, and is no error then.
+    mutating func moved(_ error: any Error) -> Duration? {
+        guard !hasMoved else { return lost(error) }
+        (hasMoved, isJoined) = (true, false)
+        return nil
+    }
+
+    /// The room shows who is there, or what was published.
+    mutating func heard() { hasMoved = false }
 
     mutating func retry() { isHeldBack = false }
 

@@ -9,10 +9,14 @@ struct EventHistory: Sendable {
     private let maximumBytes: Int
     private var bytes = 0
 
-    init(maximumEvents: Int, maximumBytes: Int, epoch: String = Secret.make()) {
+    /// - Parameter events: those that it had when it was somewhere else, by their numbers.
+    init(maximumEvents: Int, maximumBytes: Int, epoch: String = Secret.make(), events: [RoomEvent] = []) {
         self.maximumEvents = maximumEvents
         self.maximumBytes = maximumBytes
         self.epoch = epoch
+        self.events = events
+        last = events.last?.number ?? 0
+        bytes = events.reduce(0) { $0 + $1.payload.byteCount }
     }
 
     /// Where it is now.

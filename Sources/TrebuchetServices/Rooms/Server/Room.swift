@@ -1,5 +1,6 @@
 internal import Platform
 internal import Trebuchet
+internal import TrebuchetActors
 
 /// `rooms/<type>-<id>`: who is there, what they show each other, and what they tell each other.
 ///
@@ -14,20 +15,23 @@ distributed actor Room {
     @StreamedEvents var events: RoomEvent
 
     /// `chat-lobby`.
-    private let name: String
-    private let host: RoomHost
+    let name: String
+    let host: RoomHost
     /// Those with a stay.
     private var observers: Set<CallerConnection> = []
-    private var membership: RoomMembership<RoomGuest>
+    var membership: RoomMembership<RoomGuest>
     /// By stay: whose share of all rooms it uses.
-    private var holders: [String: Holder] = [:]
-    private var history: EventHistory
-    private var showing: PresenceBatch
-    private var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
-    private var timer: Task<Void, Never>?
-    private var isClosed = false
+    var holders: [String: Holder] = [:]
+    var history: EventHistory
+    var showing: PresenceBatch
+    var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
+    var timer: Task<Void, Never>?
+    var isClosed = false
     /// Whether it is to go as soon as nobody is in it.
     private var isLeaving = false
+    /// For its next owner; nil where no other node ever owns it.
+    var notes: ActorNotes?
+    var noting = RoomNoting()
 
     init(name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
         self.name = name
@@ -101,6 +105,7 @@ distributed actor Room {
             }
         }
         show(shown, of: stay)
+        note(stay, of: guest)
         host.didChange(name, members: membership.count)
         return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
     }
@@ -141,14 +146,23 @@ distributed actor Room {
         let stay = try self.stay(at: .publishes)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.longestName else { throw .invalidName }
         let bytes = payload.byteCount
-        guard bytes <= host.limits.payloadBytes else {
-            throw .payloadTooLarge(bytes: bytes, limit: host.limits.payloadBytes)
-        }
+        let limit = mostNoted(host.limits.payloadBytes)
+        guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
         let principal = try host.guest().connection.principal
         guard host.rules.mayPublish(principal, topic, in: name) else { throw .forbidden }
+        let first = history.events.first?.number
         let event = history.append(topic: topic, peer: stay, payload: payload)
-        $events.send(event)
+        guard let notes else {
+            $events.send(event)
+            return event.number
+        }
+        notes.note(KeptRoom.bytes(event), as: KeptRoom.event(event.number))
+        for number in (first ?? event.number)..<(history.events.first?.number ?? event.number) {
+            notes.note(nil, as: KeptRoom.event(number))
+        }
+        // Else the next owner might give its number to another one.
+        notes.show { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
         return event.number
     }
 
@@ -189,6 +203,11 @@ distributed actor Room {
 
     // MARK: Inside
 
+    /// Its owner gives it away in order: all that it shows is noted.
+    func deactivate() async {
+        if !membership.isEmpty { noteLeaving() }
+    }
+
     private func stay(at rate: RoomRate) throws(RoomError) -> String {
         let guest = try host.guest()
         defer { closeIfEmpty() }
@@ -208,13 +227,18 @@ distributed actor Room {
     }
 
     private func check(_ bytes: Int) throws(RoomError) {
-        guard bytes > host.limits.presenceBytes else { return }
-        throw .presenceTooLarge(bytes: bytes, limit: host.limits.presenceBytes)
+        let limit = mostNoted(host.limits.presenceBytes)
+        guard bytes > limit else { return }
+        throw .presenceTooLarge(bytes: bytes, limit: limit)
     }
+
+    /// What is noted is one entry at the engine, whatever the limits are.
+    private func mostNoted(_ limit: Int) -> Int { notes == nil ? limit : min(limit, RoomLimits.mostNoted) }
 
     /// At once, or together with what others change within the interval.
     private func show(_ presence: JSONValue?, of stay: String) {
         showing.show(presence, of: stay, principal: membership.principal(of: stay))
+        if notes != nil { noteLater(stay) }
         guard let wait = showing.timeToWait(at: MonotonicClock.now) else { return }
         guard wait > 0 else { return showAll() }
         Task { [weak self] in
@@ -232,7 +256,7 @@ distributed actor Room {
     }
 
     /// Whose share of all rooms a stay uses; nil when it has ended.
-    private func holds(_ stay: String, _ holder: Holder?) {
+    func holds(_ stay: String, _ holder: Holder?) {
         host.count(from: holders[stay], to: holder)
         holders[stay] = holder
     }
@@ -242,6 +266,7 @@ distributed actor Room {
         if let guest = membership.end(stay) { leave(guest) }
         closeHandlers.removeValue(forKey: stay)?.cancel()
         show(nil, of: stay)
+        noteEnd(of: stay)
         host.didChange(name, members: membership.count)
     }
 
@@ -271,7 +296,7 @@ distributed actor Room {
     }
 
     /// Ends stays when their grace is over. One timer, for the first of them.
-    private func watchForEnds() {
+    func watchForEnds() {
         guard timer == nil, let end = membership.nextEnd else { return }
         let now = MonotonicClock.now
         let wait = Duration.nanoseconds(end > now ? end - now : 0)
@@ -287,6 +312,7 @@ distributed actor Room {
         for stay in membership.endOverdue(at: MonotonicClock.now) {
             holds(stay, nil)
             show(nil, of: stay)
+            noteEnd(of: stay)
         }
         host.didChange(name, members: membership.count)
         watchForEnds()
@@ -303,7 +329,10 @@ distributed actor Room {
     var isUnused: Bool { membership.isEmpty }
 
     /// Whether it has gone, or stays for somebody who has come.
-    func didDecide(_ goes: Bool) { (isLeaving, isClosed) = (false, goes) }
+    func didDecide(_ goes: Bool) {
+        (isLeaving, isClosed) = (false, goes)
+        if goes { noteNothing() }
+    }
 
     private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
         RoomMembership.Identity(stay: Secret.make(), token: Secret.make())

@@ -37,14 +37,19 @@ public final class RoomHost: Sendable {
     /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
     /// `RoomError.unknownCaller`.
     ///
-    /// - Parameter rules: who may join and list rooms. Default: everybody joins every room, and nobody lists them.
+    /// - Parameters:
+    ///   - rules: who may join and list rooms. Default: everybody joins every room, and nobody lists them.
+    ///   - placement: whether each server has rooms of its own, the default, or one node of a cluster has each room for all. Then stays,
+    ///     what they show and the last events are kept at the engine for its next owner, unless the server has a `store`; all nodes
+    ///     expose the same, and `limits` count at each node.
     @discardableResult
     public static func expose(
-        on server: TrebuchetServer, rules: any RoomRules = OpenRooms(), limits: RoomLimits = RoomLimits()
+        on server: TrebuchetServer, rules: any RoomRules = OpenRooms(), limits: RoomLimits = RoomLimits(),
+        placement: ActorPlacement = .node
     ) -> RoomHost {
         let host = RoomHost(server, rules, limits)
         let system = server.actorSystem
-        server.expose(Room.self, as: "\(name)/*") { try host.makeRoom($0, in: system) }
+        server.expose(Room.self, as: "\(name)/*", placement: placement) { try host.makeRoom($0, in: system) }
         server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.grace * 6) {
             RoomList($0, host: host, actorSystem: system)
         }
@@ -139,6 +144,9 @@ public final class RoomHost: Sendable {
         rooms.add(room, as: name, after: limits.unjoinedTime) { $0.closeIfEmpty() }
         return room
     }
+
+    /// A room has gone to another node.
+    func giveBack(_ name: String) { rooms.giveBack(name) }
 
     /// Lets a room go that nobody is in, unless somebody comes meanwhile.
     func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }

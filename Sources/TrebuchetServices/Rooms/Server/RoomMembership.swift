@@ -115,6 +115,24 @@ struct RoomMembership<Guest: Hashable> {
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
+    /// A stay that began at another owner of the room, and waits for its client to come here.
+    ///
+    /// - Parameter end: when it ends without that.
+    mutating func restore(
+        _ identity: Identity, attempt: String?, principal: String?, holder: Holder?, until end: UInt64
+    ) {
+        stays[identity.stay] = Stay(
+            identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: nil,
+            leavesAt: end)
+        staysBySecret[ByteText(identity.token)] = identity.stay
+        if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
+    }
+
+    /// What is to be known of a stay at the next owner of the room; nil when there is none.
+    func secrets(of stay: String) -> (token: String, attempt: String?)? {
+        stays[stay].map { ($0.identity.token, $0.attempt) }
+    }
+
     /// The stay that a token proves to be one's own.
     func stay(provedBy token: String) throws(RoomError) -> String {
         guard let stay = staysBySecret[ByteText(token)] else { throw .unknownToken }

@@ -1,3 +1,4 @@
+internal import Distributed
 internal import Trebuchet
 
 /// What queries ask of the host of their collection.
@@ -48,6 +49,8 @@ final class OpenQueries {
     }
 
     private let host: any QueryHost
+    /// What the names of its views begin with.
+    private let prefix: String
     private(set) var lists: MatchLists
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
@@ -67,8 +70,9 @@ final class OpenQueries {
     /// Queries that the first of them touch.
     private var unpublished: [OpenQuery] = []
 
-    init(host: any QueryHost, documents: some Collection<Document>) {
+    init(host: any QueryHost, documents: some Collection<Document>, prefix: String = CollectionView.prefix) {
         self.host = host
+        self.prefix = prefix
         lists = MatchLists(documents)
     }
 
@@ -89,7 +93,7 @@ final class OpenQueries {
         }
         let window = try QueryWindow(key.query, mostBytes: host.limits.resultBytes)
         let list = lists.use(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
-        let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window)
+        let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window, prefix: prefix)
         do throws(CollectionError) {
             try add(visitor, to: query, isNew: true)
         } catch {
@@ -222,6 +226,17 @@ final class OpenQueries {
     func removeIfUnused(_ list: Int, since left: Int) {
         lists.removeIfUnused(list, since: left)
         idleLists.removeAll { $0.list == list && $0.left == left }
+    }
+
+    /// What is observed of them, by name.
+    var views: [(name: String, actor: any DistributedActor)] {
+        byNumber.values.compactMap { query in query.view.map { (query.name, $0) } }
+    }
+
+    /// Nobody reads any of them any more.
+    func closeAll() {
+        for reader in byReader.values { for query in reader.queries { _ = close(query, for: reader.visitor) } }
+        for (number, query) in byNumber { removeIfUnread(number, since: query.emptied) }
     }
 
     /// The collection has closed.

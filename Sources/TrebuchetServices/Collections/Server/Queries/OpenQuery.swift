@@ -31,7 +31,7 @@ final class OpenQuery {
     /// What the answers of writes call it.
     let number: Int
     let list: MatchList
-    let name = CollectionView.prefix + Secret.make()
+    let name: String
     var window: QueryWindow
     /// There once all documents were looked at.
     var view: CollectionView?
@@ -49,7 +49,9 @@ final class OpenQuery {
     var lastHolder: Holder?
     private let stage = Monitor(Stage.finding)
 
-    init(_ key: Key, number: Int, list: MatchList, window: QueryWindow) {
+    /// - Parameter prefix: what the name of its view begins with.
+    init(_ key: Key, number: Int, list: MatchList, window: QueryWindow, prefix: String = CollectionView.prefix) {
+        name = prefix + Secret.make()
         self.key = key
         self.number = number
         self.list = list

@@ -1,21 +1,23 @@
-import Synchronization
-import TestSupport
-import TrebuchetCluster
+internal import Synchronization
+internal import TestSupport
+package import TrebuchetCluster
 
 /// An engine of which some, or all, can be made to hang or to fail.
-final class FaultyEngine: ClusterEngine {
-    struct Faults {
-        var isAway = false
-        var hangsAppends = false
-        var failsAppends = false
+package final class FaultyEngine: ClusterEngine {
+    package struct Faults {
+        package var isAway = false
+        package var hangsAppends = false
+        package var failsAppends = false
         /// What is written is written, and nobody hears of it.
-        var losesAnswers = false
-        var failsSnapshots = false
-        var givesNoSlots = false
+        package var losesAnswers = false
+        package var failsSnapshots = false
+        package var givesNoSlots = false
         /// Messages do not get on.
-        var holdsMessages = false
+        package var holdsMessages = false
         /// Messages are taken, and never arrive.
-        var losesMessages = false
+        package var losesMessages = false
+
+        package init(givesNoSlots: Bool = false) { self.givesNoSlots = givesNoSlots }
     }
 
     private let engine: MemoryEngine
@@ -23,55 +25,55 @@ final class FaultyEngine: ClusterEngine {
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
 
-    init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
+    package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
         self.faults = Mutex(faults)
     }
 
     /// Messages that were taken.
-    var messageCount: Int { sent.withLock { $0 } }
+    package var messageCount: Int { sent.withLock { $0 } }
     /// How often a member has looked who lives.
-    var roundCount: Int { rounds.withLock { $0 } }
+    package var roundCount: Int { rounds.withLock { $0 } }
 
-    func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
+    package func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
     private func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
     }
 
-    func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+    package func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try check()
         try await engine.announce(node, info: info, lasting: lasting)
     }
-    func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+    package func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
         try check()
         try await engine.withdraw(node)
     }
-    func nodes() async throws(ClusterEngineError) -> [LiveNode] {
+    package func nodes() async throws(ClusterEngineError) -> [LiveNode] {
         rounds.withLock { $0 += 1 }
         try check()
         return try await engine.nodes()
     }
-    func acquire(
+    package func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
     ) async throws(ClusterEngineError) -> SlotClaim {
         try check(\.givesNoSlots)
         return try await engine.acquire(slot, for: node, lasting: lasting)
     }
-    func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+    package func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         try check()
         return try await engine.renew(lease, lasting: lasting)
     }
-    func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+    package func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try check()
         return try await engine.release(lease)
     }
-    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    package func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         try check()
         return try await engine.holder(of: slot)
     }
-    func append(
+    package func append(
         _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
         while faults.withLock({ $0.hangsAppends }) { await Task.yield() }
@@ -80,32 +82,38 @@ final class FaultyEngine: ClusterEngine {
         if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "no answer") }
         return outcome
     }
-    func store(
+    package func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try check(\.failsSnapshots)
         return try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
     }
-    func read(
+    package func remove(
+        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    ) async throws(ClusterEngineError) -> SnapshotOutcome {
+        try check(\.failsAppends)
+        return try await engine.remove(log, at: offset, under: lease)
+    }
+    package func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
         try check()
         return try await engine.read(log, after: position, limit: limit)
     }
-    func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
+    package func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try await engine.reply(to: callID, in: log)
     }
-    func watch(
+    package func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(log, receive) }
-    func listen(
+    package func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
-    func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+    package func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
         return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
     }
-    func close() async { await engine.close() }
+    package func close() async { await engine.close() }
 }

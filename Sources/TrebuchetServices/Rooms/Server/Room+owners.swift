@@ -1,0 +1,129 @@
+internal import Platform
+internal import Trebuchet
+internal import TrebuchetActors
+
+/// How far a room has noted what its next owner is to know.
+struct RoomNoting {
+    /// Whether there is anything that is to go with the room.
+    var isBegun = false
+    /// Whether what stands under `head` is so.
+    var hasHead = false
+    /// How many have joined, and in which order those who are there: in that they are shown.
+    var joins = 0
+    var orders: [String: Int] = [:]
+    /// Those of whom is not noted yet what they show.
+    var waiting: Set<String> = []
+}
+
+/// A room that lives on one node of several: what it notes for its next owner, and how it goes on from that.
+extension Room: NotingActor, PlacedPart {
+    static var notesNamespace: String { "rooms" }
+
+    /// Who was there stays for the grace, in which clients join again with their tokens; the others notice nothing.
+    func goOn(from noted: [String: [UInt8]], _ notes: ActorNotes) throws {
+        let kept = try KeptRoom(noted)
+        self.notes = notes
+        let limits = host.limits
+        if let head = kept.head {
+            history = EventHistory(
+                maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes, epoch: head.epoch,
+                events: kept.events)
+        }
+        (noting.isBegun, noting.hasHead) = (!noted.isEmpty, kept.head.map { $0.left == nil } ?? false)
+        let now = MonotonicClock.now
+        let away = kept.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
+        let left = limits.grace - .milliseconds(away)
+        for (stay, about) in kept.stays {
+            guard left > .zero else {
+                noteEnd(of: stay)
+                continue
+            }
+            let holder = Holder(principal: about.principal, host: about.host.flatMap { CallerHost(address: $0) })
+            membership.restore(
+                RoomMembership.Identity(stay: stay, token: about.token), attempt: about.attempt,
+                principal: about.principal, holder: holder, until: now &+ left.nanoseconds)
+            holds(stay, holder)
+            noting.joins = max(noting.joins, about.order)
+            noting.orders[stay] = about.order
+            guard let shown = kept.shown[stay] else { continue }
+            showing.show(shown, of: stay, principal: about.principal)
+            // One by one: they keep their order.
+            showing.bring(into: &roster, at: now)
+        }
+        host.didChange(name, members: membership.count)
+        watchForEnds()
+    }
+
+    /// Its owner gives it away in order: all that it shows is noted, and when that was.
+    func noteLeaving() {
+        noteShown()
+        let head = KeptRoom.Head(epoch: history.epoch, left: CollectionClock().now())
+        notes?.note(KeptRoom.bytes(head), as: KeptRoom.head)
+    }
+
+    /// Somebody has joined, perhaps again.
+    func note(_ stay: String, of guest: RoomGuest) {
+        guard let notes, let secrets = membership.secrets(of: stay) else { return }
+        if !noting.hasHead {
+            notes.note(KeptRoom.bytes(KeptRoom.Head(epoch: history.epoch)), as: KeptRoom.head)
+            (noting.isBegun, noting.hasHead) = (true, true)
+        }
+        if noting.orders[stay] == nil {
+            noting.joins += 1
+            noting.orders[stay] = noting.joins
+        }
+        let about = KeptRoom.Stay(
+            token: secrets.token, attempt: secrets.attempt, principal: membership.principal(of: stay),
+            host: guest.connection.remoteAddress?.host, order: noting.orders[stay] ?? 0)
+        notes.note(KeptRoom.bytes(about), as: KeptRoom.stay(stay))
+        noteShown()
+    }
+
+    func noteEnd(of stay: String) {
+        guard let notes else { return }
+        noting.waiting.remove(stay)
+        noting.orders[stay] = nil
+        notes.note(nil, as: KeptRoom.stay(stay))
+        notes.note(nil, as: KeptRoom.shown(stay))
+    }
+
+    /// Together with what others show within a time: the client shows it anew when it joins at the next owner, so that what is not
+    /// noted is not lost.
+    func noteLater(_ stay: String) {
+        guard noting.waiting.insert(stay).inserted, noting.waiting.count == 1 else { return }
+        Task { [weak self] in
+            try? await Task.sleep(for: RoomLimits.notingInterval)
+            await self?.whenLocal { $0.noteShown() }
+        }
+    }
+
+    func noteShown() {
+        guard let notes, !isClosed else { return }
+        for stay in noting.waiting { notes.note(showing.wanted(stay, in: roster)?.json, as: KeptRoom.shown(stay)) }
+        noting.waiting = []
+    }
+
+    /// The room is over: the next of its name begins anew.
+    func noteNothing() {
+        guard let notes, noting.isBegun else { return }
+        notes.note(nil, as: KeptRoom.head)
+        for event in history.events { notes.note(nil, as: KeptRoom.event(event.number)) }
+        notes.end()
+    }
+
+    /// Another node has the room.
+    func didMove() {
+        isClosed = true
+        notes = nil
+        timer?.cancel()
+        for handler in closeHandlers.values { handler.cancel() }
+        closeHandlers = [:]
+        for stay in holders.keys { holds(stay, nil) }
+        for guest in membership.all.compactMap(\.guest) {
+            guest.leave()
+            guest.follows(noMore: self)
+        }
+        host.didChange(name, members: 0)
+        host.giveBack(name)
+    }
+}

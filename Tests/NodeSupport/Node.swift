@@ -1,0 +1,122 @@
+internal import Platform
+internal import Synchronization
+internal import TestSupport
+package import Transports
+package import Trebuchet
+package import TrebuchetCluster
+
+/// A server that is one of several nodes of this process.
+package final class Node: Sendable {
+    package let server: TrebuchetServer
+    package let member: ClusterMember
+    private let engine: MemoryEngine
+    private let clients = Mutex<[TrebuchetClient]>([])
+    package let membership: ClusterMembership
+    private let place = Mutex<SocketAddress?>(nil)
+
+    /// - Parameters:
+    ///   - way: through which it uses the engine.
+    ///   - clock: what its leases go by.
+    ///   - isReached: whether other nodes reach it directly.
+    ///   - expose: exposes actors on it, before it listens.
+    package init(
+        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
+        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
+        clock: ManualEngineClock? = nil, isReached: Bool = false, exposing expose: (TrebuchetServer) -> Void
+    ) throws {
+        membership = try ClusterMembership(
+            of: name, at: way ?? engine, settings: settings,
+            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil
+        ) { clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep }
+        member = membership.member
+        self.engine = engine
+        server = TrebuchetServer(
+            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
+            cluster: membership, log: { _ in })
+        expose(server)
+    }
+
+    /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
+    package static var settings: ClusterMemberSettings {
+        var settings = ClusterMemberSettings()
+        settings.leaseDuration = .seconds(20)
+        settings.leaseMargin = .seconds(2)
+        settings.roundInterval = .milliseconds(50)
+        settings.handoversAtOnce = 256
+        return settings
+    }
+
+    package func start() async throws {
+        let found = try await server.start()
+        place.withLock { $0 = found }
+    }
+
+    /// Where it listens, or did.
+    package var address: SocketAddress {
+        get throws {
+            guard let address = place.withLock({ $0 }) else {
+                throw TransportError(.closed, "the node does not listen")
+            }
+            return address
+        }
+    }
+
+    package func client(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
+        try await Self.client(of: [self], options)
+    }
+
+    /// A client that knows all of them.
+    package static func client(
+        of nodes: [Node], _ options: TrebuchetClient.Options = .init()
+    ) async throws -> TrebuchetClient {
+        let client = TrebuchetClient(
+            transports: try nodes.map { try $0.address }.map { .webSocket(host: $0.host, port: $0.port) },
+            options: options)
+        nodes[0].clients.withLock { $0.append(client) }
+        try await client.connect()
+        return client
+    }
+
+    package func owns(_ name: String) -> Bool { member.lease(of: ClusterSlot(of: name)) != nil }
+
+    /// Names that it owns.
+    package func names(_ prefix: String, _ count: Int = 1) -> [String] {
+        Array((0...).lazy.map { "\(prefix)/\($0)" }.filter { self.owns($0) }.prefix(count))
+    }
+
+    /// As if its process had been killed, and the time of its leases had passed.
+    package func kill() async throws {
+        await server.cut()
+        try engine.expire(member.node)
+    }
+
+    package func end() async {
+        for client in clients.withLock({ $0 }) { await client.close() }
+        await server.cut()
+    }
+
+    /// Runs `body` with nodes that own all slots, each its part, and ends them.
+    package static func with(
+        _ nodes: [Node], isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
+    ) async throws {
+        do {
+            for node in nodes { try await node.start() }
+            guard await ownAll(nodes) else { throw TransportError(.closed, "the nodes do not come to own all slots") }
+            try await body()
+        } catch {
+            for node in nodes { await node.end() }
+            throw error
+        }
+        for node in nodes { await node.end() }
+    }
+
+    /// Waits until nodes own all slots, each about its part: none moves any more.
+    ///
+    /// - Returns: false when they do not.
+    package static func ownAll(_ nodes: [Node], isolation: isolated (any Actor)? = #isolation) async -> Bool {
+        await eventually {
+            nodes.allSatisfy { $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 }
+                && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
+        }
+    }
+}

@@ -1,0 +1,268 @@
+import NodeSupport
+import Platform
+import SharedState
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetCluster
+
+@testable import TrebuchetServices
+
+/// Collections of several nodes in one process, with an engine in memory.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionNodesTests {
+    @Test("what is written through two nodes all see, in one order, whichever node has the collection")
+    func throughBoth() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            for collection in [nodes[0].collection, nodes[1].collection] {
+                let values = try await [
+                    App(nodes[0], as: "ada").notes(collection), App(nodes[1], as: "bob").notes(collection),
+                ]
+                let writers = values.enumerated().map { index, notes in
+                    Task { for number in 0..<20 { try await notes.create(Note(id: "\(index).\(number)")) } }
+                }
+                for writer in writers { try await writer.value }
+                for notes in values { await shows(notes) { $0.items.count == 40 && !$0.isSyncing } }
+                #expect(values[0].wrappedValue.items == values[1].wrappedValue.items)
+                await #expect(throws: CollectionError.forbidden(.delete, id: "0.1")) {
+                    try await values[1].delete("0.1")
+                }
+            }
+            #expect(nodes.map(\.collections.collectionCount) == [1, 1])
+        }
+    }
+
+    @Test("queries with conditions are kept up to date through another node than that of their collection")
+    func queries() async throws {
+        try await withServices(["a", "b", "c"]) { nodes in
+            let collection = nodes[2].collection
+            let (ada, bob) = try await (App(nodes[0], as: "ada"), App(nodes[1], as: "bob"))
+            let all = ada.notes(collection)
+            let open = bob.notes(
+                collection, where: [.equal("isDone", .bool(false))], order: [.descending("text")])
+            for (id, text) in [("1", "b"), ("2", "c"), ("3", "a")] { try await all.create(Note(id: id, text: text)) }
+            await shows(open) { $0.items.map(\.id) == ["2", "1", "3"] }
+            try await all.update("1") { $0.isDone = true }
+            await shows(open) { $0.items.map(\.id) == ["2", "3"] }
+            #expect(nodes.map(\.collections.queryCount) == [0, 0, 2])
+            let page = try await bob.backend.get(
+                CollectionKey<Note>(collection), CollectionQuery(order: [.ascending("text")], limit: 2))
+            #expect(page.items.map(\.id) == ["3", "1"])
+        }
+    }
+
+    @Test(
+        "owners that die or give away under load: each acknowledged write is there, none was done twice, and numbers go on",
+        arguments: [true, false])
+    func underLoad(dies: Bool) async throws {
+        let engine = MemoryEngine()
+        try await withServices(["a", "b", "c"], engine: engine) { nodes in
+            let collection = nodes[2].collection
+            let first = try await App(nodes[0], as: "ada").notes(collection)
+            try await first.create(Note(id: "shared"))
+            let done = Acknowledged()
+            let values = try await [
+                App(nodes[0], as: "ada").notes(collection), App(nodes[1], as: "ada").notes(collection),
+            ]
+            for notes in values { await shows(notes) { $0.items.count == 1 } }
+            let writers = values.enumerated().map { index, notes in
+                Task {
+                    var number = 0
+                    while !done.isOver {
+                        number += 1
+                        try await notes.create(Note(id: "\(index).\(number)"))
+                        // Done twice it would be there twice.
+                        try await notes.increment("shared", "count", by: 1)
+                        done.add("\(index).\(number)", by: index)
+                    }
+                }
+            }
+            #expect(await eventually { done.counts.allSatisfy { $0 > 10 } })
+            if dies { try await nodes[2].node.kill() } else { await nodes[2].node.server.shutdown(drain: .seconds(10)) }
+            let before = done.counts
+            #expect(await eventually { zip(done.counts, before).allSatisfy { $0 > $1 + 10 } })
+            done.end()
+            for writer in writers { try await writer.value }
+            let all = done.all
+            for notes in values + [first] {
+                await shows(notes) { Set($0.items.ids) == all.union(["shared"]) && !$0.isSyncing }
+                #expect(notes.wrappedValue.items.ids == first.wrappedValue.items.ids)
+            }
+            let shared = try #require(first.wrappedValue.document("shared"))
+            #expect(shared.fields["count"] == .integer(Int64(all.count)))
+            // A write is a create or an increment; each has a number of its own.
+            #expect(shared.revision <= 1 + 2 * all.count)
+            let page = try await App(nodes[0]).collection(collection).get(CollectionQuery())
+            #expect(page.documents.map(\.revision).max() == 1 + 2 * all.count)
+            let owner = try #require(nodes[..<2].first { $0.node.owns("collections/\(collection)") })
+            #expect(owner.collections.collectionCount == 1 && nodes[2].collections.collectionCount == 0)
+        }
+    }
+
+    @Test(
+        "writes that wait without a connection are sent once, over another node, when the collection's owner has died too"
+    )
+    func offline() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let collection = nodes[0].collection
+            let app = try await App(nodes[0], nodes[1], as: "ada")
+            let notes = app.notes(collection)
+            try await notes.create(Note(id: "0"))
+            try await nodes[0].node.kill()
+            for number in 1...10 {
+                notes.create(Note(id: "\(number)"), onError: { Issue.record($0) })
+                notes.increment("0", "count", by: 1, onError: { Issue.record($0) })
+            }
+            let other = try await App(nodes[1], as: "bob").notes(collection)
+            await shows(other) { $0.items.count == 11 && $0.document("0")?.fields["count"] == .integer(10) }
+            await shows(notes) { !$0.isSyncing && $0.items.count == 11 }
+            #expect(other.wrappedValue.items.ids == (0...10).map { "\($0)" })
+        }
+    }
+
+    @Test(
+        "a link to a document of a collection of another node is checked, and what has just been written there counts")
+    func links() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let (from, to) = (nodes[0].collection, nodes[1].collection)
+            let app = try await App(nodes[0], as: "ada")
+            let (notes, people) = (app.notes(from), app.notes(to))
+            try await notes.create(Note(id: "1"))
+            await #expect(throws: CollectionError.linkTargetMissing(id: "ada", collection: to)) {
+                try await notes.link("1", "tags", to: "ada", in: to)
+            }
+            for id in ["ada", "bob", "carl"] {
+                try await people.create(Note(id: id))
+                try await notes.link("1", "tags", to: id, in: to)
+            }
+            try await people.delete("bob")
+            await #expect(throws: CollectionError.linkTargetMissing(id: "bob", collection: to)) {
+                try await notes.link("1", "tags", to: "bob", in: to)
+            }
+            await shows(notes) { $0.items.first?.tags == ["ada", "bob", "carl"] }
+        }
+    }
+
+    @Test("an owner of before, whose write hung, writes nothing more; the collection goes on at its next owner")
+    func lostLease() async throws {
+        let engine = MemoryEngine()
+        let faulty = FaultyEngine(engine)
+        var settings = Node.settings
+        settings.handoverTimeout = .milliseconds(300)
+        let (first, second) = (
+            try ServiceNode("a", engine, through: faulty, settings: settings),
+            try ServiceNode("b", engine, settings: settings)
+        )
+        try await first.node.start()
+        #expect(await Node.ownAll([first.node]))
+        let names = (0..<24).map { "c\($0)" }
+        let app = try await App(first, as: "ada")
+        for name in names {
+            let outcomes = try await app.collection(name).commit([.add("1")], from: "a client of ada's, \(name)", at: 1)
+            #expect(outcomes.map(\.revision) == [1])
+        }
+        faulty.set { $0.failsAppends = true }
+        for name in names {
+            await #expect(throws: CollectionError.self) {
+                try await app.collection(name).commit([.add("2")], from: "a client of ada's, \(name)", at: 2)
+            }
+        }
+        try await second.node.start()
+        #expect(await Node.ownAll([first.node, second.node]))
+        faulty.set { $0.failsAppends = false }
+        for name in names {
+            let collection = try app.collection(name)
+            // The same numbers again: what was done is known, what was not is done.
+            let outcomes = try await collection.commit(
+                [.add("1"), .add("2")], from: "a client of ada's, \(name)", at: 1)
+            #expect(outcomes.map(\.error) == [nil, nil], "\(name)")
+            // The owner that could not keep a number does not give it again, the next one does.
+            #expect([[1, 2], [1, 3]].contains(outcomes.map(\.revision)), "\(name)")
+        }
+        #expect(second.collections.collectionCount > 0)
+        try await second.node.kill()
+        for name in names {
+            let page = try await app.collection(name).get(CollectionQuery())
+            #expect(page.documents.map(\.id) == ["1", "2"], "\(name)")
+        }
+        await first.node.end()
+    }
+
+    @Test(
+        "a transaction whose documents are more than an entry at the engine has room for is refused, and others go on")
+    func tooLarge() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let app = try await App(nodes[0], as: "ada")
+            let collection = try app.collection(nodes[1].collection)
+            let text = String(repeating: "x", count: 60_000)
+            // More than an entry: they are written a part at a time.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for part in 0..<4 {
+                    group.addTask {
+                        let large = (0..<10).map { number in
+                            DocumentMutation(
+                                number: number + 1,
+                                command: .add(DocumentID("\(part).\(number)"), ["text": .string(text)]))
+                        }
+                        let outcomes = try await collection.commit(large, from: "a client of ada's, \(part)")
+                        #expect(outcomes.allSatisfy { $0.error == nil })
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let transaction = DocumentMutation(
+                number: 1,
+                writes: (0..<10).map {
+                    DocumentWrite(.update(id: DocumentID("0.\($0)"), fields: ["isDone": .bool(true)]))
+                })
+            let outcome = try #require(try await collection.commit([transaction], from: "a client of ada's").first)
+            guard case .documentTooLarge(_, _, limit: DocumentTable.mostTogether) = outcome.error else {
+                Issue.record("\(String(describing: outcome.error))")
+                return
+            }
+            let next = DocumentMutation(number: 2, command: .add("next"))
+            #expect(try await collection.commit([next], from: "a client of ada's").first?.error == nil)
+        }
+    }
+}
+
+/// What two writers were told is done.
+final class Acknowledged: Sendable {
+    private let state = Mutex<(ids: [Set<String>], isOver: Bool)>(([[], []], false))
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+    var counts: [Int] { state.withLock { $0.ids.map(\.count) } }
+    var all: Set<String> { state.withLock { $0.ids[0].union($0.ids[1]) } }
+    func end() { state.withLock { $0.isOver = true } }
+    func add(_ id: String, by writer: Int) { state.withLock { _ = $0.ids[writer].insert(id) } }
+}
+
+extension App {
+    func collection(_ name: String) throws -> DocumentCollection {
+        try client.resolve(DocumentCollection.self, id: "collections/\(name)")
+    }
+}
+
+extension DocumentCommand {
+    static func add(_ id: DocumentID, _ fields: JSONObject = [:]) -> DocumentCommand {
+        var fields = fields
+        fields["id"] = .string(id.text)
+        return .create(id: id, fields: fields)
+    }
+}
+
+extension DocumentCollection {
+    /// Past everything that a client does.
+    nonisolated func commit(
+        _ mutations: [DocumentMutation], from client: String
+    ) async throws -> [MutationOutcome] {
+        try await commit(mutations.map { EncodedJSON($0.value) }, from: client)
+    }
+
+    nonisolated func commit(
+        _ commands: [DocumentCommand], from client: String, at first: Int
+    ) async throws -> [MutationOutcome] {
+        try await commit(
+            commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }, from: client)
+    }
+}

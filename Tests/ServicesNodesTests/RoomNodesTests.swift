@@ -1,0 +1,241 @@
+import NodeSupport
+import Platform
+import SharedState
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetCluster
+
+@testable import TrebuchetServices
+
+/// Rooms and topics of several nodes in one process, with an engine in memory.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct RoomNodesTests {
+    @Test("clients of two nodes see each other and what each changes, whichever node has the room")
+    func presence() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            for room in [nodes[0].room, nodes[1].room] {
+                let (ada, bob) = try await (
+                    App(nodes[0]).presence("Ada", in: room), App(nodes[1]).presence("Bob", in: room)
+                )
+                await shows(ada) { $0.peersList.map(\.data.name) == ["Bob"] }
+                await shows(bob) { $0.peersList.map(\.data.name) == ["Ada"] }
+                try await ada.update { $0.mood = "well" }
+                await shows(bob) { $0.peersList.first?.data.mood == "well" }
+                try await bob.update { $0.mood = "fine" }
+                await shows(ada) { $0.peersList.first?.data.mood == "fine" }
+                #expect(nodes.map { $0.rooms.room("chat-\(room)") != nil } == nodes.map { $0.room == room })
+            }
+        }
+    }
+
+    @Test("what clients of two nodes publish, all get in one order")
+    func topics() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let room = nodes[1].room
+            let channels = try await [
+                App(nodes[0]).numbers(in: room), App(nodes[1]).numbers(in: room), App(nodes[0]).numbers(in: room),
+                App(nodes[1]).numbers(in: room),
+            ]
+            for channel in channels { await shows(channel) { $0.isConnected } }
+            for number in 1...20 {
+                for (index, channel) in channels.prefix(2).enumerated() {
+                    channel.publish(Count(from: "\(index)", number: number)) { _ in
+                    } onError: {
+                        Issue.record($0)
+                    }
+                }
+            }
+            await shows(channels[2]) { $0.events.count == 40 }
+            await shows(channels[3]) { $0.events.count == 40 }
+            let order = channels[2].wrappedValue.events.map(\.data)
+            #expect(order == channels[3].wrappedValue.events.map(\.data))
+            for from in ["0", "1"] { #expect(order.filter { $0.from == from }.map(\.number) == Array(1...20)) }
+        }
+    }
+
+    @Test("a member whose node has died leaves after the grace, and not before")
+    func memberLeaves() async throws {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(1_500)
+        try await withServices(["a", "b"], rooms: limits) { nodes in
+            let room = nodes[1].room
+            let (ada, bob) = try await (
+                App(nodes[0]).presence("Ada", in: room), App(nodes[1]).presence("Bob", in: room)
+            )
+            await shows(bob) { $0.hasPeers }
+            let start = ContinuousClock.now
+            try await nodes[0].node.kill()
+            await shows(bob) { !$0.hasPeers }
+            #expect(ContinuousClock.now - start >= limits.grace)
+            _ = ada
+        }
+    }
+
+    @Test("a member whose node has died, and who comes back by another one in time, stays")
+    func memberStays() async throws {
+        try await withServices(["a", "b", "c"]) { nodes in
+            let bobs = Sightings()
+            let own = try await App(nodes[0], nodes[1])
+            let first = try #require(await own.node(of: [nodes[0], nodes[1]]))
+            // Not where the member's client is, nor where it goes.
+            let room = nodes[2].room
+            let (ada, bob) = (own.presence("Ada", in: room), try await App(nodes[2]).presence("Bob", in: room))
+            await shows(bob) { $0.hasPeers }
+            await shows(ada) { $0.hasPeers }
+            let before = await nodes[2].roster(room)
+            let watching = bobs.watch(bob)
+            try await first.node.kill()
+            try await ada.update { $0.mood = "back" }
+            await shows(bob) { $0.peersList.first?.data.mood == "back" }
+            watching.cancel()
+            #expect(bobs.all == [["Ada"]])
+            #expect(await nodes[2].roster(room)?.members.map(\.id) == before?.members.map(\.id))
+        }
+    }
+
+    @Test(
+        "when the node of a room dies or gives it away, nobody flickers: all keep their stays, what they show, and what was published",
+        arguments: [true, false])
+    func owner(dies: Bool) async throws {
+        try await withServices(["a", "b", "c"]) { nodes in
+            let room = nodes[2].room
+            let apps = try await [App(nodes[0], as: "ada"), App(nodes[1]), App(nodes[1])]
+            let ada = apps[0].presence("Ada", in: room)
+            await shows(ada) { $0.isConnected }
+            let bob = apps[1].presence("Bob", in: room)
+            let (adas, bobs) = (apps[0].numbers(in: room), apps[1].numbers(in: room))
+            for channel in [adas, bobs] { await shows(channel) { $0.isConnected } }
+            await shows(ada) { $0.hasPeers }
+            await shows(bob) { $0.hasPeers }
+            try await ada.update { $0.mood = "well" }
+            await shows(bob) { $0.peersList.first?.data.mood == "well" }
+            for number in 1...5 { try await adas.publish(Count(from: "ada", number: number)) }
+            await shows(bobs) { $0.events.count == 5 }
+            let before = try #require(await nodes[2].roster(room))
+            let (seenByAda, seenByBob) = (Sightings(), Sightings())
+            let watching = [seenByAda.watch(ada), seenByBob.watch(bob)]
+
+            if dies { try await nodes[2].node.kill() } else { await nodes[2].node.server.shutdown(drain: .seconds(10)) }
+            for number in 6...10 { try await adas.publish(Count(from: "ada", number: number)) }
+            await shows(bobs) { $0.events.count == 10 }
+            try await bob.update { $0.mood = "still here" }
+            await shows(ada) { $0.peersList.first?.data.mood == "still here" }
+            // Who comes finds them as they were, in their order, and so does who was there.
+            let carl = apps[2].presence("Carl", in: room)
+            await shows(carl) { $0.peersList.map(\.data.name) == ["Ada", "Bob"] }
+            await shows(bob) { $0.peersList.map(\.data.name) == ["Ada", "Carl"] }
+            watching.forEach { $0.cancel() }
+
+            #expect(seenByBob.all.prefix { $0 == ["Ada"] }.count == seenByBob.all.filter { $0.count == 1 }.count)
+            #expect(seenByAda.all.allSatisfy { $0.first == "Bob" }, "\(seenByAda.all)")
+            // Nor does it look like a failure.
+            #expect(seenByAda.errors + seenByBob.errors == [])
+            #expect(carl.wrappedValue.peersList.map(\.id) == before.members.map(\.id))
+            #expect(carl.wrappedValue.peersList.map(\.principal) == ["ada", nil])
+            #expect(bobs.wrappedValue.events.map(\.data.number) == Array(1...10))
+            let owner = try #require(nodes[..<2].first { $0.node.owns("rooms/chat-\(room)") })
+            #expect(owner.rooms.roomCount == 1 && nodes[2].rooms.roomCount == 0)
+        }
+    }
+
+    @Test("who does not come back after the room has moved leaves when the grace is over")
+    func lostWithOwner() async throws {
+        var limits = RoomLimits()
+        limits.grace = .milliseconds(1_500)
+        try await withServices(["a", "b"], rooms: limits) { nodes in
+            let room = nodes[1].room
+            // Its node is the room's too.
+            let (ada, bob) = try await (
+                App(nodes[1]).presence("Ada", in: room), App(nodes[0]).presence("Bob", in: room)
+            )
+            await shows(bob) { $0.hasPeers }
+            let start = ContinuousClock.now
+            try await nodes[1].node.kill()
+            await shows(bob) { !$0.hasPeers }
+            #expect(ContinuousClock.now - start >= limits.grace)
+            _ = ada
+        }
+    }
+
+    @Test("what somebody may have in a room counts over the clients of all nodes, and is told from what others have")
+    func shares() async throws {
+        var limits = RoomLimits()
+        limits.membersPerPrincipal = 1
+        try await withServices(["a", "b"], rooms: limits) { nodes in
+            let name = "rooms/chat-\(nodes[1].room)"
+            func join(_ node: ServiceNode, as principal: String) async throws {
+                let room = try await App(node, as: principal).client.resolve(Room.self, id: name)
+                _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            }
+            try await join(nodes[0], as: "ada")
+            await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[1], as: "ada") }
+            try await join(nodes[0], as: "bob")
+            // Also those that a room has from another node.
+            try await nodes[1].node.kill()
+            await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[0], as: "bob") }
+            try await join(nodes[0], as: "carl")
+        }
+    }
+
+    @Test("an event is kept for the next owner as it came, whatever JSON it has")
+    func events() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            let room = nodes[1].room
+            let app = try await App(nodes[0])
+            let actor = try app.client.resolve(Room.self, id: "rooms/chat-\(room)")
+            let ticket = try await actor.join(presence: nil, token: nil, attempt: nil)
+            let payloads = try [#"{"a":1,"a":2}"#, "1e999", #"{"é":"\u0000"}"#].map {
+                try EncodedJSON(json: Array($0.utf8))
+            }
+            for payload in payloads { try await actor.publish(topic: "x", payload: payload) }
+            try await nodes[1].node.kill()
+            let again = try await actor.join(presence: nil, token: ticket.token, attempt: nil)
+            #expect(again.stay == ticket.stay)
+            #expect(again.events == EventPosition(epoch: ticket.events.epoch, last: 3))
+            let kept = try await actor.history(topic: nil, after: nil, limit: nil)
+            #expect(kept.map(\.payload) == payloads && kept.map(\.number) == [1, 2, 3])
+        }
+    }
+
+    @Test("nothing is left of a room that all have left, and the next of its name begins anew")
+    func over() async throws {
+        let engine = MemoryEngine()
+        try await withServices(["a", "b"], engine: engine) { nodes in
+            let room = nodes[1].room
+            let app = try await App(nodes[0])
+            try await app.client.connect()
+            let actor = try app.client.resolve(Room.self, id: "rooms/chat-\(room)")
+            for round in 1...2 {
+                _ = try await actor.join(presence: EncodedJSON(.object([:])), token: nil, attempt: nil)
+                #expect(try await actor.publish(topic: "x", payload: EncodedJSON(.null)) == 1, "round \(round)")
+                try await actor.leave(token: nil)
+                #expect(await eventually { nodes[1].rooms.roomCount == 0 })
+            }
+            #expect(
+                await eventually {
+                    (try? await engine.read(ClusterLog("rooms/chat-\(room)"), after: nil).top) == .start
+                })
+        }
+    }
+}
+
+/// The names that a value has shown, as they changed.
+final class Sightings: Sendable {
+    private let seen = Mutex<(names: [[String]], errors: [String])>(([], []))
+
+    var all: [[String]] { seen.withLock { $0.names } }
+    var errors: [String] { seen.withLock { $0.errors } }
+
+    func watch(_ presence: Shared<RoomPresence<ChatPresence>>) -> Task<Void, Never> {
+        Task {
+            for await value in presence.updates {
+                let now = value.peersList.map(\.data.name)
+                seen.withLock { seen in
+                    if seen.names.last != now { seen.names.append(now) }
+                    if let error = value.error { seen.errors.append("\(error)") }
+                }
+            }
+        }
+    }
+}
