@@ -14,7 +14,7 @@ final class FaultyEngine: ClusterEngine {
         var holdsMessages = false
     }
 
-    private let engine: MemoryEngine
+    fileprivate let engine: MemoryEngine
     private let faults: Mutex<Faults>
 
     init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -24,7 +24,7 @@ final class FaultyEngine: ClusterEngine {
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
-    private func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
+    fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
     }
@@ -93,4 +93,43 @@ final class FaultyEngine: ClusterEngine {
         return try await engine.send(message, to: node)
     }
     func close() async { await engine.close() }
+}
+
+// MARK: Tables
+
+extension FaultyEngine {
+    func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        try check()
+        return try await engine.values(names, of: table)
+    }
+    func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage {
+        try check()
+        return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
+    }
+    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        try check()
+        return try await engine.change(change, of: table)
+    }
+    func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableNews {
+        try check()
+        return try await engine.news(of: table, after: number, limit: limit)
+    }
+    func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try check()
+        return try await engine.watch(table, receive)
+    }
+    func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        try check()
+        return try await engine.take(takes, of: table)
+    }
+    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try check()
+        try await engine.restore(key, of: table)
+    }
 }
