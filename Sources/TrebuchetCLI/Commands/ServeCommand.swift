@@ -165,11 +165,11 @@ enum ServeCommand {
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
-        var services = try await HostedServices(arguments, store: file ?? MemoryStore())
+        let cluster = try await ClusterCommand.membership(arguments)
+        var services = try await HostedServices(arguments, store: file ?? MemoryStore(), engine: cluster?.1)
         var access = services.access
         access.origins = origins
         access.trustedProxies = proxies
-        let cluster = try await ClusterCommand.membership(arguments)
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"))
@@ -188,10 +188,14 @@ enum ServeCommand {
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
             file.map { "state: persisted in \($0.path)" }
-                ?? cluster.map { _ in "state: of counters/NAME kept at the cluster's engine; all else in memory" }
+                ?? cluster.map { _ in
+                    "state: of counters/NAME and accounts kept at the cluster's engine; all else in memory"
+                }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         if let node = cluster?.0.node {
-            print("cluster: node \(node.name); counters/NAME live on one node each, all else on each its own")
+            print(
+                "cluster: node \(node.name); counters/NAME live on one node each, accounts are all nodes', all else is each its own"
+            )
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
