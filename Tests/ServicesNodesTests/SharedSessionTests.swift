@@ -163,6 +163,10 @@ import TrebuchetCluster
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             nodes.engine.loseEverything()
+            // A client that heard of the end of its session would forget it.
+            await #expect(throws: AuthError.unavailable) {
+                try await nodes.b.client().auth.refresh(grant.refreshToken)
+            }
             // Whichever comes first: a change, or the next look.
             await #expect(throws: AuthError.self) { try await nodes.a.client().auth.signInAsGuest() }
             nodes.b.alarm.ring()
@@ -218,6 +222,21 @@ import TrebuchetCluster
             await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 600_000)) {
                 try await send(nodes.a, "10.0.0.2")
             }
+        }
+    }
+
+    @Test("a node asks its engine for so much at once, and refuses the rest")
+    func waiting() async throws {
+        var limits = AuthLimits()
+        limits.waiting = 2
+        try await AuthNodes.run(limits) { nodes in
+            let clients = [try await nodes.a.client(), try await nodes.a.client(), try await nodes.a.client()]
+            nodes.a.way.set { $0.hangs = true }
+            let calls = clients.prefix(2).map { client in Task { try await client.auth.signInAsGuest() } }
+            #expect(await eventually { nodes.a.way.hanging == 2 })
+            await #expect(throws: AuthError.limitReached("waiting")) { try await clients[2].auth.signInAsGuest() }
+            nodes.a.way.set { $0.hangs = false }
+            for call in calls { #expect(try await call.value.user.isGuest) }
         }
     }
 

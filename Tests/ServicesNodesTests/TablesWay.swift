@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import TrebuchetCluster
 
 /// The way of one node to the tables of an engine that others share: it breaks, and what goes over it gets lost.
@@ -9,14 +10,20 @@ final class TablesWay: ClusterTables {
         var losesMessages = false
         /// Changes are done, and nobody hears of it.
         var losesAnswers = false
+        /// Rates are not taken.
+        var hangs = false
         /// What the engine says of news, in place of what it has.
         var news: (@Sendable (TableNews) -> TableNews)?
     }
 
     private let engine: MemoryEngine
     private let faults = Mutex(Faults())
+    private let waiting = Mutex(0)
 
     init(_ engine: MemoryEngine) { self.engine = engine }
+
+    /// How many wait for what hangs.
+    var hanging: Int { waiting.withLock { $0 } }
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
@@ -62,6 +69,9 @@ final class TablesWay: ClusterTables {
 
     func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try check()
+        waiting.withLock { $0 += 1 }
+        _ = await eventually { !faults.withLock { $0.hangs } }
+        waiting.withLock { $0 -= 1 }
         return try await engine.take(takes, of: table)
     }
 

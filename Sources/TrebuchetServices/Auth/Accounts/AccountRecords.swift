@@ -283,6 +283,7 @@ struct AccountRecords: Sendable {
     }
 
     private func unavailable(_ error: any Error) -> AuthError {
+        if let error = error as? AuthError { return error }
         report("the store of accounts failed: \(error)")
         return .unavailable
     }

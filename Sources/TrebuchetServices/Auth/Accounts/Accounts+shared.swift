@@ -99,8 +99,7 @@ extension Accounts {
 
     /// Asks how many accounts there are, where others make them too.
     func countAccounts() async throws(AuthError) {
-        guard let shared else { return }
-        do throws(ClusterEngineError) { accountCount = try await shared.count() } catch { throw .unavailable }
+        if let shared { accountCount = try await shared.count() }
     }
 
     /// Deletes what has expired, if no node has done so within an hour.

@@ -36,7 +36,6 @@ public actor Accounts {
 
     /// Held by the one who changes what is kept, where nobody else does.
     private let turn = AsyncBinarySemaphore()
-    private var turnsUnderWay = 0
     /// How many this object knows of; of those that nodes share the engine knows.
     var accountCount = AccountCount()
     var nextSweep: Int64
@@ -77,7 +76,7 @@ public actor Accounts {
     ) async throws(AuthError) {
         try await self.init(
             at: StoreShelf(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
-            report: report, onDelete: onDelete, now: now
+            log: AuthLog(report), onDelete: onDelete, now: now
         ) { try await Task.sleep(for: $0) }
         accountCount = try await records.sweep(at: now())
     }
@@ -116,9 +115,10 @@ public actor Accounts {
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
-        let shared = SharedAccounts(engine, now: now)
+        let log = AuthLog(report)
+        let shared = SharedAccounts(engine, atOnce: limits.waiting, report: { log.storeFailed($0) }, now: now)
         try await self.init(
-            at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, report: report,
+            at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
             onDelete: onDelete, now: now, sleep: sleep)
         // In nobody's way: how many there are is known without it.
         Task { [weak self] in await self?.sweepShared() }
@@ -126,10 +126,9 @@ public actor Accounts {
 
     private init(
         at shelf: any AccountShelf, shared: SharedAccounts?, mailer: any MagicCodeMailer, providers: [OpenIDProvider],
-        limits: AuthLimits, report: @escaping @Sendable (String) -> Void, onDelete: DeletionHook?,
+        limits: AuthLimits, log: AuthLog, onDelete: DeletionHook?,
         now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
-        let log = AuthLog(report)
         self.log = log
         let records = AccountRecords(at: shelf) { log.storeFailed($0) }
         self.records = records
@@ -214,9 +213,6 @@ public actor Accounts {
                 try await body(AccountTurn(records))
             }
         }
-        guard turnsUnderWay < limits.waiting else { throw .limitReached("waiting") }
-        turnsUnderWay += 1
-        defer { turnsUnderWay -= 1 }
         for _ in 0..<Self.attempts {
             let turn = AccountTurn(records)
             do throws(AuthError) {

@@ -19,6 +19,7 @@ actor SessionNewsReader {
     private var last: TableNews.Item?
     private var hasBegun = false
     private var isAway = false
+    private var hasLost = false
 
     init(_ shared: SharedAccounts, _ records: AccountRecords, _ connections: SessionConnections, _ log: AuthLog) {
         (self.shared, self.records, self.connections, self.log) = (shared, records, connections, log)
@@ -36,7 +37,7 @@ actor SessionNewsReader {
     }
 
     func read() async throws(AuthError) {
-        guard !shared.isLost else { return }
+        guard !shared.isLost else { return lose() }
         var mustLookUp = shared.takeDoubt()
         do throws(AuthError) {
             while true {
@@ -109,6 +110,8 @@ actor SessionNewsReader {
 
     /// The engine has lost the accounts: nobody is who he was.
     private func lose() {
+        guard !hasLost else { return }
+        hasLost = true
         log.storeFailed(
             "the engine has lost the accounts of the cluster (was it emptied?): all sessions end, and nobody can sign in until "
                 + "the nodes are started again")

@@ -24,7 +24,11 @@ final class SharedAccounts: AccountShelf {
         var life: String?
         var isLost = false
         var isDoubtful = false
+        var underWay = 0
     }
+
+    /// What a node asks the engine for at once: its leases go the same way, and must not wait for strangers.
+    static let mostUnderWay = 1_000
 
     let tables: any ClusterTables
     /// This node, among those who tell.
@@ -33,9 +37,19 @@ final class SharedAccounts: AccountShelf {
     let now: @Sendable () -> Int64
     private let state = Mutex(State())
 
-    init(_ tables: any ClusterTables, now: @escaping @Sendable () -> Int64) {
+    private let mostUnderWay: Int
+
+    private let report: @Sendable (String) -> Void
+
+    /// - Parameter limit: what it asks for at once.
+    init(
+        _ tables: any ClusterTables, atOnce limit: Int, report: @escaping @Sendable (String) -> Void,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.tables = tables
+        self.report = report
         self.now = now
+        mostUnderWay = min(limit, Self.mostUnderWay)
     }
 
     var isShared: Bool { true }
@@ -64,20 +78,60 @@ final class SharedAccounts: AccountShelf {
 
     func doubt() { state.withLock { $0.isDoubtful = true } }
 
+    /// Asks the engine, if not too many do.
+    ///
+    /// - Parameter isWriting: whether connections are told of what is done, by who has done it.
+    private func asking<Answer>(
+        isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
+    ) async throws(AuthError) -> Answer {
+        let isFull = state.withLock { state in
+            guard state.underWay < mostUnderWay else { return true }
+            state.underWay += 1
+            return false
+        }
+        if isFull { throw .limitReached("waiting") }
+        defer { state.withLock { $0.underWay -= 1 } }
+        do throws(ClusterEngineError) { return try await body(tables) } catch {
+            throw unavailable(error, isWriting)
+        }
+    }
+
+    private func unavailable(_ error: ClusterEngineError, _ isWriting: Bool) -> AuthError {
+        switch error.code {
+        case .dataLoss: state.withLock { $0.isLost = true }
+        // Nobody here tells the connections of what was perhaps written.
+        case .unknownOutcome: if isWriting { doubt() }
+        default: break
+        }
+        report("the engine of the accounts failed: \(error)")
+        return .unavailable
+    }
+
     // MARK: Records
 
     func values(_ names: [String]) async throws -> [ShelfValue?] {
-        try await tables.values(names, of: Self.table).map {
-            $0.map { ShelfValue(bytes: $0.bytes, version: $0.version) }
+        guard !isLost else { throw AuthError.unavailable }
+        let values = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.values(names, of: Self.table)
         }
+        // Who hears that his session is not there forgets it. So it is not said by an engine that has lost all.
+        if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
+            let news = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.news(of: Self.table, after: 1 << 62, limit: 1)
+            }
+            guard note(life: news.life) else { throw AuthError.unavailable }
+        }
+        return values.map { $0.map { ShelfValue(bytes: $0.bytes, version: $0.version) } }
     }
 
     func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: ShelfValue)] {
         var rows: [(name: String, value: ShelfValue)] = []
         var after = after
         while rows.count < limit {
-            let page = try await tables.rows(
-                of: Self.table, prefix: prefix, after: after, limit: limit - rows.count)
+            let (start, count) = (after, limit - rows.count)
+            let page = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.rows(of: Self.table, prefix: prefix, after: start, limit: count)
+            }
             rows += page.rows.map { ($0.name, ShelfValue(bytes: $0.value.bytes, version: $0.value.version)) }
             guard let next = page.next else { break }
             after = next
@@ -95,26 +149,22 @@ final class SharedAccounts: AccountShelf {
         let change = TableChange(
             writes, expected: expected.map { .init($0, version: $1) }, news: news.isEmpty ? nil : news.bytes,
             life: state.withLock { $0.life })
-        do throws(ClusterEngineError) {
-            switch try await tables.change(change, of: Self.table) {
-            case .changed(let number): return number
-            case .conflict: return nil
-            case .full: throw ClusterEngineError(.failed, "the table of accounts is full: raise valuesPerTable")
-            }
-        } catch {
-            switch error.code {
-            case .dataLoss: state.withLock { $0.isLost = true }
-            // Its connections were not told by who has written it.
-            case .unknownOutcome: doubt()
-            default: break
-            }
-            throw error
+        let outcome = try await asking(isWriting: true) { (tables) async throws(ClusterEngineError) in
+            try await tables.change(change, of: Self.table)
+        }
+        switch outcome {
+        case .changed(let number): return number
+        case .conflict: return nil
+        case .full: throw AuthError.limitReached("accounts")
         }
     }
 
     /// How many accounts there are.
-    func count() async throws(ClusterEngineError) -> AccountCount {
-        let numbers = try await tables.values(Self.counts, of: Self.table).map { value in
+    func count() async throws(AuthError) -> AccountCount {
+        let values = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.values(Self.counts, of: Self.table)
+        }
+        let numbers = values.map { value in
             value.flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) } ?? 0
         }
         return AccountCount(all: numbers[0], guests: numbers[1])
@@ -132,16 +182,17 @@ final class SharedAccounts: AccountShelf {
 
     /// Takes one of each rate, or nothing.
     func take(_ takes: [RateTake]) async throws(AuthError) {
-        let wait: Duration?
-        do throws(ClusterEngineError) { wait = try await tables.take(takes, of: Self.rates) } catch {
-            throw .unavailable
+        let wait = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.take(takes, of: Self.rates)
         }
         if let wait { throw .rateLimited(retryAfterMilliseconds: wait.milliseconds) }
     }
 
     func restore(_ key: RateKey) async {
         // What is not given back comes back with time.
-        try? await tables.restore(key, of: Self.rates)
+        try? await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.restore(key, of: Self.rates)
+        }
     }
 
     // MARK: Codes
@@ -155,25 +206,25 @@ final class SharedAccounts: AccountShelf {
         codesOf name: String, lasting: Duration,
         _ body: (inout AddressCodes<String>) throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
-        do {
-            while true {
-                let value = try await tables.values([name], of: Self.codes)[0]
-                let before = value.flatMap { try? Self.codes(of: $0.bytes) } ?? AddressCodes()
-                var codes = before
-                let outcome = Swift.Result { () throws(AuthError) in try body(&codes) }
-                guard codes != before else { return try outcome.get() }
-                let deed: TableChange.Deed =
-                    codes.isEmpty ? .delete : .lend(Array(try JSONEncoder().encode(codes)), lasting: lasting)
-                let change = TableChange(
-                    [.init(name, deed)], expected: [.init(name, version: value?.version ?? 0)])
-                switch try await tables.change(change, of: Self.codes) {
-                case .changed: return try outcome.get()
-                case .conflict: continue
-                case .full: throw AuthError.limitReached("pendingCodes")
-                }
+        while true {
+            let value = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.values([name], of: Self.codes)
+            }[0]
+            let before = value.flatMap { try? Self.codes(of: $0.bytes) } ?? AddressCodes()
+            var codes = before
+            let outcome = Swift.Result { () throws(AuthError) in try body(&codes) }
+            guard codes != before else { return try outcome.get() }
+            guard let bytes = try? JSONEncoder().encode(codes) else { throw .unavailable }
+            let write = TableChange.Write(name, codes.isEmpty ? .delete : .lend(Array(bytes), lasting: lasting))
+            let change = TableChange([write], expected: [.init(name, version: value?.version ?? 0)])
+            let done = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.change(change, of: Self.codes)
             }
-        } catch {
-            throw error as? AuthError ?? .unavailable
+            switch done {
+            case .changed: return try outcome.get()
+            case .conflict: continue
+            case .full: throw .limitReached("pendingCodes")
+            }
         }
     }
 }
