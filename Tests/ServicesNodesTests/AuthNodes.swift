@@ -112,6 +112,9 @@ struct AuthNodes {
         (a, b) = try await (first, second)
     }
 
+    /// A node that begins when the others have long begun.
+    func anotherNode() async throws -> AuthNode { try await AuthNode(engine, clock, mailbox, AuthLimits()) }
+
     /// Signs an address in at a node.
     func signIn(_ address: String, at node: AuthNode) async throws -> (client: TrebuchetClient, grant: SessionGrant) {
         let client = try await node.client()

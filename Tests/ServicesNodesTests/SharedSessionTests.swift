@@ -105,6 +105,25 @@ import TrebuchetCluster
 
     private func session(of grant: SessionGrant) -> String { RefreshToken(grant.refreshToken)!.session }
 
+    @Test(
+        "a node that begins later knows what has ended before, and asks for what it cannot know", arguments: [1, 100])
+    func laterNode(newsKept: Int) async throws {
+        var limits = ClusterEngineLimits()
+        limits.newsPerTable = newsKept
+        try await AuthNodes.run(engine: limits) { nodes in
+            let ended = try await nodes.signIn("ada@b.c", at: nodes.a).grant
+            let kept = try await nodes.signIn("b@b.c", at: nodes.a).grant
+            try await nodes.a.client().auth.signOut(ended.refreshToken)
+            let guest = try await nodes.b.client().auth.signInAsGuest()
+            try await nodes.b.client().auth.signOut(guest.refreshToken)
+            let node = try await nodes.anotherNode()
+            #expect(node.accounts.connections.remembersAll == (newsKept == 100))
+            await #expect(throws: TransportError.self) { try await node.client(token: ended.accessToken) }
+            #expect(try await node.client(token: kept.accessToken).caller() == kept.user.id)
+            await node.server.shutdown(drain: .zero)
+        }
+    }
+
     @Test("a node that does not know whether it has ended a session looks")
     func unknownOutcome() async throws {
         try await AuthNodes.run { nodes in
@@ -196,6 +215,22 @@ import TrebuchetCluster
             await #expect(throws: AuthError.self) {
                 try await nodes.a.client(from: "10.0.0.1").auth.signInAsGuest()
             }
+        }
+    }
+
+    @Test("a node that alone has let through as much as all may does not ask the engine")
+    func asksNothing() async throws {
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 2)
+        try await AuthNodes.run(limits) { nodes in
+            let client = try await nodes.a.client()
+            for _ in 0..<2 { _ = try await client.auth.signInAsGuest() }
+            for _ in 0..<3 {
+                await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1_000)) {
+                    try await client.auth.signInAsGuest()
+                }
+            }
+            #expect(nodes.a.way.taken == 2)
         }
     }
 

@@ -19,8 +19,12 @@ final class TablesWay: ClusterTables {
     private let engine: MemoryEngine
     private let faults = Mutex(Faults())
     private let waiting = Mutex(0)
+    private let asked = Mutex(0)
 
     init(_ engine: MemoryEngine) { self.engine = engine }
+
+    /// How often rates were asked for.
+    var taken: Int { asked.withLock { $0 } }
 
     /// How many wait for what hangs.
     var hanging: Int { waiting.withLock { $0 } }
@@ -69,6 +73,7 @@ final class TablesWay: ClusterTables {
 
     func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try check()
+        asked.withLock { $0 += 1 }
         waiting.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.hangs } }
         waiting.withLock { $0 -= 1 }
