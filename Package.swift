@@ -265,9 +265,9 @@ let package = Package(
                 "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
                 "Platform",
             ]),
-        // The services of servers that are nodes of one cluster.
+        // Signing in at servers that are nodes of one cluster.
         test(
-            "ServicesNodesTests",
+            "SignInNodesTests",
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
                 "TrebuchetTesting", "Relays", "Platform", "TestSupport",
