@@ -71,6 +71,9 @@ struct HostedServices {
         }
     }
 
+    /// What nodes of a cluster have together.
+    var sharedParts: String { accounts == nil ? "counters/NAME" : "counters/NAME and accounts" }
+
     /// What the server is made with.
     var access: AccessPolicy {
         var access = accounts?.accessPolicy ?? .open

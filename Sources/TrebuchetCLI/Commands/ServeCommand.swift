@@ -188,14 +188,11 @@ enum ServeCommand {
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
             file.map { "state: persisted in \($0.path)" }
-                ?? cluster.map { _ in
-                    "state: of counters/NAME and accounts kept at the cluster's engine; all else in memory"
+                ?? cluster.map { _ in "state: \(services.sharedParts) kept at the cluster's engine; all else in memory"
                 }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         if let node = cluster?.0.node {
-            print(
-                "cluster: node \(node.name); counters/NAME live on one node each, accounts are all nodes', all else is each its own"
-            )
+            print("cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }

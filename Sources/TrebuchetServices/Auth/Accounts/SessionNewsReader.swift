@@ -19,6 +19,8 @@ actor SessionNewsReader {
     private var last: TableNews.Item?
     private var hasBegun = false
     private var isAway = false
+    /// Whether the node has left its engine: nothing is to be said of that.
+    private var isClosed = false
     private var hasLost = false
 
     init(_ shared: SharedAccounts, _ records: AccountRecords, _ connections: SessionConnections, _ log: AuthLog) {
@@ -31,7 +33,9 @@ actor SessionNewsReader {
             try await read()
             isAway = false
         } catch {
-            if !isAway { log.storeFailed("sessions that other nodes end are not heard of: the engine does not answer") }
+            if !isAway, !isClosed {
+                log.storeFailed("sessions that other nodes end are not heard of: the engine does not answer")
+            }
             isAway = true
         }
     }
@@ -47,6 +51,7 @@ actor SessionNewsReader {
                     news = try await shared.tables.news(
                         of: SharedAccounts.table, after: last.map { $0.number - 1 }, limit: Self.atOnce)
                 } catch {
+                    isClosed = error.code == .closed
                     throw .unavailable
                 }
                 guard shared.note(life: news.life) else { return lose() }
