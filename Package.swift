@@ -269,7 +269,8 @@ let package = Package(
         test(
             "SignInNodesTests",
             [
-                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
+                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
+                "Transports",
                 "TrebuchetTesting", "Relays", "Platform", "TestSupport",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.

@@ -12,7 +12,8 @@ struct TableConformanceTests {
         var limits = ClusterEngineLimits()
         let steps: [TableStep]
 
-        init(_ description: String, limits change: (inout ClusterEngineLimits) -> Void = { _ in }, _ steps: [TableStep]) {
+        init(_ description: String, limits change: (inout ClusterEngineLimits) -> Void = { _ in }, _ steps: [TableStep])
+        {
             (self.description, self.steps) = (description, steps)
             change(&limits)
         }
